@@ -1,0 +1,302 @@
+"""Every error that leaves the library.
+
+One hierarchy under `ShardweaveError`. Each error says what was wrong, where, and the fix, and has a stable `code`
+(a slug that API clients may switch on). An error never holds a record's values or a secret: names, limits, positions
+and types only. Conflicts that carry a stored item (`ConditionFailed.item`) keep it out of the message and `repr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class ShardweaveError(Exception):
+    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` says what to do."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        fix = f" Fix: {self.fix}" if self.fix else ""
+        return f"{place}{self.message}{fix}"
+
+
+# -- declarations -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong, with its place and its fix."""
+
+    where: str
+    message: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message} Fix: {self.fix}"
+
+
+class SchemaError(ShardweaveError):
+    """A schema that can't be built. `faults` lists everything that is wrong with it, not just the first."""
+
+    code = "invalid_schema"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        lines = "\n".join(f"  - {fault}" for fault in self.faults)
+        super().__init__(f"The schema has {len(self.faults)} fault(s):\n{lines}")
+
+
+class ConfigurationError(ShardweaveError):
+    """A setting (environment, command line, key material) is missing or unusable."""
+
+    code = "invalid_configuration"
+
+
+# -- input ------------------------------------------------------------------------------------------------------------
+
+
+class InputError(ShardweaveError):
+    """The caller's input is wrong; nothing was changed."""
+
+    code = "invalid_input"
+
+
+@dataclass(frozen=True)
+class FieldFault:
+    """One property that failed validation: its path, what was wrong, and pydantic's type of the error."""
+
+    location: tuple[str | int, ...]
+    message: str
+    type: str
+
+
+class ValidationFailed(InputError):
+    """A record does not fit its entity. `fields` lists every property at fault."""
+
+    code = "validation_failed"
+
+    def __init__(self, fields: Sequence[FieldFault], *, where: str = "") -> None:
+        self.fields = tuple(fields)
+        listed = "; ".join(f"{'.'.join(map(str, f.location)) or '(record)'}: {f.message}" for f in self.fields)
+        super().__init__(f"The record is not valid: {listed}", where=where)
+
+
+class ValueRefused(InputError):
+    """A value that can't be written to a key: wrong type or unit, out of range, not reversible."""
+
+    code = "value_refused"
+
+
+class KeyTooLong(InputError):
+    """A generated or raw key would exceed DynamoDB's 2,048 (hash) or 1,024 (range) bytes."""
+
+    code = "key_too_long"
+
+
+class RecordTooLarge(InputError):
+    """A record would exceed DynamoDB's 400 KB."""
+
+    code = "record_too_large"
+
+
+class ImmutableProperty(InputError):
+    """An update changes a property that decides identity or placement."""
+
+    code = "immutable_property"
+
+
+class UnknownName(InputError):
+    """An entity, index, property or parameter that the schema does not have."""
+
+    code = "unknown_name"
+
+
+class UnsupportedQuery(InputError):
+    """Conditions that no index (or not the one named) can answer."""
+
+    code = "unsupported_query"
+
+
+class LimitExceeded(InputError):
+    """More than a documented limit: page size, branches, filter depth, actions, bytes."""
+
+    code = "limit_exceeded"
+
+
+class InvalidCursor(InputError):
+    """A cursor that was altered, truncated, or not made with this deployment's keys."""
+
+    code = "invalid_cursor"
+
+
+class CursorMismatch(InputError):
+    """A genuine cursor that belongs to another query, order, entity, tenant or principal."""
+
+    code = "cursor_mismatch"
+
+
+class CursorExpired(InputError):
+    """A genuine cursor whose walk began too long ago, or whose shard map is no longer readable."""
+
+    code = "cursor_expired"
+
+
+class DeadlineTooShort(ShardweaveError):
+    """The deadline left no time to advance at all; no page could make progress."""
+
+    code = "deadline_too_short"
+
+
+# -- state ------------------------------------------------------------------------------------------------------------
+
+
+class NotFound(ShardweaveError):
+    """No live record has this identity."""
+
+    code = "not_found"
+
+
+class Conflict(ShardweaveError):
+    """The stored state is not the one that the write requires; nothing was changed."""
+
+    code = "conflict"
+
+
+class AlreadyExists(Conflict):
+    """A live record with this identity (or unique value) exists."""
+
+    code = "already_exists"
+
+
+class RevisionConflict(Conflict):
+    """The record's `rev` is not the expected one."""
+
+    code = "revision_conflict"
+
+
+class OutcomeUnknown(ShardweaveError):
+    """A write was sent, no answer came, and what was sent can't be sent again unchanged. Read before repeating."""
+
+    code = "outcome_unknown"
+
+
+class BatchIncomplete(ShardweaveError):
+    """A batch whose deadline passed before everything was carried out. `unprocessed` holds positions in the input."""
+
+    code = "batch_incomplete"
+
+    def __init__(self, unprocessed: Sequence[int], *, total: int) -> None:
+        self.unprocessed = tuple(unprocessed)
+        super().__init__(
+            f"{len(self.unprocessed)} of {total} items were not processed before the deadline.",
+            fix="send the items at the positions in `unprocessed` again",
+        )
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+
+
+class TableError(ShardweaveError):
+    """The table refused or failed an operation."""
+
+    code = "table_error"
+
+
+class InvalidRequest(TableError):
+    """The table says that the request itself is wrong (DynamoDB's ValidationException)."""
+
+    code = "invalid_request"
+
+
+class ConditionFailed(TableError):
+    """A write's condition was false. `item` is the stored item when the operation asked for it, else None."""
+
+    code = "condition_failed"
+
+    def __init__(self, item: Mapping[str, Any] | None = None) -> None:
+        super().__init__("The condition of the write was not met.")
+        self.item = item
+
+
+@dataclass(frozen=True)
+class CancellationReason:
+    """Why one action of a transaction failed. `code` is DynamoDB's: None, ConditionalCheckFailed,
+    TransactionConflict, ItemCollectionSizeLimitExceeded, ValidationError, ThrottlingError,
+    ProvisionedThroughputExceeded. `item` is the current item when the action asked for it."""
+
+    code: str
+    item: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"CancellationReason({self.code!r})"
+
+
+class TransactionCanceled(TableError):
+    """A transaction that changed nothing. `reasons` has one entry for each action, in order."""
+
+    code = "transaction_canceled"
+
+    def __init__(self, reasons: Sequence[CancellationReason]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__(f"The transaction was canceled: {', '.join(reason.code for reason in self.reasons)}.")
+
+
+class TransactionConflict(TableError):
+    """A plain operation met a transaction in progress on the same item. Retrying is safe."""
+
+    code = "transaction_conflict"
+
+
+class TransactionInProgress(TableError):
+    """A transaction with this token is still running."""
+
+    code = "transaction_in_progress"
+
+
+class IdempotentParameterMismatch(TableError):
+    """A transaction token was used again with another content."""
+
+    code = "idempotent_parameter_mismatch"
+
+
+class Throttled(TableError):
+    """Capacity was exceeded. `reasons` holds DynamoDB's throttling reasons (with the resource) when given."""
+
+    code = "throttled"
+
+    def __init__(self, message: str = "The table throttled the request.", *, reasons: Sequence[str] = ()) -> None:
+        super().__init__(message, fix="retry with backoff")
+        self.reasons = tuple(reasons)
+
+
+class TableUnavailable(TableError):
+    """The table gave no usable answer (timeout, connection, 5xx). A write may or may not have happened."""
+
+    code = "table_unavailable"
+
+
+class TableNotFound(TableError):
+    """The table or index does not exist."""
+
+    code = "table_not_found"
+
+
+class StreamTrimmed(TableError):
+    """The stream position is older than what the stream keeps."""
+
+    code = "stream_trimmed"
+
+
+class AccessDenied(TableError):
+    """The credentials do not allow the operation."""
+
+    code = "access_denied"

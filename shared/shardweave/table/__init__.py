@@ -1,0 +1,33 @@
+"""The table: a closed set of operations, and what carries them out.
+
+`Table` is the one interface between the library and storage. Backends: `dynamodb` (boto3), `embedded` (SQLite: the
+local default and the users' test double), `simulated` (wraps a table and misbehaves on purpose).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from .layout import TableLayout
+from .operations import Operation
+
+R = TypeVar("R")
+
+Guard = Callable[[], None]
+"""Called before every attempt is sent, inside what makes it effective (request signing; the embedded table's own
+write transaction). It raises to stop the attempt."""
+
+
+class Table(Protocol):
+    """Carries out operations. Safe for use by many threads at once."""
+
+    @property
+    def layout(self) -> TableLayout:
+        """The table's keys and indexes."""
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        """Carry out one operation and give its answer. Raises TableError's kinds, and whatever `guard` raises."""
+
+    def close(self) -> None:
+        """Release connections and files."""

@@ -1,0 +1,304 @@
+"""Conditions and filters as values.
+
+One small closed tree serves write conditions and query filters. Each node has two pure sides that must agree:
+`evaluate(item)`, which gives DynamoDB's own answer, and `render(names)`, which writes DynamoDB's expression.
+The embedded table and the query's own filtering use the first, the dynamodb table the second. No strings are parsed.
+
+DynamoDB's semantics that surprise, kept here: values of different types are never equal nor ordered; a comparison
+with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from .values import AttributeValue, Item, Value, to_attribute_value
+
+Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
+
+
+class Names:
+    """Collects the `#name` and `:value` placeholders of one request's expressions, each name and value once."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self.values: dict[str, AttributeValue] = {}
+
+    def name(self, attribute: str) -> str:
+        placeholder = self._names.get(attribute)
+        if placeholder is None:
+            placeholder = self._names[attribute] = f"#n{len(self._names)}"
+        return placeholder
+
+    def value(self, value: Value) -> str:
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = to_attribute_value(value)
+        return placeholder
+
+    def request_parts(self) -> dict[str, Any]:
+        """`ExpressionAttributeNames` and `ExpressionAttributeValues`, each only when it is not empty."""
+        parts: dict[str, Any] = {}
+        if self._names:
+            parts["ExpressionAttributeNames"] = {placeholder: name for name, placeholder in self._names.items()}
+        if self.values:
+            parts["ExpressionAttributeValues"] = dict(self.values)
+        return parts
+
+
+class Condition:
+    """A predicate over one item."""
+
+    def evaluate(self, item: Item) -> bool:
+        raise NotImplementedError
+
+    def render(self, names: Names) -> str:
+        raise NotImplementedError
+
+    def attributes(self) -> Iterator[str]:
+        """Every attribute that the condition looks at, repeats included."""
+        raise NotImplementedError
+
+    def __and__(self, other: Condition) -> Condition:
+        return And((self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Or((self, other))
+
+    def __invert__(self) -> Condition:
+        return Not(self)
+
+
+@dataclass(frozen=True)
+class _OnAttribute(Condition):
+    attribute: str
+
+    def attributes(self) -> Iterator[str]:
+        yield self.attribute
+
+
+@dataclass(frozen=True)
+class Compare(_OnAttribute):
+    """`attribute operator value`."""
+
+    operator: Comparator
+    value: Value
+
+    def evaluate(self, item: Item) -> bool:
+        return compare(item[self.attribute], self.operator, self.value) if self.attribute in item else (
+            self.operator == "<>"
+        )
+
+    def render(self, names: Names) -> str:
+        return f"{names.name(self.attribute)} {self.operator} {names.value(self.value)}"
+
+
+@dataclass(frozen=True)
+class Between(_OnAttribute):
+    """`low <= attribute <= high`."""
+
+    low: Value
+    high: Value
+
+    def evaluate(self, item: Item) -> bool:
+        if self.attribute not in item:
+            return False
+        value = item[self.attribute]
+        return compare(value, ">=", self.low) and compare(value, "<=", self.high)
+
+    def render(self, names: Names) -> str:
+        return f"{names.name(self.attribute)} BETWEEN {names.value(self.low)} AND {names.value(self.high)}"
+
+
+@dataclass(frozen=True)
+class In(_OnAttribute):
+    """`attribute` equals one of at most 100 values."""
+
+    values: tuple[Value, ...]
+
+    def evaluate(self, item: Item) -> bool:
+        return self.attribute in item and any(compare(item[self.attribute], "=", value) for value in self.values)
+
+    def render(self, names: Names) -> str:
+        return f"{names.name(self.attribute)} IN ({', '.join(names.value(value) for value in self.values)})"
+
+
+@dataclass(frozen=True)
+class BeginsWith(_OnAttribute):
+    """A string or binary attribute starts with `prefix`."""
+
+    prefix: str | bytes
+
+    def evaluate(self, item: Item) -> bool:
+        value = item.get(self.attribute)
+        if isinstance(value, str) and isinstance(self.prefix, str):
+            return value.startswith(self.prefix)
+        return isinstance(value, bytes) and isinstance(self.prefix, bytes) and value.startswith(self.prefix)
+
+    def render(self, names: Names) -> str:
+        return f"begins_with({names.name(self.attribute)}, {names.value(self.prefix)})"
+
+
+@dataclass(frozen=True)
+class Contains(_OnAttribute):
+    """A string holds a substring, or a set or list holds an element."""
+
+    value: Value
+
+    def evaluate(self, item: Item) -> bool:
+        stored = item.get(self.attribute)
+        if isinstance(stored, str):
+            return isinstance(self.value, str) and self.value in stored
+        if isinstance(stored, bytes):
+            return isinstance(self.value, bytes) and self.value in stored
+        if isinstance(stored, (list, tuple, Set)):
+            return any(compare(element, "=", self.value) for element in stored)
+        return False
+
+    def render(self, names: Names) -> str:
+        return f"contains({names.name(self.attribute)}, {names.value(self.value)})"
+
+
+@dataclass(frozen=True)
+class Exists(_OnAttribute):
+    """The attribute is present (a null counts as present)."""
+
+    def evaluate(self, item: Item) -> bool:
+        return self.attribute in item
+
+    def render(self, names: Names) -> str:
+        return f"attribute_exists({names.name(self.attribute)})"
+
+
+@dataclass(frozen=True)
+class Missing(_OnAttribute):
+    """The attribute is absent."""
+
+    def evaluate(self, item: Item) -> bool:
+        return self.attribute not in item
+
+    def render(self, names: Names) -> str:
+        return f"attribute_not_exists({names.name(self.attribute)})"
+
+
+@dataclass(frozen=True)
+class Size(_OnAttribute):
+    """`size(attribute) operator value`: characters of a string, bytes of a binary, elements of a collection."""
+
+    operator: Comparator
+    value: int
+
+    def evaluate(self, item: Item) -> bool:
+        stored = item.get(self.attribute)
+        if not isinstance(stored, (str, bytes, list, tuple, Set, Mapping)):
+            return False
+        return compare(len(stored), self.operator, self.value)
+
+    def render(self, names: Names) -> str:
+        return f"size({names.name(self.attribute)}) {self.operator} {names.value(self.value)}"
+
+
+@dataclass(frozen=True)
+class _OnConditions(Condition):
+    conditions: tuple[Condition, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.conditions:
+            raise ValueError(f"{type(self).__name__} needs at least one condition")
+
+    def attributes(self) -> Iterator[str]:
+        for condition in self.conditions:
+            yield from condition.attributes()
+
+
+@dataclass(frozen=True)
+class And(_OnConditions):
+    """All of the conditions hold."""
+
+    def evaluate(self, item: Item) -> bool:
+        return all(condition.evaluate(item) for condition in self.conditions)
+
+    def render(self, names: Names) -> str:
+        return " AND ".join(f"({condition.render(names)})" for condition in self.conditions)
+
+
+@dataclass(frozen=True)
+class Or(_OnConditions):
+    """At least one of the conditions holds."""
+
+    def evaluate(self, item: Item) -> bool:
+        return any(condition.evaluate(item) for condition in self.conditions)
+
+    def render(self, names: Names) -> str:
+        return " OR ".join(f"({condition.render(names)})" for condition in self.conditions)
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """The condition does not hold."""
+
+    condition: Condition
+
+    def evaluate(self, item: Item) -> bool:
+        return not self.condition.evaluate(item)
+
+    def render(self, names: Names) -> str:
+        return f"NOT ({self.condition.render(names)})"
+
+    def attributes(self) -> Iterator[str]:
+        yield from self.condition.attributes()
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def compare(left: Value, comparator: Comparator, right: Value) -> bool:
+    """DynamoDB's comparison of two present values. Text is ordered by code point, which is UTF-8 byte order."""
+    kind = _kind(left)
+    if kind != _kind(right):
+        return comparator == "<>"
+    if comparator in ("=", "<>"):
+        return (_comparable(left) == _comparable(right)) == (comparator == "=")
+    if kind not in ("S", "N", "B"):
+        return False
+    return bool(_OPERATORS[comparator](left, right))
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, str):
+        return "S"
+    if isinstance(value, bool):
+        return "BOOL"
+    if isinstance(value, (int, Decimal)):
+        return "N"
+    if isinstance(value, bytes):
+        return "B"
+    if value is None:
+        return "NULL"
+    if isinstance(value, Mapping):
+        return "M"
+    if isinstance(value, (list, tuple)):
+        return "L"
+    return "SET:" + (_kind(next(iter(value))) if value else "")
+
+
+def _comparable(value: Value) -> Any:
+    """A form whose equality is DynamoDB's: Python alone would take `True` for `1` inside lists and maps."""
+    kind = _kind(value)
+    if isinstance(value, Mapping):
+        return kind, {name: _comparable(element) for name, element in value.items()}
+    if isinstance(value, (list, tuple)):
+        return kind, [_comparable(element) for element in value]
+    if isinstance(value, Set):
+        return kind, set(value)
+    return kind, value

@@ -1,0 +1,520 @@
+"""The closed set of operations that the library asks of a table, and what each answers.
+
+Each operation is a frozen value that knows nothing of schemas; `request(table)` renders it, purely, into the keyword
+arguments of the DynamoDB client's method named by `method`. A table carries it out and answers the type that the
+operation is generic over. Conditions, filters and intervals are values, so a backend need not parse expressions.
+
+Items and keys are plain mappings of native values (see `values`). Results are frozen too; their `units` are the
+consumed read or write units as the table reported them (0.0 where it did not).
+
+Failures are those of `errors` under TableError; a write whose condition is false raises ConditionFailed, a
+transaction TransactionCanceled with one reason for each action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from .conditions import Condition, Names
+from .layout import IndexLayout
+from .values import Item, Value, to_attribute_values
+
+R = TypeVar("R")
+
+MAX_BATCH_GET = 100
+MAX_BATCH_WRITE = 25
+MAX_TRANSACTION_ACTIONS = 100
+MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
+MAX_PAGE_BYTES = 1024 * 1024
+
+
+class Operation(Generic[R]):
+    """One request to the table; `R` is what it answers."""
+
+    method: ClassVar[str]
+
+    def request(self, table: str) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+# -- reads ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ItemAnswer:
+    """The item, or None, and the units consumed."""
+
+    item: Item | None
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class GetItem(Operation[ItemAnswer]):
+    """Read one item by primary key. `projection` names top-level attributes; None is all."""
+
+    key: Item
+    consistent: bool = False
+    projection: tuple[str, ...] | None = None
+    method: ClassVar[str] = "get_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        names = Names()
+        request = {
+            "TableName": table,
+            "Key": to_attribute_values(self.key),
+            "ConsistentRead": self.consistent,
+            "ReturnConsumedCapacity": "TOTAL",
+            **_projected(self.projection, names),
+        }
+        return request | names.request_parts()
+
+
+@dataclass(frozen=True)
+class BatchGetAnswer:
+    """The items found, in no order (one that does not exist is left out), and the keys not processed."""
+
+    items: tuple[Item, ...]
+    unprocessed: tuple[Item, ...] = ()
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class BatchGet(Operation[BatchGetAnswer]):
+    """Read up to 100 distinct items."""
+
+    keys: tuple[Item, ...]
+    consistent: bool = False
+    projection: tuple[str, ...] | None = None
+    method: ClassVar[str] = "batch_get_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        names = Names()
+        asked = {
+            "Keys": [to_attribute_values(key) for key in self.keys],
+            "ConsistentRead": self.consistent,
+            **_projected(self.projection, names),
+        }
+        return {"RequestItems": {table: asked | names.request_parts()}, "ReturnConsumedCapacity": "TOTAL"}
+
+
+@dataclass(frozen=True)
+class TransactGetAnswer:
+    """The items in the order of the keys, None for one that does not exist; a snapshot."""
+
+    items: tuple[Item | None, ...]
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class TransactGet(Operation[TransactGetAnswer]):
+    """Read up to 100 items as they were at one moment. Raises TransactionCanceled when it meets a write."""
+
+    keys: tuple[Item, ...]
+    method: ClassVar[str] = "transact_get_items"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return {
+            "TransactItems": [{"Get": {"TableName": table, "Key": to_attribute_values(key)}} for key in self.keys],
+            "ReturnConsumedCapacity": "TOTAL",
+        }
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Closed interval of a range key. None as a bound is no bound."""
+
+    low: Value = None
+    high: Value = None
+
+    @property
+    def is_point(self) -> bool:
+        return self.low is not None and self.low == self.high
+
+    @property
+    def is_whole(self) -> bool:
+        return self.low is None and self.high is None
+
+
+@dataclass(frozen=True)
+class PageAnswer:
+    """A page of a query or scan. `count` is the number of items that passed the filter, `scanned` the number before
+    it, `last_key` where the next page starts (present although nothing may follow), None at the end."""
+
+    items: tuple[Item, ...]
+    count: int
+    scanned: int
+    last_key: Item | None
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class Query(Operation[PageAnswer]):
+    """Read the items of one hash key in range-key order, at most `limit` (evaluated before `filter`) and 1 MB.
+
+    `index` is None for the table. `start_key` continues after that key, which need not name an item, but holds the
+    index's and the table's key attributes and fits the hash key. `count_only` answers no items.
+    """
+
+    hash_name: str
+    hash_value: Value
+    range_name: str
+    interval: Interval = Interval()
+    index: str | None = None
+    filter: Condition | None = None
+    projection: tuple[str, ...] | None = None
+    descending: bool = False
+    limit: int | None = None
+    start_key: Item | None = None
+    consistent: bool = False
+    count_only: bool = False
+    method: ClassVar[str] = "query"
+
+    def request(self, table: str) -> dict[str, Any]:
+        names = Names()
+        request: dict[str, Any] = {
+            "TableName": table,
+            "KeyConditionExpression": self._key_condition(names),
+            "ScanIndexForward": not self.descending,
+            "ReturnConsumedCapacity": "TOTAL",
+            **_page_parts(self.index, self.limit, self.start_key, self.filter, self.consistent, names),
+            **_projected(self.projection, names),
+        }
+        if self.count_only:
+            request["Select"] = "COUNT"
+        return request | names.request_parts()
+
+    def _key_condition(self, names: Names) -> str:
+        text = f"{names.name(self.hash_name)} = {names.value(self.hash_value)}"
+        interval = self.interval
+        if interval.is_whole:
+            return text
+        text += f" AND {names.name(self.range_name)} "
+        if interval.is_point:
+            return text + f"= {names.value(interval.low)}"
+        if interval.high is None:
+            return text + f">= {names.value(interval.low)}"
+        if interval.low is None:
+            return text + f"<= {names.value(interval.high)}"
+        return text + f"BETWEEN {names.value(interval.low)} AND {names.value(interval.high)}"
+
+
+@dataclass(frozen=True)
+class Scan(Operation[PageAnswer]):
+    """Read one of `total_segments` disjoint parts of the table or an index, in a stable order that means nothing."""
+
+    segment: int = 0
+    total_segments: int = 1
+    index: str | None = None
+    filter: Condition | None = None
+    projection: tuple[str, ...] | None = None
+    limit: int | None = None
+    start_key: Item | None = None
+    consistent: bool = False
+    count_only: bool = False
+    method: ClassVar[str] = "scan"
+
+    def request(self, table: str) -> dict[str, Any]:
+        names = Names()
+        request: dict[str, Any] = {
+            "TableName": table,
+            "Segment": self.segment,
+            "TotalSegments": self.total_segments,
+            "ReturnConsumedCapacity": "TOTAL",
+            **_page_parts(self.index, self.limit, self.start_key, self.filter, self.consistent, names),
+            **_projected(self.projection, names),
+        }
+        if self.count_only:
+            request["Select"] = "COUNT"
+        return request | names.request_parts()
+
+
+# -- writes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WriteAnswer:
+    """What a single write answers: the attributes asked for by `return_values`, or None."""
+
+    attributes: Item | None = None
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class Put(Operation[WriteAnswer]):
+    """Write a whole item. With `return_on_failure`, a false condition's error carries the stored item."""
+
+    item: Item
+    condition: Condition | None = None
+    return_values: Literal["NONE", "ALL_OLD"] = "NONE"
+    return_on_failure: bool = False
+    method: ClassVar[str] = "put_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return _single(table, self.action(table)["Put"], self.return_values)
+
+    def action(self, table: str) -> dict[str, Any]:
+        """This write as one action of a transaction."""
+        return {"Put": _write(table, {"Item": to_attribute_values(self.item)}, self.condition, self.return_on_failure)}
+
+
+@dataclass(frozen=True)
+class Update(Operation[WriteAnswer]):
+    """Change attributes of an item, making it when it does not exist. `set` assigns, `remove` drops, `add` adds
+    numbers (a missing one counts as zero) or elements to a set."""
+
+    key: Item
+    set: Mapping[str, Value] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+    add: Mapping[str, Value] = field(default_factory=dict)
+    condition: Condition | None = None
+    return_values: Literal["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_NEW"] = "NONE"
+    return_on_failure: bool = False
+    method: ClassVar[str] = "update_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return _single(table, self.action(table)["Update"], self.return_values)
+
+    def action(self, table: str) -> dict[str, Any]:
+        """This write as one action of a transaction."""
+        names = Names()
+        parts: dict[str, Any] = {"Key": to_attribute_values(self.key)}
+        clauses = []
+        if self.set:
+            clauses.append("SET " + ", ".join(f"{names.name(n)} = {names.value(v)}" for n, v in self.set.items()))
+        if self.remove:
+            clauses.append("REMOVE " + ", ".join(names.name(n) for n in self.remove))
+        if self.add:
+            clauses.append("ADD " + ", ".join(f"{names.name(n)} {names.value(v)}" for n, v in self.add.items()))
+        if clauses:
+            parts["UpdateExpression"] = " ".join(clauses)
+        return {"Update": _write(table, parts, self.condition, self.return_on_failure, names)}
+
+
+@dataclass(frozen=True)
+class Delete(Operation[WriteAnswer]):
+    """Remove an item; one that does not exist is no error unless the condition says so."""
+
+    key: Item
+    condition: Condition | None = None
+    return_values: Literal["NONE", "ALL_OLD"] = "NONE"
+    return_on_failure: bool = False
+    method: ClassVar[str] = "delete_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return _single(table, self.action(table)["Delete"], self.return_values)
+
+    def action(self, table: str) -> dict[str, Any]:
+        """This write as one action of a transaction."""
+        return {"Delete": _write(table, {"Key": to_attribute_values(self.key)}, self.condition, self.return_on_failure)}
+
+
+@dataclass(frozen=True)
+class ConditionCheck:
+    """An action of a transaction that changes nothing and requires `condition` of an item."""
+
+    key: Item
+    condition: Condition
+    return_on_failure: bool = False
+
+    def action(self, table: str) -> dict[str, Any]:
+        parts = {"Key": to_attribute_values(self.key)}
+        return {"ConditionCheck": _write(table, parts, self.condition, self.return_on_failure)}
+
+
+Action = Put | Update | Delete | ConditionCheck
+"""What a transaction may hold. `return_values` of an action must be NONE."""
+
+
+@dataclass(frozen=True)
+class TransactAnswer:
+    """A transaction that was carried out."""
+
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class TransactWrite(Operation[TransactAnswer]):
+    """Carry out up to 100 actions on distinct items, 4 MB together, all or none. The same `token` (1 to 36
+    characters) with the same content within ten minutes is carried out once."""
+
+    actions: tuple[Action, ...]
+    token: str | None = None
+    method: ClassVar[str] = "transact_write_items"
+
+    def request(self, table: str) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "TransactItems": [action.action(table) for action in self.actions],
+            "ReturnConsumedCapacity": "TOTAL",
+        }
+        if self.token is not None:
+            request["ClientRequestToken"] = self.token
+        return request
+
+
+@dataclass(frozen=True)
+class BatchWriteAnswer:
+    """The writes that were not processed, to be sent again."""
+
+    unprocessed_puts: tuple[Item, ...] = ()
+    unprocessed_deletes: tuple[Item, ...] = ()
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
+class BatchWrite(Operation[BatchWriteAnswer]):
+    """Up to 25 unconditional puts (whole items) and deletes (keys) of distinct items, each on its own."""
+
+    puts: tuple[Item, ...] = ()
+    deletes: tuple[Item, ...] = ()
+    method: ClassVar[str] = "batch_write_item"
+
+    def request(self, table: str) -> dict[str, Any]:
+        requests: list[dict[str, Any]] = [{"PutRequest": {"Item": to_attribute_values(item)}} for item in self.puts]
+        requests += [{"DeleteRequest": {"Key": to_attribute_values(key)}} for key in self.deletes]
+        return {"RequestItems": {table: requests}, "ReturnConsumedCapacity": "TOTAL"}
+
+
+# -- the stream and the table itself ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StreamShard:
+    """One shard of the stream; a closed one gets no more records; its children come after it."""
+
+    id: str
+    parent: str | None = None
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class StreamShards(Operation[tuple[StreamShard, ...]]):
+    """List the stream's shards, parents before children."""
+
+    method: ClassVar[str] = "describe_stream"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """One change. `sequence` orders the records of a shard; `by_service` marks a removal by TTL."""
+
+    event: Literal["INSERT", "MODIFY", "REMOVE"]
+    key: Item
+    old: Item | None
+    new: Item | None
+    sequence: str
+    event_id: str
+    created: float
+    """Epoch seconds, approximate."""
+    by_service: bool = False
+
+
+@dataclass(frozen=True)
+class StreamPage:
+    """Records in order and where to go on: pass `position` as the next read's `after`. `closed`: nothing will follow."""
+
+    records: tuple[StreamRecord, ...]
+    position: str
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class StreamRead(Operation[StreamPage]):
+    """Read a stream shard after a position: a record's `sequence`, `TRIM_HORIZON` (the oldest kept) or `LATEST`.
+    Raises StreamTrimmed for a position that is no longer kept."""
+
+    shard: str
+    after: str = "TRIM_HORIZON"
+    limit: int = 100
+    method: ClassVar[str] = "get_records"
+
+    def request(self, table: str) -> dict[str, Any]:
+        kind = self.after if self.after in ("TRIM_HORIZON", "LATEST") else "AFTER_SEQUENCE_NUMBER"
+        request = {"ShardId": self.shard, "ShardIteratorType": kind}
+        if kind == "AFTER_SEQUENCE_NUMBER":
+            request["SequenceNumber"] = self.after
+        return request
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """What the table says of itself. `index_states` maps each index to ACTIVE, CREATING, UPDATING or DELETING."""
+
+    name: str
+    status: str
+    indexes: tuple[IndexLayout, ...]
+    index_states: Mapping[str, str]
+    items: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Describe(Operation[TableDescription]):
+    """Ask for the table's description. Raises TableNotFound."""
+
+    method: ClassVar[str] = "describe_table"
+
+    def request(self, table: str) -> dict[str, Any]:
+        return {"TableName": table}
+
+
+# -- rendering that several share -------------------------------------------------------------------------------------
+
+
+def _projected(projection: Sequence[str] | None, names: Names) -> dict[str, str]:
+    if projection is None:
+        return {}
+    return {"ProjectionExpression": ", ".join(names.name(name) for name in projection)}
+
+
+def _page_parts(
+    index: str | None,
+    limit: int | None,
+    start_key: Item | None,
+    condition: Condition | None,
+    consistent: bool,
+    names: Names,
+) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    if index is not None:
+        parts["IndexName"] = index
+    if limit is not None:
+        parts["Limit"] = limit
+    if start_key is not None:
+        parts["ExclusiveStartKey"] = to_attribute_values(start_key)
+    if condition is not None:
+        parts["FilterExpression"] = condition.render(names)
+    if consistent:
+        parts["ConsistentRead"] = True
+    return parts
+
+
+def _write(
+    table: str,
+    parts: dict[str, Any],
+    condition: Condition | None,
+    return_on_failure: bool,
+    names: Names | None = None,
+) -> dict[str, Any]:
+    names = names or Names()
+    write = {"TableName": table, **parts}
+    if condition is not None:
+        write["ConditionExpression"] = condition.render(names)
+    if return_on_failure:
+        write["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return write | names.request_parts()
+
+
+def _single(table: str, write: dict[str, Any], return_values: str) -> dict[str, Any]:
+    return {**write, "ReturnValues": return_values, "ReturnConsumedCapacity": "TOTAL"}
+
+
+def key_of(names: tuple[str, str], item: Item) -> dict[str, Value]:
+    """The primary key of an item, given the names of the table's key attributes."""
+    return {name: item[name] for name in names}
+
+

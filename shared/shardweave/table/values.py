@@ -1,0 +1,160 @@
+"""Native values <-> DynamoDB attribute values, and how large they are.
+
+Guarantees: what `to_attribute_value` accepts, DynamoDB stores unchanged, and `from_attribute_value` gives back equal.
+Numbers are exact: `int` or `Decimal`, at most 38 significant digits, magnitude 1E-130 to 9.99E+125, or zero; a whole
+number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them before).
+Sizes follow DynamoDB's published rule (attribute names count), so a record can be refused before the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from decimal import Decimal
+from typing import Any
+
+from ..errors import ValueRefused
+
+Value = Any
+"""None, bool, str, int, Decimal, bytes, list, dict with str keys, or a non-empty set of one of str, number, bytes."""
+
+Item = Mapping[str, Value]
+"""Attribute name -> native value."""
+
+AttributeValue = dict[str, Any]
+"""DynamoDB's typed form, as boto3's client takes it: `{"S": "text"}`, `{"N": "1"}`, `{"B": b"..."}`, ..."""
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_HASH_KEY_BYTES = 2048
+MAX_RANGE_KEY_BYTES = 1024
+
+_MAX_DIGITS = 38
+_MIN_EXPONENT, _MAX_EXPONENT = -130, 125
+
+
+def to_attribute_value(value: Value) -> AttributeValue:
+    """The typed form of `value`. Raises ValueRefused for what DynamoDB can't hold."""
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, (int, Decimal)):
+        return {"N": number_text(value)}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, (bytes, bytearray)):
+        return {"B": bytes(value)}
+    if isinstance(value, Mapping):
+        return {"M": {name: to_attribute_value(element) for name, element in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return {"L": [to_attribute_value(element) for element in value]}
+    if isinstance(value, Set):
+        return _set_value(value)
+    raise ValueRefused(
+        f"a value of type {type(value).__name__} can't be stored",
+        fix="use None, bool, str, int, Decimal, bytes, list, dict or a set of one scalar type",
+    )
+
+
+def from_attribute_value(value: AttributeValue) -> Value:
+    """The native value of a typed form; the inverse of `to_attribute_value`."""
+    ((kind, content),) = value.items()
+    if kind == "S" or kind == "BOOL":
+        return content
+    if kind == "N":
+        return number(content)
+    if kind == "NULL":
+        return None
+    if kind == "B":
+        return bytes(content)
+    if kind == "M":
+        return {name: from_attribute_value(element) for name, element in content.items()}
+    if kind == "L":
+        return [from_attribute_value(element) for element in content]
+    if kind == "NS":
+        return {number(text) for text in content}
+    return {bytes(element) if kind == "BS" else element for element in content}
+
+
+def to_attribute_values(item: Item) -> dict[str, AttributeValue]:
+    return {name: to_attribute_value(value) for name, value in item.items()}
+
+
+def from_attribute_values(item: Mapping[str, AttributeValue]) -> dict[str, Value]:
+    return {name: from_attribute_value(value) for name, value in item.items()}
+
+
+def number(text: str) -> int | Decimal:
+    """The number that DynamoDB's text stands for: `int` when whole."""
+    try:
+        return int(text)
+    except ValueError:
+        value = Decimal(text)
+        return int(value) if value == value.to_integral_value() else value
+
+
+def number_text(value: int | Decimal) -> str:
+    """The canonical text of a number. Raises ValueRefused for NaN, infinities, over 38 digits or out of range."""
+    if isinstance(value, int):
+        if -(10**_MAX_DIGITS) < value < 10**_MAX_DIGITS:
+            return str(value)
+        value = Decimal(value)
+    if not value.is_finite():
+        raise ValueRefused("a number must be finite", fix="store no NaN and no infinity")
+    if not value:
+        return "0"
+    sign, digits, exponent = value.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    stripped = text.rstrip("0")
+    magnitude = len(text) + int(exponent) - 1
+    if len(stripped) > _MAX_DIGITS:
+        raise ValueRefused("a number has more than 38 significant digits", fix="round it, or store it as a string")
+    if not _MIN_EXPONENT <= magnitude <= _MAX_EXPONENT:
+        raise ValueRefused("a number's magnitude is outside 1E-130 to 9.99E+125", fix="store it as a string")
+    exponent = int(exponent) + len(text) - len(stripped)
+    prefix = "-" if sign else ""
+    if exponent >= 0 and magnitude < _MAX_DIGITS:
+        return prefix + stripped + "0" * exponent
+    if exponent < 0 and -magnitude <= _MAX_DIGITS:
+        return prefix + format(Decimal((0, tuple(map(int, stripped)), exponent)), "f")
+    return f"{prefix}{stripped}E{exponent:+d}"
+
+
+def item_bytes(item: Item) -> int:
+    """The size that DynamoDB charges and limits: names and values."""
+    return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
+
+
+def value_bytes(value: Value) -> int:
+    """The size of one value by DynamoDB's rule: UTF-8 bytes; about half a byte a digit, plus one; 1 for bool and
+    null; 3 plus 1 an element for lists and maps."""
+    if isinstance(value, str):
+        return len(value.encode())
+    if value is None or isinstance(value, bool):
+        return 1
+    if isinstance(value, (int, Decimal)):
+        return _number_bytes(value)
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, Mapping):
+        return 3 + sum(len(name.encode()) + value_bytes(element) + 1 for name, element in value.items())
+    if isinstance(value, (list, tuple)):
+        return 3 + sum(value_bytes(element) + 1 for element in value)
+    return sum(value_bytes(element) for element in value)
+
+
+def _number_bytes(value: int | Decimal) -> int:
+    digits = str(abs(value)) if isinstance(value, int) else "".join(map(str, value.as_tuple().digits))
+    significant = len(digits.strip("0"))
+    return min(21, (significant + 1) // 2 + 1 + (1 if value < 0 else 0))
+
+
+def _set_value(value: Set[Any]) -> AttributeValue:
+    if not value:
+        raise ValueRefused("an empty set can't be stored", fix="leave the attribute out")
+    if all(isinstance(element, str) for element in value):
+        return {"SS": sorted(value)}
+    if all(isinstance(element, (bytes, bytearray)) for element in value):
+        return {"BS": sorted(map(bytes, value))}
+    if all(isinstance(element, (int, Decimal)) and not isinstance(element, bool) for element in value):
+        return {"NS": [number_text(element) for element in sorted(value)]}
+    raise ValueRefused("a set must hold elements of one type: str, number or bytes", fix="use a list")
