@@ -1,0 +1,90 @@
+"""The table on DynamoDB, over the boto3 client.
+
+Guarantees: one operation is one request (a stream read is two), rendered by the operation itself; every failure is one
+of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and
+stops the attempt by raising. Retries, signing, endpoints and connections are botocore's (standard mode).
+
+Costs: creating a table costs the client's creation (about a quarter of a second, most of it imports); the streams
+client is made when a stream is first read. One table, its client and its connections serve all threads.
+
+This package alone imports boto3; `shardweave.table` does not import it.
+
+    client     the connection: settings, the guard, the one place that calls boto3
+    answers    responses -> answers
+    failures   boto3's exceptions -> our errors
+    stream     shards, positions and records of the table's stream
+    creation   makes the table for local stages and tests
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from .. import Guard
+from ..layout import TableLayout
+from ..operations import Operation, StreamRead, StreamShards
+from . import answers
+from .client import DEFAULTS, Connection, Settings
+from .creation import create_table
+from .stream import Stream
+
+__all__ = ["DynamoDBTable", "create_table"]
+
+R = TypeVar("R")
+
+
+class DynamoDBTable:
+    """A DynamoDB table. Implements `Table`.
+
+    `client` and `streams_client` are boto3 clients to use instead of own ones; they stay open when the table is
+    closed. The other settings are for the clients made here: the longest request lasts about `max_attempts` times
+    the two timeouts (seconds), plus the pauses between attempts. Give `max_pool_connections` at least the number of
+    threads that use the table.
+    """
+
+    def __init__(
+        self,
+        layout: TableLayout,
+        name: str,
+        *,
+        client: Any = None,
+        streams_client: Any = None,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+        max_pool_connections: int = DEFAULTS.max_pool_connections,
+        connect_timeout: float = DEFAULTS.connect_timeout,
+        read_timeout: float = DEFAULTS.read_timeout,
+        max_attempts: int = DEFAULTS.max_attempts,
+    ) -> None:
+        settings = Settings(
+            endpoint_url=endpoint_url,
+            region=region,
+            max_pool_connections=max_pool_connections,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            max_attempts=max_attempts,
+        )
+        self.name = name
+        self.connection = Connection(settings, client, streams_client)
+        self._layout = layout
+        self._stream = Stream(self.connection, name)
+
+    @property
+    def layout(self) -> TableLayout:
+        return self._layout
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        """Carry out one operation. The answer's type is the one that the operation is generic over."""
+        answer: Any
+        if isinstance(operation, StreamShards):
+            answer = self._stream.shards(guard)
+        elif isinstance(operation, StreamRead):
+            answer = self._stream.read(operation, guard)
+        else:
+            response = self.connection.call(operation.method, operation.request(self.name), guard)
+            answer = answers.answer(operation, response, self.name)
+        result: R = answer
+        return result
+
+    def close(self) -> None:
+        self.connection.close()

@@ -1,0 +1,137 @@
+"""The connection to DynamoDB: how the boto3 clients are made, and the one place that calls them.
+
+Clients, never resources: a resource costs twice as much to make and more on each call. Each connection has its own
+session, since making clients from the shared one is not safe under threads.
+
+The guard runs on botocore's `before-send` event, once for every attempt: after signing (which may first have
+waited for new credentials), just before the request goes out. So an attempt that a guard let through carries a
+signature older than the guard's check, and DynamoDB refuses it once that signature is too old, however long the
+process was stopped in between. A guard that ran before signing would leave that gap open. What a guard raises ends
+the call at once: botocore retries only its own exceptions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
+from botocore.parsers import ResponseParserError
+from botocore.session import Session
+
+from ...errors import ConfigurationError
+from .. import Guard
+from .failures import table_error
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How clients connect. Timeouts are in seconds, and for each attempt."""
+
+    endpoint_url: str | None = None
+    region: str | None = None
+    max_pool_connections: int = 64
+    connect_timeout: float = 2.0
+    read_timeout: float = 5.0
+    max_attempts: int = 3
+
+
+DEFAULTS = Settings()
+
+_GUARDED_EVENTS = ("before-send.dynamodb", "before-send.dynamodb-streams")
+_guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
+
+
+class Connection:
+    """The clients of one table. Calls are safe from many threads."""
+
+    def __init__(self, settings: Settings, client: Any = None, streams_client: Any = None) -> None:
+        self._settings = settings
+        self._session: boto3.session.Session | None = None
+        self._lock = threading.Lock()
+        self._owned: list[Any] = []
+        self._client = self._guarded(client) if client is not None else self._new_client("dynamodb")
+        self._streams = self._guarded(streams_client) if streams_client is not None else None
+
+    @property
+    def client(self) -> Any:
+        """The boto3 client for the table's own operations."""
+        return self._client
+
+    @property
+    def streams(self) -> Any:
+        """The boto3 client for the stream's operations, made on first use."""
+        with self._lock:
+            if self._streams is None:
+                self._streams = self._new_client("dynamodbstreams")
+            return self._streams
+
+    def call(self, method: str, request: Mapping[str, Any], guard: Guard | None = None) -> dict[str, Any]:
+        """Call the table's client. Raises TableError's kinds, and whatever the guard raises."""
+        return _call(self._client, method, request, guard)
+
+    def call_streams(self, method: str, request: Mapping[str, Any], guard: Guard | None = None) -> dict[str, Any]:
+        """Call the stream's client, likewise."""
+        return _call(self.streams, method, request, guard)
+
+    def close(self) -> None:
+        """Close the connections of the clients that were made here."""
+        for client in self._owned:
+            client.close()
+
+    def _new_client(self, service: str) -> Any:
+        settings = self._settings
+        self._session = self._session or boto3.session.Session(botocore_session=Session())
+        config = Config(
+            max_pool_connections=settings.max_pool_connections,
+            connect_timeout=settings.connect_timeout,
+            read_timeout=settings.read_timeout,
+            retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
+            tcp_keepalive=True,
+            user_agent_extra="shardweave",
+        )
+        try:
+            client = self._session.client(
+                service, region_name=self._region(), endpoint_url=settings.endpoint_url, config=config
+            )
+        except NoRegionError:
+            raise ConfigurationError(
+                "no AWS region is configured", where=service, fix="pass `region` or set AWS_REGION"
+            ) from None
+        self._owned.append(client)
+        return self._guarded(client)
+
+    def _region(self) -> str | None:
+        """The region asked for; the stream's client goes where a given table client goes."""
+        made_first = getattr(self, "_client", None)
+        return self._settings.region or (made_first.meta.region_name if made_first is not None else None)
+
+    @staticmethod
+    def _guarded(client: Any) -> Any:
+        # The id keeps a client that several tables share from calling the guard once for each of them.
+        for event in _GUARDED_EVENTS:
+            client.meta.events.register(event, _check_guard, unique_id=f"shardweave-guard-{event}")
+        return client
+
+
+def _call(client: Any, method: str, request: Mapping[str, Any], guard: Guard | None) -> dict[str, Any]:
+    token = _guard.set(guard)
+    try:
+        response: dict[str, Any] = getattr(client, method)(**request)
+    except (ClientError, BotoCoreError, ResponseParserError) as error:
+        # `from None`: what boto3 says may quote a record's values.
+        raise table_error(error, method) from None
+    finally:
+        _guard.reset(token)
+    return response
+
+
+def _check_guard(**_: Any) -> None:
+    guard = _guard.get()
+    if guard is not None:
+        guard()
