@@ -1,0 +1,180 @@
+"""What a user writes: entities, their properties' roles, their generated keys.
+
+An entity is a pydantic model. Python names are snake_case, stored attributes and JSON camelCase (`user_id` <->
+`userId`). Class keywords say how it is keyed and sharded; class attributes that are `HashKey` or `RangeKey` declare
+generated properties. Nothing is checked against a table here: `Schema` checks everything at once when it is built.
+A record is a value: it is frozen, and `model_copy(update=...)` or the store's `update` makes a changed one.
+"""
+
+from __future__ import annotations
+
+import enum
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
+
+from .sharding import ShardBump
+
+_NANOID_ALPHABET = "useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict"
+
+
+def nanoid() -> str:
+    """A random identifier of 21 URL-safe characters (126 bits)."""
+    return "".join(_NANOID_ALPHABET[byte & 63] for byte in secrets.token_bytes(21))
+
+
+def now_ms() -> int:
+    """The wall clock in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Role(enum.Enum):
+    """What a property is for, beyond holding a value."""
+
+    UNIQUE = "unique"
+    TIMESTAMP = "timestamp"
+    UPDATED = "updated"
+    TTL = "ttl"
+
+
+def unique_property(**field: Any) -> Any:
+    """The property that identifies a record; it never changes. With `default_factory=nanoid` ids are generated."""
+    return _with_role(Role.UNIQUE, field)
+
+
+def timestamp_property(**field: Any) -> Any:
+    """When the record was created; it never changes, and picks the generation. Set by the store when not given."""
+    return _with_role(Role.TIMESTAMP, field or {"default": None, "validate_default": False})
+
+
+def updated_property(**field: Any) -> Any:
+    """When the record was last written. Set by the store on every write."""
+    return _with_role(Role.UPDATED, field or {"default": None, "validate_default": False})
+
+
+def ttl_property(**field: Any) -> Any:
+    """When the record expires, in epoch seconds. An expired record is hidden from reads at once."""
+    return _with_role(Role.TTL, field or {"default": None})
+
+
+def _with_role(role: Role, field: dict[str, Any]) -> Any:
+    info: FieldInfo = Field(**field)
+    info.metadata.append(role)
+    return info
+
+
+class Declaration:
+    """Base of what stands in an entity's class body and is no property."""
+
+
+@dataclass(frozen=True)
+class Descending:
+    """An element of a range key in reverse order."""
+
+    name: str
+
+
+def desc(name: str) -> Descending:
+    """`RangeKey("state", desc("num"))`: state ascending, number descending."""
+    return Descending(name)
+
+
+class HashKey(Declaration):
+    """A sharded generated property: the record's hash key, then these properties. Whole or absent."""
+
+    def __init__(self, *elements: str) -> None:
+        self.elements: tuple[str, ...] = elements
+
+
+class RangeKey(Declaration):
+    """An unsharded generated property: these properties, in order. `desc(name)` reverses one."""
+
+    def __init__(self, *elements: str | Descending) -> None:
+        self.elements: tuple[str | Descending, ...] = elements
+
+
+@dataclass(frozen=True)
+class EntityDeclaration:
+    """The class keywords of an entity.
+
+    `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
+    properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
+    hashed: by default the partition, else the unique property. `collection` is the name in URLs.
+    """
+
+    token: str
+    shard_bumps: tuple[ShardBump, ...] = ()
+    partition: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    shard_by: tuple[str, ...] = ()
+    singleton: bool = False
+    collection: str = ""
+
+
+class Entity(BaseModel):
+    """Base of every record type. `rev` is the stored revision, None for a record that was never stored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        ignored_types=(Declaration,),
+        use_attribute_docstrings=True,
+    )
+
+    declaration: ClassVar[EntityDeclaration]
+    _rev: str | None = PrivateAttr(default=None)
+
+    @property
+    def rev(self) -> str | None:
+        return self._rev
+
+    @classmethod
+    def __init_subclass__(
+        cls,
+        *,
+        token: str | None = None,
+        shard_bumps: Sequence[ShardBump] = (),
+        partition: str | Sequence[str] = (),
+        sort: str | Sequence[str] = (),
+        shard_by: str | Sequence[str] = (),
+        singleton: bool = False,
+        collection: str | None = None,
+        **rest: Any,
+    ) -> None:
+        super().__init_subclass__(**rest)
+        token = token if token is not None else cls.__name__[:1].lower() + cls.__name__[1:]
+        cls.declaration = EntityDeclaration(
+            token=token,
+            shard_bumps=tuple(shard_bumps),
+            partition=_names(partition),
+            sort=_names(sort),
+            shard_by=_names(shard_by),
+            singleton=singleton,
+            collection=collection or token + "s",
+        )
+
+    @classmethod
+    def prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Called by the store with the properties (stored names) of every record to be created, put or updated, before
+        they are validated: the place to derive one property from others. The library's own does nothing."""
+        return values
+
+    @classmethod
+    def declared(cls) -> dict[str, Declaration]:
+        """The generated keys (and what else is declared) by Python name, base classes first."""
+        found: dict[str, Declaration] = {}
+        for base in reversed(cls.__mro__):
+            found |= {name: value for name, value in vars(base).items() if isinstance(value, Declaration)}
+        return found
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,277 @@
+"""An entity compiled for one schema: its properties, keys, index views, shard map, and its stored form.
+
+Guarantees: immutable and shared by all threads; `load(complete(dump(record)))` is the record; every generated
+attribute of a stored item is computed here and nowhere else; an item that `complete` returns fits DynamoDB's limits
+and has no key attribute that is null, empty or of the wrong type.
+
+The stored form of a record is an item: camelCase properties that have a value (a None is left out), the generated
+attributes, and `rev`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from .codecs import Codec, TimestampCodec, stored_form
+from .entity import Entity, Role
+from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
+from .keys import Element, EntityKeys
+from .sharding import WRITE_AHEAD_MS, ShardMap
+from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, item_bytes, to_attribute_value, value_bytes
+
+E = TypeVar("E", bound=Entity)
+
+REVISION = "rev"
+"""The stored attribute that every write sets anew."""
+
+MARK = "_mark"
+"""The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
+
+MARK_RESERVE_BYTES = len(MARK) + 21
+"""Kept free in every record for that attribute."""
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key."""
+
+    name: str
+    stored: str
+    annotation: Any
+    codec: Codec | None
+    role: Role | None
+    required: bool
+    has_default: bool
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    def parse(self, value: Any) -> Value:
+        """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
+        try:
+            return stored_form(self._adapter.validate_python(value))
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error, (self.stored,))) from None
+        except ValueRefused as error:
+            error.where = error.where or self.stored
+            raise
+
+
+@dataclass(frozen=True)
+class IndexView:
+    """An index (or, with `index` None, the table itself) as one entity sees it.
+
+    `hash_elements` follow the shard in the hash key. `range_elements` are those of a generated range key, or, when
+    `raw`, the one property that is the range key itself. `projected` is None when reads see every attribute.
+    `page_key` lists the attributes of a start key.
+    """
+
+    index: str | None
+    hash_name: str
+    hash_elements: tuple[Element, ...]
+    range_name: str
+    range_elements: tuple[Element, ...]
+    raw: bool
+    projected: frozenset[str] | None
+    page_key: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return self.index or "the table"
+
+
+@dataclass(frozen=True)
+class EntityType(Generic[E]):
+    """One entity of a schema. Names in it are stored (camelCase) ones unless it says otherwise.
+
+    `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
+    lies outside the identity, so that a lookup record holds what decides the record's shard.
+    """
+
+    model: type[E]
+    token: str
+    collection: str
+    properties: Mapping[str, Property]
+    keys: EntityKeys
+    shard_map: ShardMap
+    identity: tuple[str, ...]
+    immutable: frozenset[str]
+    views: Mapping[str | None, IndexView]
+    raw_keys: tuple[Property, ...]
+    unique: str | None = None
+    timestamp: str | None = None
+    updated: str | None = None
+    ttl: str | None = None
+    lookup_placed: bool = False
+    _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_python_name.update({each.name: each for each in self.properties.values()})
+
+    # -- names
+
+    def property_of(self, name: str) -> Property:
+        """A property by its stored or its Python name. Raises UnknownName that lists the properties."""
+        found = self.properties.get(name) or self._by_python_name.get(name)
+        if found is None:
+            raise UnknownName(
+                f"the entity {self.token!r} has no property {name!r}",
+                where=name[:80],
+                fix=f"use one of {', '.join(self.properties)}",
+            )
+        return found
+
+    def view(self, index: str | None) -> IndexView:
+        """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
+        found = self.views.get(index)
+        if found is None:
+            raise UnknownName(
+                f"the entity {self.token!r} has no index {index!r}",
+                where="index",
+                fix=f"use one of {', '.join(name for name in self.views if name)}",
+            )
+        return found
+
+    @property
+    def time_unit(self) -> Literal["ms", "s"]:
+        """The unit of the timestamp property."""
+        codec = self.properties[self.timestamp].codec if self.timestamp else None
+        return codec.unit if isinstance(codec, TimestampCodec) else "ms"
+
+    def in_unit(self, milliseconds: int) -> int:
+        """Epoch milliseconds in the unit of the timestamp property."""
+        return milliseconds if self.time_unit == "ms" else milliseconds // 1000
+
+    # -- stored form
+
+    def validate(self, values: Mapping[str, Any]) -> E:
+        """A record from properties by stored or Python name. Raises ValidationFailed that lists every fault."""
+        try:
+            return self.model.model_validate(values)
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error), where=self.token) from None
+
+    def dump(self, record: E) -> dict[str, Value]:
+        """The record's properties in stored form, without generated attributes and revision."""
+        item: dict[str, Value] = {}
+        for each in self.properties.values():
+            value = getattr(record, each.name)
+            if value is None or (value == set() and each.has_default):
+                continue
+            try:
+                item[each.stored] = stored_form(value)
+            except ValueRefused as error:
+                error.where = error.where or each.stored
+                raise
+        return item
+
+    def load(self, item: Item) -> E:
+        """The record of a whole stored item."""
+        record = self.validate({name: item[name] for name in self.properties if name in item})
+        record._rev = cast("str | None", item.get(REVISION))
+        return record
+
+    def visible(self, item: Item) -> dict[str, Value]:
+        """The properties of an item, generated and internal attributes left out."""
+        return {name: item[name] for name in self.properties if name in item}
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        """Whether the record's TTL has passed. `now` is in epoch seconds."""
+        expires = item.get(self.ttl) if self.ttl else None
+        return expires is not None and expires <= now
+
+    # -- generated attributes and limits
+
+    def complete(self, item: Item, shard_map: ShardMap | None = None) -> dict[str, Value]:
+        """The whole stored item: properties, generated attributes, revision when it has one. Raises ValueRefused,
+        KeyTooLong or RecordTooLarge naming the property."""
+        properties = {name: item[name] for name in self.properties if name in item}
+        self._check_raw_keys(properties)
+        completed = properties | self.keys.build(properties, shard_map or self.shard_map)
+        if REVISION in item:
+            completed[REVISION] = item[REVISION]
+        self._check_values(completed)
+        return completed
+
+    def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
+        """The primary key of a record (or of its stored properties)."""
+        item = record if isinstance(record, Mapping) else self.dump(record)
+        return self.keys.primary_key(item, self.keys.suffix(item, shard_map or self.shard_map))
+
+    def identify(self, values: Mapping[str, Any] | str) -> dict[str, Value]:
+        """The identity in stored form, from a mapping or, when one property identifies, from its value. Raises
+        UnknownName, ValidationFailed."""
+        if not isinstance(values, Mapping):
+            if len(self.identity) != 1:
+                raise UnknownName(
+                    f"one value does not identify a {self.token}", where="key", fix=f"give {', '.join(self.identity)}"
+                )
+            values = {self.identity[0]: values}
+        given = {self.property_of(name).stored: value for name, value in values.items()}
+        missing = [name for name in self.identity if given.get(name) is None]
+        if missing:
+            raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=f"give {', '.join(self.identity)}")
+        return {name: self.properties[name].parse(given[name]) for name in self.identity}
+
+    def check_timestamp(self, item: Item, now_ms: int) -> None:
+        """Refuses a creation time of the wrong unit or over five minutes ahead of the clock."""
+        if self.timestamp is None or self.timestamp not in item:
+            return
+        codec = self.properties[self.timestamp].codec
+        value = item[self.timestamp]
+        if codec is not None:
+            self.keys.encode(Element(self.timestamp, codec), value)
+        if not self.keys.format.raw_timestamps and value > self.in_unit(now_ms + WRITE_AHEAD_MS):
+            raise ValueRefused(
+                "the timestamp lies more than 5 minutes ahead", where=self.timestamp, fix="check the clock, or the unit"
+            )
+
+    def _check_raw_keys(self, item: Item) -> None:
+        for each in self.raw_keys:
+            value = item.get(each.stored)
+            if value is None:
+                continue
+            if each.codec is not None and each.codec.key_type == "N":
+                self.keys.encode(Element(each.stored, each.codec), value)
+            elif not isinstance(value, (str, bytes)) or not value:
+                raise ValueRefused(
+                    "it is the range key of an index and can't be empty", where=each.stored, fix="leave it out"
+                )
+            elif value_bytes(value) > MAX_RANGE_KEY_BYTES:
+                raise KeyTooLong(
+                    f"a range key can't exceed {MAX_RANGE_KEY_BYTES} bytes", where=each.stored, fix="shorten the value"
+                )
+
+    def _check_values(self, item: Item) -> None:
+        sizes = {}
+        for name, value in item.items():
+            try:
+                to_attribute_value(value)
+                sizes[name] = value_bytes(value)
+            except (ValueRefused, UnicodeEncodeError) as error:
+                if isinstance(error, ValueRefused):
+                    error.where = error.where or name
+                    raise
+                raise ValueRefused("it holds half of a surrogate pair", where=name, fix="give Unicode text") from None
+        size = item_bytes(item)
+        limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES
+        if size > limit:
+            largest = max(sizes, key=lambda name: sizes[name])
+            raise RecordTooLarge(
+                f"the record has {size} bytes, {limit} are possible", where=largest, fix="shorten it; it is the largest"
+            )
+
+
+def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:
+    """Pydantic's faults as ours, without the input values."""
+    start = tuple(prefix)
+    return [
+        FieldFault((*start, *each["loc"]), each["msg"], each["type"])
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    ]

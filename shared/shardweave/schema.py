@@ -1,0 +1,313 @@
+"""The schema: entities and indexes of one table, checked as a whole and compiled once.
+
+Guarantees: a `Schema` that was built is valid, immutable and shared by all; one that can't be built raises SchemaError
+with every fault, each with its place and its fix. It does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from .codecs import Codec, DescendingCodec, codec_of
+from .entity import Descending, Entity, HashKey, RangeKey, Role
+from .entity_type import EntityType, IndexView, Property
+from .errors import SchemaError, UnknownName
+from .key_format import ORDERED, KeyFormat
+from .keys import Element, EntityKeys, Generated, KeyDesign
+from .schema_faults import schema_faults
+from .sharding import ShardMap
+from .table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
+
+E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
+    `range_key` (the table's), a RangeKey, or a property. `entities` None: every entity that has both. `projection`
+    is `ALL`, `KEYS_ONLY`, or the properties to project."""
+
+    name: str
+    hash_key: str
+    range_key: str
+    entities: tuple[type[Entity], ...] | None = None
+    projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL"
+
+
+class Schema:
+    """All entities and indexes of one table.
+
+    `hash_key` and `range_key` are the stored names of the table's keys. Raises SchemaError.
+    """
+
+    def __init__(
+        self,
+        entities: Sequence[type[Entity]],
+        indexes: Sequence[Index] = (),
+        *,
+        key_format: KeyFormat = ORDERED,
+        hash_key: str = "hashKey",
+        range_key: str = "rangeKey",
+    ) -> None:
+        self.models = tuple(entities)
+        self.indexes = tuple(indexes)
+        self.key_format = key_format
+        self.hash_key = hash_key
+        self.range_key = range_key
+        faults = schema_faults(self)
+        if faults:
+            raise SchemaError(faults)
+        ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
+        self.layout = _layout(self, min(ttl) if ttl else None)
+        self.entities: Mapping[str, EntityType[Any]] = {
+            model.declaration.token: _compile(self, model) for model in self.models
+        }
+        self._by_model = {each.model: each for each in self.entities.values()}
+        self._by_collection = {each.collection: each for each in self.entities.values()}
+
+    def __getitem__(self, model: type[E]) -> EntityType[E]:
+        """The compiled entity of a model."""
+        try:
+            return self._by_model[model]
+        except KeyError:
+            raise UnknownName(
+                f"{model.__name__} is not in the schema", where="entity", fix="add it to Schema(entities=[...])"
+            ) from None
+
+    def entity(self, token: str) -> EntityType[Any]:
+        """The compiled entity of a token. Raises UnknownName that lists the tokens."""
+        try:
+            return self.entities[token]
+        except KeyError:
+            raise UnknownName(
+                f"there is no entity {token!r}", where="entity", fix=f"use one of {', '.join(self.entities)}"
+            ) from None
+
+    def collection(self, name: str) -> EntityType[Any]:
+        """The compiled entity of a collection. Raises UnknownName that lists the collections."""
+        try:
+            return self._by_collection[name]
+        except KeyError:
+            raise UnknownName(
+                f"there is no collection {name!r}", where="path", fix=f"use one of {', '.join(self._by_collection)}"
+            ) from None
+
+    def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
+        """The entity whose token starts a hash key, or None."""
+        return self.entities.get(hash_key.partition(self.key_format.shard_delimiter)[0])
+
+    @staticmethod
+    def from_entity_manager(config: Mapping[str, Any]) -> Schema:
+        """A schema whose keys are byte for byte those of Entity Manager, version 8, for its configuration (JSON)."""
+        from .entity_manager import schema_from_config
+
+        return schema_from_config(config)
+
+
+def properties_of(model: type[Entity]) -> dict[str, Property]:
+    """A model's properties by Python name."""
+    found = {}
+    for name, info in model.model_fields.items():
+        codec = next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation)
+        role = next((item for item in info.metadata if isinstance(item, Role)), None)
+        annotation = info.annotation
+        if info.metadata:
+            constraints = [item for item in info.metadata if not isinstance(item, (Role, Codec))]
+            for constraint in constraints:
+                annotation = _annotated(annotation, constraint)
+        found[name] = Property(
+            name=name,
+            stored=info.alias or name,
+            annotation=annotation,
+            codec=codec,
+            role=role,
+            required=info.is_required(),
+            has_default=not info.is_required(),
+        )
+    return found
+
+
+def _annotated(annotation: Any, constraint: Any) -> Any:
+    from typing import Annotated
+
+    return Annotated[annotation, constraint]
+
+
+def _with_role(model: type[Entity], role: Role) -> list[str]:
+    return [each.stored for each in properties_of(model).values() if each.role is role]
+
+
+def identity_of(model: type[Entity]) -> tuple[str, ...]:
+    """The Python names of the properties that identify a record."""
+    declaration = model.declaration
+    if declaration.singleton:
+        return ()
+    unique = [each.name for each in properties_of(model).values() if each.role is Role.UNIQUE]
+    return (*declaration.partition, *(declaration.sort or unique))
+
+
+def stored_name(python_name: str) -> str:
+    """The stored name of a generated key: `first_name_range_key` -> `firstNameRangeKey`."""
+    from pydantic.alias_generators import to_camel
+
+    return to_camel(python_name)
+
+
+def index_models(schema: Schema, index: Index) -> list[type[Entity]]:
+    """The entities that an index holds."""
+    return [
+        model
+        for model in (schema.models if index.entities is None else index.entities)
+        if _has_key(model, index.hash_key, "hash_key") and _has_key(model, index.range_key, "range_key")
+    ]
+
+
+def _has_key(model: type[Entity], name: str, table_key: str) -> bool:
+    return name == table_key or name in model.declared() or (table_key == "range_key" and name in model.model_fields)
+
+
+# -- compiling --------------------------------------------------------------------------------------------------------
+
+
+def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
+    properties = properties_of(model)
+    declaration = model.declaration
+    roles = {each.role: each.stored for each in properties.values() if each.role}
+    identity = identity_of(model)
+    unique = tuple(each.name for each in properties.values() if each.role is Role.UNIQUE)
+    shard_by = declaration.shard_by or declaration.partition or unique or identity
+    timestamp = roles.get(Role.TIMESTAMP)
+
+    def elements(names: Sequence[str | Descending]) -> tuple[Element, ...]:
+        return tuple(_element(properties, name) for name in names)
+
+    generated = {
+        name: Generated(stored_name(name), elements(each.elements), sharded=isinstance(each, HashKey))
+        for name, each in model.declared().items()
+        if isinstance(each, (HashKey, RangeKey))
+    }
+    design = KeyDesign(
+        token=declaration.token,
+        key_format=schema.key_format,
+        hash_name=schema.hash_key,
+        range_name=schema.range_key,
+        partition=elements(declaration.partition),
+        sort=() if declaration.singleton else elements(declaration.sort or unique),
+        shard_by=elements(shard_by),
+        timestamp=timestamp,
+        generated=tuple(generated.values()),
+        hints=frozenset(name for name in (roles.get(Role.UNIQUE), timestamp) if name),
+    )
+    views = _views(schema, model, design, generated, properties)
+    raw = dict.fromkeys(
+        view.range_elements[0].name for view in views.values() if view.raw and view.range_elements
+    )
+    by_stored = {each.stored: each for each in properties.values()}
+    placed_by = {*declaration.partition, *declaration.sort, *shard_by}
+    return EntityType(
+        model=model,
+        token=declaration.token,
+        collection=declaration.collection,
+        properties=by_stored,
+        keys=EntityKeys(design),
+        shard_map=ShardMap.of_bumps(declaration.shard_bumps),
+        identity=tuple(properties[name].stored for name in identity),
+        immutable=frozenset(
+            {properties[name].stored for name in placed_by}
+            | {name for name in (roles.get(Role.UNIQUE), timestamp) if name}
+        ),
+        views=views,
+        raw_keys=tuple(by_stored[name] for name in raw),
+        unique=roles.get(Role.UNIQUE),
+        timestamp=timestamp,
+        updated=roles.get(Role.UPDATED),
+        ttl=roles.get(Role.TTL),
+        lookup_placed=not set(shard_by) <= set(identity),
+    )
+
+
+def _element(properties: Mapping[str, Property], name: str | Descending) -> Element:
+    found = properties[name.name if isinstance(name, Descending) else name]
+    assert found.codec is not None
+    if isinstance(name, Descending):
+        return Element(found.stored, DescendingCodec(found.codec), descending=True)
+    return Element(found.stored, found.codec)
+
+
+def _views(
+    schema: Schema,
+    model: type[Entity],
+    design: KeyDesign,
+    generated: Mapping[str, Generated],
+    properties: Mapping[str, Property],
+) -> dict[str | None, IndexView]:
+    layout = schema.layout
+    views: dict[str | None, IndexView] = {
+        None: IndexView(
+            index=None,
+            hash_name=design.hash_name,
+            hash_elements=design.partition,
+            range_name=design.range_name,
+            range_elements=design.sort,
+            raw=False,
+            projected=None,
+            page_key=layout.start_key_names(None),
+        )
+    }
+    for index in schema.indexes:
+        if model not in index_models(schema, index):
+            continue
+        raw = index.range_key != "range_key" and index.range_key not in generated
+        if raw:
+            range_name = properties[index.range_key].stored
+            range_elements: tuple[Element, ...] = (_element(properties, index.range_key),)
+        elif index.range_key == "range_key":
+            range_name, range_elements = design.range_name, design.sort
+        else:
+            range_name, range_elements = generated[index.range_key].name, generated[index.range_key].elements
+        table_hash = index.hash_key == "hash_key"
+        views[index.name] = IndexView(
+            index=index.name,
+            hash_name=design.hash_name if table_hash else generated[index.hash_key].name,
+            hash_elements=design.partition if table_hash else generated[index.hash_key].elements,
+            range_name=range_name,
+            range_elements=range_elements,
+            raw=raw,
+            projected=layout.projected(index.name),
+            page_key=layout.start_key_names(index.name),
+        )
+    return views
+
+
+def _layout(schema: Schema, ttl: str | None) -> TableLayout:
+    indexes = []
+    for index in schema.indexes:
+        hash_name = schema.hash_key if index.hash_key == "hash_key" else stored_name(index.hash_key)
+        models = index_models(schema, index)
+        raw = next((properties_of(model).get(index.range_key) for model in models), None)
+        if index.range_key == "range_key":
+            range_key = KeyAttribute(schema.range_key)
+        elif raw is not None and raw.codec is not None and raw.codec.key_type is not None:
+            range_key = KeyAttribute(raw.stored, raw.codec.key_type)
+        else:
+            range_key = KeyAttribute(stored_name(index.range_key))
+        taken = {schema.hash_key, schema.range_key, hash_name, range_key.name}
+        projection = _projection(index, models, ttl, taken)
+        indexes.append(IndexLayout(index.name, KeyAttribute(hash_name), range_key, projection))
+    return TableLayout(KeyAttribute(schema.hash_key), KeyAttribute(schema.range_key), tuple(indexes), ttl)
+
+
+def _projection(index: Index, models: Sequence[type[Entity]], ttl: str | None, taken: set[str]) -> Projection:
+    """The projected attributes by stored name; the TTL is always among them, so that reads can hide the expired."""
+    if index.projection == "ALL":
+        return "ALL"
+    names: list[str] = []
+    if index.projection != "KEYS_ONLY":
+        for name in index.projection:
+            names += [properties_of(model)[name].stored for model in models if name in model.model_fields]
+            names += [stored_name(name) for model in models if name in model.declared()]
+    if ttl is not None and ttl not in taken:
+        names.append(ttl)
+    return tuple(dict.fromkeys(names)) or "KEYS_ONLY"

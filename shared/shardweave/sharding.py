@@ -1,0 +1,164 @@
+"""Shards: shard spaces, bumps, generations, shard maps, and which hash keys a query must look at.
+
+A record's shard is a pure function of a text (its `shard_by`) and the time it was created: the last bump at or before
+that time gives the generation, `hash(text) mod shards` the shard, written in base `2**char_bits` with `chars` digits
+of `0-9a-v`. Because `chars` grows strictly from bump to bump, two generations never share a hash key.
+
+A hash key space is the union of the suffixes of the generations that can hold an answer. Clocks differ, so a
+generation that begins up to an hour from now counts as begun for readers, and for the checks of a create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+MAX_SHARDS = 2**20
+READ_AHEAD_MS = 60 * 60 * 1000
+"""A generation that begins this soon is read already."""
+WRITE_AHEAD_MS = 5 * 60 * 1000
+"""A record's timestamp may lie at most this far ahead of the writer's clock."""
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuv"
+
+
+@dataclass(frozen=True)
+class ShardSpace:
+    """All suffixes of one width. `chars=0` is one shard with an empty suffix."""
+
+    char_bits: int
+    chars: int
+
+    @property
+    def shards(self) -> int:
+        return int((1 << self.char_bits) ** self.chars)
+
+    def suffix(self, shard: int) -> str:
+        """The suffix of a shard number, 0 to shards - 1."""
+        mask = (1 << self.char_bits) - 1
+        return "".join(
+            _DIGITS[shard >> self.char_bits * position & mask] for position in range(self.chars - 1, -1, -1)
+        )
+
+    def suffix_of(self, hashed: int) -> str:
+        """The suffix of the shard that a hash falls into."""
+        return self.suffix(hashed % self.shards) if self.chars else ""
+
+    def suffixes(self) -> Iterator[str]:
+        """Every suffix, in shard order, which is also their sort order."""
+        return (self.suffix(shard) for shard in range(self.shards))
+
+
+@dataclass(frozen=True)
+class ShardBump:
+    """From `timestamp` (in the unit of the entity's timestamp property) on, records go to this shard space."""
+
+    timestamp: int
+    char_bits: int
+    chars: int
+
+    @property
+    def space(self) -> ShardSpace:
+        return ShardSpace(self.char_bits, self.chars)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A shard space with the range of record timestamps that it governs: `begins <= t < ends` (None: open)."""
+
+    space: ShardSpace
+    begins: int
+    ends: int | None
+
+
+@dataclass(frozen=True)
+class ShardMap:
+    """Which generations are in force for an entity. `id` is what a cursor names: a re-shard changes it, an ordinary
+    bump does not. `version` grows with every re-shard that is started."""
+
+    generations: tuple[Generation, ...]
+    id: int = 0
+    version: int = 0
+
+    @classmethod
+    def of_bumps(cls, bumps: tuple[ShardBump, ...], id: int = 0, version: int = 0) -> ShardMap:
+        """The map of a declaration. Bumps must be in order; a zero-time bump of one shard is added when missing."""
+        if not bumps or bumps[0].timestamp > 0:
+            bumps = (ShardBump(0, 1, 0), *bumps)
+        ends = [bump.timestamp for bump in bumps[1:]]
+        generations = (
+            Generation(bump.space, bump.timestamp, end) for bump, end in zip(bumps, [*ends, None], strict=True)
+        )
+        return cls(tuple(generations), id, version)
+
+    @cached_property
+    def sole(self) -> Generation | None:
+        """The generation, when there is only one."""
+        return self.generations[0] if len(self.generations) == 1 else None
+
+    def generation_of(self, timestamp: int) -> Generation:
+        """The last generation that begins at or before `timestamp`."""
+        for generation in reversed(self.generations):
+            if generation.begins <= timestamp:
+                return generation
+        return self.generations[0]
+
+    def between(self, earliest: int | None, latest: int | None) -> tuple[Generation, ...]:
+        """The generations that can hold a record with a timestamp in the closed window; None leaves a side open."""
+        return tuple(
+            generation
+            for generation in self.generations
+            if (latest is None or generation.begins <= latest)
+            and (earliest is None or generation.ends is None or generation.ends > earliest)
+        )
+
+    def begun(self, now: int, unit: Literal["ms", "s"] = "ms") -> tuple[Generation, ...]:
+        """The generations that a reader, or the check of a create, must include at `now`."""
+        ahead = READ_AHEAD_MS if unit == "ms" else READ_AHEAD_MS // 1000
+        return self.between(None, now + ahead)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a shard text can be: one suffix in each of some generations."""
+
+    generation: Generation
+    suffix: str
+
+
+def placements(
+    generations: tuple[Generation, ...], hash_text: Callable[[str], int], shard_text: str | None
+) -> Iterator[Placement]:
+    """Every (generation, suffix) to look at: one a generation when the query fixes `shard_by`, else all of them, in
+    order of generation and shard."""
+    hashed = None if shard_text is None else hash_text(shard_text)
+    for generation in generations:
+        if hashed is not None:
+            yield Placement(generation, generation.space.suffix_of(hashed))
+            continue
+        for suffix in generation.space.suffixes():
+            yield Placement(generation, suffix)
+
+
+def bump_faults(bumps: tuple[ShardBump, ...]) -> list[tuple[str, str]]:
+    """What is wrong with an entity's bumps: (message, fix) pairs."""
+    found = []
+    for bump in bumps:
+        if not 1 <= bump.char_bits <= 5 or bump.chars < 0:
+            found.append((f"the bump at {bump.timestamp} is out of range", "char_bits is 1 to 5, chars 0 or more"))
+        elif bump.char_bits * bump.chars > 20:
+            found.append((f"the bump at {bump.timestamp} has over {MAX_SHARDS} shards", "use fewer characters"))
+        if bump.timestamp < 0:
+            found.append((f"the bump at {bump.timestamp} begins before the epoch", "begin at 0 or later"))
+    for earlier, later in zip(bumps, bumps[1:], strict=False):
+        if later.timestamp <= earlier.timestamp:
+            found.append((f"the bump at {later.timestamp} is out of order", "order bumps by timestamp, each once"))
+        if later.chars <= earlier.chars:
+            message = f"the bump at {later.timestamp} is not wider than the one before"
+            found.append((message, "let chars grow, so that generations never share a hash key"))
+    if bumps and bumps[0].timestamp > 0 and bumps[0].chars == 0:
+        message = f"the bump at {bumps[0].timestamp} is not wider than the one shard of the time before it"
+        found.append((message, "begin it at 0, or give it chars of 1 or more"))
+    return found
