@@ -1,0 +1,95 @@
+"""Key values as bytes that SQLite orders the way DynamoDB orders the values.
+
+Format: text is its UTF-8 bytes, binary is itself. A number is its sign (00, 01 for zero, 02), its magnitude as one
+byte and its significant digits; a negative one has magnitude and digits complemented and ends in a byte above every
+digit. Guarantees: two keys of one type are equal, or in order, exactly when their bytes are, for all numbers of 38
+digits. A hash key is preceded by its place, four bytes of a hash: the order that a scan follows, which means nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Literal
+
+from ...errors import InvalidRequest
+from ..layout import KeyType
+from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Value, number_text
+
+PLACE_BYTES = 4
+
+Role = Literal["hash", "range"]
+
+_KINDS: dict[KeyType, str] = {"S": "text", "N": "a number", "B": "binary"}
+_LOWEST_MAGNITUDE, _HIGHEST_MAGNITUDE = -130, 125
+_COMPLEMENT = bytes.maketrans(b"0123456789", b"9876543210")
+_ABOVE_DIGITS = b"~"
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A key attribute in one role, and the SQL column that holds it. An attribute that serves in both has two."""
+
+    attribute: str
+    type: KeyType
+    role: Role
+    name: str
+
+    def encode(self, value: Value) -> bytes:
+        """The column's bytes. Raises InvalidRequest for a value that can't be this key."""
+        ordered = self._ordered(value)
+        if self.role == "range":
+            return ordered
+        return blake2b(ordered, digest_size=PLACE_BYTES).digest() + ordered
+
+    def _ordered(self, value: Value) -> bytes:
+        if self.type == "S" and isinstance(value, str):
+            ordered = value.encode(errors="surrogatepass")
+        elif self.type == "N" and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+            return number_bytes(value)
+        elif self.type == "B" and isinstance(value, bytes):
+            ordered = value
+        else:
+            raise InvalidRequest(
+                f"The {self.role} key must be {_KINDS[self.type]}, and is {_describe(value)}.",
+                where=self.attribute,
+                fix=f"give it {_KINDS[self.type]}; leave an index's key out to keep the item out of the index",
+            )
+        limit = MAX_HASH_KEY_BYTES if self.role == "hash" else MAX_RANGE_KEY_BYTES
+        if not 0 < len(ordered) <= limit:
+            size = f"{len(ordered)} bytes long" if ordered else "empty"
+            message = f"The {self.role} key is {size}."
+            raise InvalidRequest(message, where=self.attribute, fix=f"give it 1 to {limit:,} bytes")
+        return ordered
+
+
+def number_bytes(value: int | Decimal) -> bytes:
+    """The ordered bytes of a number. Raises ValueRefused for one that DynamoDB can't hold."""
+    sign, digits, exponent = Decimal(number_text(value)).as_tuple()
+    text = "".join(map(str, digits))
+    if text == "0":
+        return b"\x01"
+    magnitude = len(text) + int(exponent) - 1
+    significant = text.strip("0").encode()
+    if sign:
+        return bytes((0, _HIGHEST_MAGNITUDE - magnitude)) + significant.translate(_COMPLEMENT) + _ABOVE_DIGITS
+    return bytes((2, magnitude - _LOWEST_MAGNITUDE)) + significant
+
+
+def tie_bytes(hash_key: bytes, range_key: bytes) -> bytes:
+    """What orders the items that share an index's keys: a hash of the table's key, so not that key's own order."""
+    return blake2b(len(hash_key).to_bytes(2, "big") + hash_key + range_key, digest_size=16).digest()
+
+
+def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
+    """The places of one of `total` disjoint parts: from the first, up to but without the second (None: to the end)."""
+    places = 1 << 8 * PLACE_BYTES
+    low, high = (-(-part * places // total) for part in (segment, segment + 1))
+    return low.to_bytes(PLACE_BYTES, "big"), None if high >= places else high.to_bytes(PLACE_BYTES, "big")
+
+
+def _describe(value: Value) -> str:
+    if value is None:
+        return "null"
+    return f"of type {type(value).__name__}"

@@ -1,0 +1,219 @@
+"""Writes of items: put, update, delete, and the batch of them.
+
+A write is planned without the table (`plan`: all that the request alone decides), decided against the stored item
+(`decide`: the condition, the new item, its key columns) and stored (`store`: the row, the change log), all of it in
+one SQLite transaction. A write that leaves the item as it was stores and logs nothing, but costs its units.
+
+Cost: a seek, a row with its indexes, and a row of the log. Only the indexes whose keys changed are touched.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...errors import ConditionFailed, InvalidRequest
+from ..conditions import Condition
+from ..operations import (
+    MAX_BATCH_WRITE,
+    BatchWrite,
+    BatchWriteAnswer,
+    ConditionCheck,
+    Delete,
+    Put,
+    Update,
+    WriteAnswer,
+)
+from ..values import Item, Value
+from . import changes
+from .checks import Place, check_count, check_distinct, check_item, check_key
+from .expressions import check_condition
+from .images import decode, encode
+from .ordering import KeyColumn
+from .schema import Schema
+from .units import index_units, write_units
+from .updates import UpdatePlan, apply_update, check_update
+
+MAX_BATCH_BYTES = 16 * 1024 * 1024
+
+Action = Put | Update | Delete | ConditionCheck
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """A checked write: of a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`)."""
+
+    place: Place
+    condition: Condition | None
+    return_on_failure: bool
+    item: dict[str, Value] | None = None
+    size: int = 0
+    columns: dict[str, bytes | None] = field(default_factory=dict)
+    update: UpdatePlan | None = None
+    passive: bool = False
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An item as the table has it."""
+
+    row: int
+    size: int
+    image: bytes
+    item: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a write does: from `old` to `new`, None being absence. `columns` are the key columns that change."""
+
+    place: Place
+    old: Stored | None
+    new: dict[str, Value] | None
+    new_size: int = 0
+    image: bytes | None = None
+    columns: dict[str, bytes | None] = field(default_factory=dict)
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.image == (None if self.old is None else self.old.image)
+
+
+def plan(schema: Schema, action: Action) -> WritePlan:
+    """Check a write and bring it into the table's form. Raises InvalidRequest, or ValueRefused for a value."""
+    condition, on_failure = action.condition, action.return_on_failure
+    if condition is not None:
+        check_condition(condition)
+    if isinstance(action, Put):
+        place, item, size = check_item(schema, action.item)
+        columns = _encode(schema.columns[2:], item)
+        return WritePlan(place, condition, on_failure, item, size, columns)
+    place = check_key(schema, action.key)
+    if isinstance(action, Update):
+        return WritePlan(place, condition, on_failure, update=check_update(schema, action))
+    return WritePlan(place, condition, on_failure, passive=isinstance(action, ConditionCheck))
+
+
+def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> Decision:
+    """Read the stored item, test the condition, work out the new item. Raises ConditionFailed, or InvalidRequest for
+    an update that the stored item does not allow."""
+    old = find(schema, connection, write.place)
+    if write.condition is not None and not write.condition.evaluate({} if old is None else old.item):
+        raise ConditionFailed(old.item if old is not None and write.return_on_failure else None)
+    if write.passive:
+        return Decision(write.place, old, None, 0, None if old is None else old.image)
+    if write.update is not None:
+        new, size = apply_update(write.update, write.place.key if old is None else old.item)
+        changed = schema.columns[2:] if old is None else _changed(schema, old.item, new)
+        return Decision(write.place, old, new, size, encode(new), _encode(changed, new))
+    if write.item is None:
+        return Decision(write.place, old, None)
+    columns = write.columns
+    if old is not None:
+        columns = {column.name: columns[column.name] for column in _changed(schema, old.item, write.item)}
+    return Decision(write.place, old, write.item, write.size, encode(write.item), columns)
+
+
+def store(
+    schema: Schema, writer: sqlite3.Connection, decision: Decision, now: float, *, by_service: bool = False
+) -> None:
+    """Carry out a decision."""
+    if decision.changes_nothing:
+        return
+    if decision.new is None:
+        assert decision.old is not None, "a decision that changes something has an old or a new item"
+        writer.execute("DELETE FROM items WHERE id = ?", (decision.old.row,))
+    elif decision.old is None:
+        _insert(schema, writer, decision, decision.new)
+    else:
+        _update(schema, writer, decision, decision.old, decision.new)
+    changes.append(writer, now, decision.old and decision.old.image, decision.image, by_service=by_service)
+
+
+def units(schema: Schema, decision: Decision, *, transactional: bool = False) -> float:
+    """What a decision costs."""
+    old = decision.old
+    old_size = 0 if old is None else old.size
+    table = write_units(max(old_size, decision.new_size)) * (2 if transactional else 1)
+    if decision.changes_nothing:
+        return table
+    return table + index_units(schema, old and old.item, old_size, decision.new, decision.new_size)
+
+
+def find(schema: Schema, connection: sqlite3.Connection, place: Place) -> Stored | None:
+    """The stored item of a key, or None."""
+    row = connection.execute(
+        f"SELECT id, size, image FROM items WHERE {schema.table.hash.name} = ? AND {schema.table.range.name} = ?",
+        (place.hash, place.range),
+    ).fetchone()
+    return None if row is None else Stored(*row, decode(row[2]))
+
+
+def answer(action: Put | Update | Delete, decision: Decision, units: float) -> WriteAnswer:
+    """What a single write answers."""
+    wanted = action.return_values
+    if wanted == "NONE":
+        return WriteAnswer(None, units)
+    if wanted == "ALL_OLD":
+        return WriteAnswer(decision.old and decision.old.item, units)
+    new = decision.new or {}
+    if wanted == "UPDATED_NEW" and isinstance(action, Update):
+        new = {name: new[name] for name in (*action.set, *action.add)}
+    return WriteAnswer(new or None, units)
+
+
+def write_one(
+    schema: Schema, writer: sqlite3.Connection, action: Put | Update | Delete, write: WritePlan, now: float
+) -> WriteAnswer:
+    decision = decide(schema, writer, write)
+    store(schema, writer, decision, now)
+    return answer(action, decision, units(schema, decision))
+
+
+def plan_batch(schema: Schema, batch: BatchWrite) -> list[WritePlan]:
+    """Check a batch of writes. Raises InvalidRequest: then none is carried out."""
+    check_count(len(batch.puts) + len(batch.deletes), MAX_BATCH_WRITE, "writes")
+    plans = [plan(schema, Put(item)) for item in batch.puts] + [plan(schema, Delete(key)) for key in batch.deletes]
+    check_distinct([write.place for write in plans], len(plans))
+    if sum(write.size for write in plans) > MAX_BATCH_BYTES:
+        raise InvalidRequest("The items of the batch are larger than 16 MB together.", fix="write fewer at once")
+    return plans
+
+
+def write_batch(schema: Schema, writer: sqlite3.Connection, plans: list[WritePlan], now: float) -> BatchWriteAnswer:
+    total = 0.0
+    for write in plans:
+        decision = decide(schema, writer, write)
+        store(schema, writer, decision, now)
+        total += units(schema, decision)
+    return BatchWriteAnswer(units=total)
+
+
+def _insert(schema: Schema, writer: sqlite3.Connection, decision: Decision, new: dict[str, Value]) -> None:
+    place, columns = decision.place, decision.columns
+    names = ", ".join(column.name for column in schema.columns)
+    writer.execute(
+        f"INSERT INTO items (tie, size, ttl, image, {names}) VALUES (?, ?, ?, ?{', ?' * len(schema.columns)})",
+        (place.tie, decision.new_size, schema.ttl(new), decision.image, place.hash, place.range, *columns.values()),
+    )
+
+
+def _update(schema: Schema, writer: sqlite3.Connection, decision: Decision, old: Stored, new: dict[str, Value]) -> None:
+    changed: dict[str, Value] = {"size": decision.new_size, "image": decision.image, **decision.columns}
+    ttl = schema.ttl(new)
+    if ttl != schema.ttl(old.item):
+        changed["ttl"] = ttl
+    assignments = ", ".join(f"{name} = ?" for name in changed)
+    writer.execute(f"UPDATE items SET {assignments} WHERE id = ?", (*changed.values(), old.row))
+
+
+def _changed(schema: Schema, old: Item, new: Item) -> list[KeyColumn]:
+    """The key columns of indexes whose attribute differs."""
+    return [c for c in schema.columns[2:] if old.get(c.attribute) != new.get(c.attribute)]
+
+
+def _encode(columns: Iterable[KeyColumn], item: Item) -> dict[str, bytes | None]:
+    return {
+        column.name: column.encode(item[column.attribute]) if column.attribute in item else None for column in columns
+    }
