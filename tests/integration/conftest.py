@@ -1,0 +1,153 @@
+"""The tables that the contract suite runs on.
+
+`open_table(layout)` gives a new, empty table of the backend that the test runs on. The backends are one list below;
+what the emulators do otherwise than DynamoDB is one list in `table_differences`, and each entry makes its test a strict
+expected failure on that backend: when the emulator is mended, the test fails until the entry is removed.
+
+MiniStack runs on a Python of its own, since it pins another boto3. `./run test` makes that environment in
+`.tools/ministack`; `MINISTACK_ENVIRONMENT` names another folder. One server is started for a test process that needs
+it, on a free port of the loopback interface, and stopped at its end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from shardweave.table import Table
+from shardweave.table.dynamodb import DynamoDBTable, create_table
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.layout import TableLayout
+from tests.integration.table_contract import OpenTable
+from tests.integration.table_differences import DIFFERENCES
+
+BACKENDS = ("embedded", "moto", "ministack")
+DEFAULT_ENVIRONMENT = Path(__file__).parents[2] / ".tools" / "ministack"
+REGION = "us-east-1"
+
+_numbers = itertools.count(1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that opens tables runs once for each backend."""
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", BACKENDS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {(difference.backend, difference.test): difference.what for difference in DIFFERENCES}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or "backend" not in callspec.params:
+            continue
+        case = callspec.params.get("case")
+        test = getattr(item, "originalname", item.name) + (f"[{case}]" if case else "")
+        reason = reasons.get((callspec.params["backend"], test))
+        if reason is not None:
+            item.add_marker(pytest.mark.xfail(strict=True, reason=reason))
+
+
+@pytest.fixture
+def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTable]:
+    """Makes tables of the test's backend, and closes them at its end."""
+    opened: list[Table] = []
+
+    def open_one(layout: TableLayout) -> Table:
+        name = f"contract-{os.getpid()}-{next(_numbers)}"
+        if backend == "embedded":
+            table: Table = EmbeddedTable(layout, None, name=name)
+        else:
+            clients = request.getfixturevalue(f"{backend}_clients")
+            table = DynamoDBTable(layout, name, **clients)
+            create_table(table)
+        opened.append(table)
+        return table
+
+    yield open_one
+    for table in opened:
+        table.close()
+
+
+@pytest.fixture(scope="session")
+def moto_clients() -> Iterator[dict[str, Any]]:
+    """Clients of moto, in this process."""
+    # moto does not know the streams service by the host names that hold an account id.
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+        with mock_aws():
+            session = boto3.session.Session(region_name=REGION)
+            yield {"client": session.client("dynamodb"), "streams_client": session.client("dynamodbstreams")}
+
+
+@pytest.fixture(scope="session")
+def ministack_clients(ministack_url: str) -> dict[str, Any]:
+    """Clients of the MiniStack server."""
+    session = boto3.session.Session("test", "test", region_name=REGION)
+    return {
+        "client": session.client("dynamodb", endpoint_url=ministack_url),
+        "streams_client": session.client("dynamodbstreams", endpoint_url=ministack_url),
+    }
+
+
+@pytest.fixture(scope="session")
+def ministack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a MiniStack server that lives as long as the tests."""
+    home = tmp_path_factory.mktemp("ministack")
+    port = _free_port()
+    variables = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+    }
+    url = f"http://127.0.0.1:{port}"
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [ministack_command()], cwd=home, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        try:
+            _wait_until_healthy(url, server, home / "log")
+            yield url
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def ministack_command() -> Path:
+    """MiniStack's command in its own environment."""
+    environment = Path(os.environ.get("MINISTACK_ENVIRONMENT", DEFAULT_ENVIRONMENT))
+    command = environment / "bin" / "ministack"
+    if not command.exists():
+        pytest.fail(f"{command} does not exist: run `./run test`, which makes it, or set MINISTACK_ENVIRONMENT")
+    return command
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _wait_until_healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/_ministack/health", timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    pytest.fail(f"MiniStack did not start:\n{log.read_text(errors='replace')[-2000:]}")
