@@ -5,7 +5,11 @@ One small closed tree serves write conditions and query filters. Each node has t
 The embedded table and the query's own filtering use the first, the dynamodb table the second. No strings are parsed.
 
 DynamoDB's semantics that surprise, kept here: values of different types are never equal nor ordered; a comparison
-with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true.
+with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true; the size of a text
+is counted in UTF-16 code units.
+
+What DynamoDB would refuse can't be built: an operand that it can't hold, an order or range of anything but texts,
+numbers and binaries, reversed bounds, no value or more than 100 to choose from (ValueRefused).
 """
 
 from __future__ import annotations
@@ -16,13 +20,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
+from ..errors import ValueRefused
 from .values import AttributeValue, Item, Value, to_attribute_value
 
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
 
+MAX_CHOICES = 100
+_ORDERED = ("S", "N", "B")
+
 
 class Names:
-    """Collects the `#name` and `:value` placeholders of one request's expressions, each name and value once."""
+    """Collects the `#name` and `:value` placeholders of one request's expressions, each name once."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -87,10 +95,15 @@ class Compare(_OnAttribute):
     operator: Comparator
     value: Value
 
+    def __post_init__(self) -> None:
+        kind = _checked_kind(self.attribute, self.value)
+        if self.operator not in ("=", "<>") and kind not in _ORDERED:
+            raise _not_ordered(self.attribute)
+
     def evaluate(self, item: Item) -> bool:
-        return compare(item[self.attribute], self.operator, self.value) if self.attribute in item else (
-            self.operator == "<>"
-        )
+        if self.attribute not in item:
+            return self.operator == "<>"
+        return compare(item[self.attribute], self.operator, self.value)
 
     def render(self, names: Names) -> str:
         return f"{names.name(self.attribute)} {self.operator} {names.value(self.value)}"
@@ -98,10 +111,19 @@ class Compare(_OnAttribute):
 
 @dataclass(frozen=True)
 class Between(_OnAttribute):
-    """`low <= attribute <= high`."""
+    """`low <= attribute <= high`; both bounds of one type, `low` not above `high`."""
 
     low: Value
     high: Value
+
+    def __post_init__(self) -> None:
+        kinds = {_checked_kind(self.attribute, bound) for bound in (self.low, self.high)}
+        if not kinds <= set(_ORDERED):
+            raise _not_ordered(self.attribute)
+        if len(kinds) > 1 or self.low > self.high:
+            raise ValueRefused(
+                "the bounds of a range must be of one type, the lower one first", where=self.attribute, fix="swap them"
+            )
 
     def evaluate(self, item: Item) -> bool:
         if self.attribute not in item:
@@ -119,6 +141,16 @@ class In(_OnAttribute):
 
     values: tuple[Value, ...]
 
+    def __post_init__(self) -> None:
+        for value in self.values:
+            _checked_kind(self.attribute, value)
+        if not 1 <= len(self.values) <= MAX_CHOICES:
+            raise ValueRefused(
+                f"there must be 1 to {MAX_CHOICES} values to choose from",
+                where=self.attribute,
+                fix="split the condition",
+            )
+
     def evaluate(self, item: Item) -> bool:
         return self.attribute in item and any(compare(item[self.attribute], "=", value) for value in self.values)
 
@@ -132,6 +164,10 @@ class BeginsWith(_OnAttribute):
 
     prefix: str | bytes
 
+    def __post_init__(self) -> None:
+        if _checked_kind(self.attribute, self.prefix) not in ("S", "B"):
+            raise ValueRefused("a prefix must be a text or binary", where=self.attribute, fix="use a comparison")
+
     def evaluate(self, item: Item) -> bool:
         value = item.get(self.attribute)
         if isinstance(value, str) and isinstance(self.prefix, str):
@@ -144,9 +180,12 @@ class BeginsWith(_OnAttribute):
 
 @dataclass(frozen=True)
 class Contains(_OnAttribute):
-    """A string holds a substring, or a set or list holds an element."""
+    """A string or binary holds a part, or a set or list holds an element."""
 
     value: Value
+
+    def __post_init__(self) -> None:
+        _checked_kind(self.attribute, self.value)
 
     def evaluate(self, item: Item) -> bool:
         stored = item.get(self.attribute)
@@ -186,19 +225,30 @@ class Missing(_OnAttribute):
 
 @dataclass(frozen=True)
 class Size(_OnAttribute):
-    """`size(attribute) operator value`: characters of a string, bytes of a binary, elements of a collection."""
+    """`size(attribute) operator value`: UTF-16 code units of a string, bytes of a binary, elements of a collection.
+    What has no size is treated like a missing attribute."""
 
     operator: Comparator
     value: int
 
+    def __post_init__(self) -> None:
+        if _checked_kind(self.attribute, self.value) != "N":
+            raise ValueRefused("a size is compared with a number", where=self.attribute, fix="give a number")
+
     def evaluate(self, item: Item) -> bool:
         stored = item.get(self.attribute)
-        if not isinstance(stored, (str, bytes, list, tuple, Set, Mapping)):
-            return False
-        return compare(len(stored), self.operator, self.value)
+        if isinstance(stored, str):
+            return compare(len(stored.encode("utf-16-le")) // 2, self.operator, self.value)
+        if isinstance(stored, (bytes, list, tuple, Set, Mapping)):
+            return compare(len(stored), self.operator, self.value)
+        return self.operator == "<>"
 
     def render(self, names: Names) -> str:
-        return f"size({names.name(self.attribute)}) {self.operator} {names.value(self.value)}"
+        size = f"size({names.name(self.attribute)})"
+        if self.operator == "<>":
+            # What `<>` gives for an attribute without a size is not documented; what `=` gives is known.
+            return f"NOT ({size} = {names.value(self.value)})"
+        return f"{size} {self.operator} {names.value(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -268,10 +318,21 @@ def compare(left: Value, comparator: Comparator, right: Value) -> bool:
     if kind != _kind(right):
         return comparator == "<>"
     if comparator in ("=", "<>"):
-        return (_comparable(left) == _comparable(right)) == (comparator == "=")
-    if kind not in ("S", "N", "B"):
-        return False
-    return bool(_OPERATORS[comparator](left, right))
+        return bool(_comparable(left) == _comparable(right)) == (comparator == "=")
+    return kind in _ORDERED and bool(_OPERATORS[comparator](left, right))
+
+
+def _checked_kind(attribute: str, operand: Value) -> str:
+    """The operand's type. Raises ValueRefused for what DynamoDB can't hold."""
+    try:
+        ((kind, _),) = to_attribute_value(operand).items()
+    except ValueRefused as refused:
+        raise ValueRefused(refused.message, where=attribute, fix=refused.fix) from None
+    return kind
+
+
+def _not_ordered(attribute: str) -> ValueRefused:
+    return ValueRefused("only texts, numbers and binaries have an order", where=attribute, fix="use = or <>")
 
 
 def _kind(value: Value) -> str:

@@ -154,7 +154,8 @@ class Query(Operation[PageAnswer]):
     """Read the items of one hash key in range-key order, at most `limit` (evaluated before `filter`) and 1 MB.
 
     `index` is None for the table. `start_key` continues after that key, which need not name an item, but holds the
-    index's and the table's key attributes and fits the hash key. `count_only` answers no items.
+    index's and the table's key attributes and fits the interval. `count_only` answers no items, whatever `projection`
+    says.
     """
 
     hash_name: str
@@ -178,11 +179,8 @@ class Query(Operation[PageAnswer]):
             "KeyConditionExpression": self._key_condition(names),
             "ScanIndexForward": not self.descending,
             "ReturnConsumedCapacity": "TOTAL",
-            **_page_parts(self.index, self.limit, self.start_key, self.filter, self.consistent, names),
-            **_projected(self.projection, names),
+            **_page_parts(self, names),
         }
-        if self.count_only:
-            request["Select"] = "COUNT"
         return request | names.request_parts()
 
     def _key_condition(self, names: Names) -> str:
@@ -222,11 +220,8 @@ class Scan(Operation[PageAnswer]):
             "Segment": self.segment,
             "TotalSegments": self.total_segments,
             "ReturnConsumedCapacity": "TOTAL",
-            **_page_parts(self.index, self.limit, self.start_key, self.filter, self.consistent, names),
-            **_projected(self.projection, names),
+            **_page_parts(self, names),
         }
-        if self.count_only:
-            request["Select"] = "COUNT"
         return request | names.request_parts()
 
 
@@ -252,7 +247,7 @@ class Put(Operation[WriteAnswer]):
     method: ClassVar[str] = "put_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(table, self.action(table)["Put"], self.return_values)
+        return _single(self.action(table)["Put"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
@@ -274,7 +269,7 @@ class Update(Operation[WriteAnswer]):
     method: ClassVar[str] = "update_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(table, self.action(table)["Update"], self.return_values)
+        return _single(self.action(table)["Update"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
@@ -303,7 +298,7 @@ class Delete(Operation[WriteAnswer]):
     method: ClassVar[str] = "delete_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(table, self.action(table)["Delete"], self.return_values)
+        return _single(self.action(table)["Delete"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
@@ -342,6 +337,10 @@ class TransactWrite(Operation[TransactAnswer]):
     actions: tuple[Action, ...]
     token: str | None = None
     method: ClassVar[str] = "transact_write_items"
+
+    def __post_init__(self) -> None:
+        if any(not isinstance(action, ConditionCheck) and action.return_values != "NONE" for action in self.actions):
+            raise ValueError("an action of a transaction answers nothing: its return_values must be NONE")
 
     def request(self, table: str) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -415,7 +414,7 @@ class StreamRecord:
 
 @dataclass(frozen=True)
 class StreamPage:
-    """Records in order and where to go on: pass `position` as the next read's `after`. `closed`: nothing will follow."""
+    """Records in order, and where to go on: `position` is the next read's `after`. `closed`: nothing will follow."""
 
     records: tuple[StreamRecord, ...]
     position: str
@@ -424,8 +423,8 @@ class StreamPage:
 
 @dataclass(frozen=True)
 class StreamRead(Operation[StreamPage]):
-    """Read a stream shard after a position: a record's `sequence`, `TRIM_HORIZON` (the oldest kept) or `LATEST`.
-    Raises StreamTrimmed for a position that is no longer kept."""
+    """Read a stream shard after a position: a page's `position`, a record's `sequence`, `TRIM_HORIZON` (the oldest
+    kept) or `LATEST`. Raises StreamTrimmed for a position that is no longer kept."""
 
     shard: str
     after: str = "TRIM_HORIZON"
@@ -468,27 +467,20 @@ class Describe(Operation[TableDescription]):
 def _projected(projection: Sequence[str] | None, names: Names) -> dict[str, str]:
     if projection is None:
         return {}
-    return {"ProjectionExpression": ", ".join(names.name(name) for name in projection)}
+    return {"ProjectionExpression": ", ".join(names.name(name) for name in dict.fromkeys(projection))}
 
 
-def _page_parts(
-    index: str | None,
-    limit: int | None,
-    start_key: Item | None,
-    condition: Condition | None,
-    consistent: bool,
-    names: Names,
-) -> dict[str, Any]:
-    parts: dict[str, Any] = {}
-    if index is not None:
-        parts["IndexName"] = index
-    if limit is not None:
-        parts["Limit"] = limit
-    if start_key is not None:
-        parts["ExclusiveStartKey"] = to_attribute_values(start_key)
-    if condition is not None:
-        parts["FilterExpression"] = condition.render(names)
-    if consistent:
+def _page_parts(page: Query | Scan, names: Names) -> dict[str, Any]:
+    parts: dict[str, Any] = {"Select": "COUNT"} if page.count_only else _projected(page.projection, names)
+    if page.index is not None:
+        parts["IndexName"] = page.index
+    if page.limit is not None:
+        parts["Limit"] = page.limit
+    if page.start_key is not None:
+        parts["ExclusiveStartKey"] = to_attribute_values(page.start_key)
+    if page.filter is not None:
+        parts["FilterExpression"] = page.filter.render(names)
+    if page.consistent:
         parts["ConsistentRead"] = True
     return parts
 
@@ -509,12 +501,10 @@ def _write(
     return write | names.request_parts()
 
 
-def _single(table: str, write: dict[str, Any], return_values: str) -> dict[str, Any]:
+def _single(write: dict[str, Any], return_values: str) -> dict[str, Any]:
     return {**write, "ReturnValues": return_values, "ReturnConsumedCapacity": "TOTAL"}
 
 
 def key_of(names: tuple[str, str], item: Item) -> dict[str, Value]:
     """The primary key of an item, given the names of the table's key attributes."""
     return {name: item[name] for name in names}
-
-

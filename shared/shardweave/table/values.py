@@ -3,6 +3,7 @@
 Guarantees: what `to_attribute_value` accepts, DynamoDB stores unchanged, and `from_attribute_value` gives back equal.
 Numbers are exact: `int` or `Decimal`, at most 38 significant digits, magnitude 1E-130 to 9.99E+125, or zero; a whole
 number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them before).
+Text must have a UTF-8 form (no lone surrogates); lists and maps nest at most 32 deep.
 Sizes follow DynamoDB's published rule (attribute names count), so a record can be refused before the call.
 """
 
@@ -27,38 +28,20 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_HASH_KEY_BYTES = 2048
 MAX_RANGE_KEY_BYTES = 1024
 
+_MAX_DEPTH = 32
 _MAX_DIGITS = 38
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
 
 
 def to_attribute_value(value: Value) -> AttributeValue:
     """The typed form of `value`. Raises ValueRefused for what DynamoDB can't hold."""
-    if isinstance(value, str):
-        return {"S": value}
-    if isinstance(value, bool):
-        return {"BOOL": value}
-    if isinstance(value, (int, Decimal)):
-        return {"N": number_text(value)}
-    if value is None:
-        return {"NULL": True}
-    if isinstance(value, (bytes, bytearray)):
-        return {"B": bytes(value)}
-    if isinstance(value, Mapping):
-        return {"M": {name: to_attribute_value(element) for name, element in value.items()}}
-    if isinstance(value, (list, tuple)):
-        return {"L": [to_attribute_value(element) for element in value]}
-    if isinstance(value, Set):
-        return _set_value(value)
-    raise ValueRefused(
-        f"a value of type {type(value).__name__} can't be stored",
-        fix="use None, bool, str, int, Decimal, bytes, list, dict or a set of one scalar type",
-    )
+    return _typed(value, 0)
 
 
 def from_attribute_value(value: AttributeValue) -> Value:
     """The native value of a typed form; the inverse of `to_attribute_value`."""
     ((kind, content),) = value.items()
-    if kind == "S" or kind == "BOOL":
+    if kind in ("S", "BOOL"):
         return content
     if kind == "N":
         return number(content)
@@ -133,7 +116,7 @@ def value_bytes(value: Value) -> int:
         return 1
     if isinstance(value, (int, Decimal)):
         return _number_bytes(value)
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, bytearray)):
         return len(value)
     if isinstance(value, Mapping):
         return 3 + sum(len(name.encode()) + value_bytes(element) + 1 for name, element in value.items())
@@ -143,18 +126,67 @@ def value_bytes(value: Value) -> int:
 
 
 def _number_bytes(value: int | Decimal) -> int:
-    digits = str(abs(value)) if isinstance(value, int) else "".join(map(str, value.as_tuple().digits))
+    if isinstance(value, int) and -(10**_MAX_DIGITS) < value < 10**_MAX_DIGITS:
+        digits = str(abs(value))
+    else:
+        digits = "".join(map(str, Decimal(value).as_tuple().digits))
     significant = len(digits.strip("0"))
     return min(21, (significant + 1) // 2 + 1 + (1 if value < 0 else 0))
+
+
+def _typed(value: Value, depth: int) -> AttributeValue:
+    if isinstance(value, str):
+        return {"S": _text(value)}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, (int, Decimal)):
+        return {"N": number_text(value)}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, (bytes, bytearray)):
+        return {"B": bytes(value)}
+    if isinstance(value, (Mapping, list, tuple)):
+        return _document(value, depth + 1)
+    if isinstance(value, Set):
+        return _set_value(value)
+    raise ValueRefused(
+        f"a value of type {type(value).__name__} can't be stored",
+        fix="use None, bool, str, int, Decimal, bytes, list, dict or a set of one scalar type",
+    )
+
+
+def _document(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> AttributeValue:
+    if depth > _MAX_DEPTH:
+        raise ValueRefused(f"lists and maps nest more than {_MAX_DEPTH} deep", fix="store a flatter value")
+    if isinstance(value, Mapping):
+        return {"M": {_name(name): _typed(element, depth) for name, element in value.items()}}
+    return {"L": [_typed(element, depth) for element in value]}
+
+
+def _text(value: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueRefused(
+                "a text with a lone surrogate has no UTF-8 form", fix="store whole characters, or bytes"
+            ) from None
+    return value
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise ValueRefused("the names in a map must be texts that are not empty", fix="name each element")
+    return _text(name)
 
 
 def _set_value(value: Set[Any]) -> AttributeValue:
     if not value:
         raise ValueRefused("an empty set can't be stored", fix="leave the attribute out")
     if all(isinstance(element, str) for element in value):
-        return {"SS": sorted(value)}
-    if all(isinstance(element, (bytes, bytearray)) for element in value):
-        return {"BS": sorted(map(bytes, value))}
+        return {"SS": sorted(map(_text, value))}
+    if all(isinstance(element, bytes) for element in value):
+        return {"BS": sorted(value)}
     if all(isinstance(element, (int, Decimal)) and not isinstance(element, bool) for element in value):
-        return {"NS": [number_text(element) for element in sorted(value)]}
+        return {"NS": sorted(map(number_text, value), key=Decimal)}
     raise ValueRefused("a set must hold elements of one type: str, number or bytes", fix="use a list")
