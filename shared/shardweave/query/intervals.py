@@ -98,53 +98,53 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def fill(prefix: str) -> str:
+def fill(prefix: str, limit: int = _LIMIT) -> str:
     """The greatest text within the limit that starts with `prefix` (which must fit)."""
-    room = _LIMIT - text_bytes(prefix)
+    room = limit - text_bytes(prefix)
     whole, rest = divmod(room, 4)
     return prefix + _GREATEST[4] * whole + _GREATEST.get(rest, "")
 
 
-def greatest_below(text: str) -> str:
+def greatest_below(text: str, limit: int = _LIMIT) -> str:
     """The greatest text within the limit that is below `text`, which is over the limit."""
     size, kept = 0, 0
     for character in text:
         size += text_bytes(character)
-        if size > _LIMIT:
+        if size > limit:
             break
         kept += 1
-    return fill(text[:kept])
+    return fill(text[:kept], limit)
 
 
 # -- neighbours -------------------------------------------------------------------------------------------------------
 
 
-def successor(value: T) -> T | None:
-    """The least value above `value`, or None."""
+def successor(value: T, limit: int = _LIMIT) -> T | None:
+    """The least value above `value` within `limit` bytes (text and binary), or None."""
     if isinstance(value, str):
-        return cast(T, _next_text(value))
+        return cast(T, _next_text(value, limit))
     if isinstance(value, bytes):
-        return cast(T, _next_bytes(value))
+        return cast(T, _next_bytes(value, limit))
     if isinstance(value, int):
         return cast(T, value + 1)
     return cast(T, _neighbour(cast(Decimal, value), up=True))
 
 
-def predecessor(value: T) -> T | None:
-    """The greatest value below `value`, or None."""
+def predecessor(value: T, limit: int = _LIMIT) -> T | None:
+    """The greatest value below `value` within `limit` bytes (text and binary), or None."""
     if isinstance(value, str):
-        return cast(T, _previous_text(value))
+        return cast(T, _previous_text(value, limit))
     if isinstance(value, bytes):
-        return cast(T, _previous_bytes(value))
+        return cast(T, _previous_bytes(value, limit))
     if isinstance(value, int):
         return cast(T, value - 1)
     return cast(T, _neighbour(cast(Decimal, value), up=False))
 
 
-def _next_text(text: str) -> str | None:
-    if text_bytes(text) < _LIMIT:
+def _next_text(text: str, limit: int) -> str | None:
+    if text_bytes(text) < limit:
         return text + "\x00"
-    room = _LIMIT - text_bytes(text)
+    room = limit - text_bytes(text)
     for position in range(len(text) - 1, -1, -1):
         code = ord(text[position])
         room += text_bytes(text[position])
@@ -154,28 +154,28 @@ def _next_text(text: str) -> str | None:
     return None
 
 
-def _previous_text(text: str) -> str | None:
+def _previous_text(text: str, limit: int) -> str | None:
     if not text:
         return None
     code = ord(text[-1])
     if code == 0:
         return text[:-1]
-    return fill(text[:-1] + chr(0xD7FF if code == 0xE000 else code - 1))
+    return fill(text[:-1] + chr(0xD7FF if code == 0xE000 else code - 1), limit)
 
 
-def _next_bytes(value: bytes) -> bytes | None:
-    if len(value) < _LIMIT:
+def _next_bytes(value: bytes, limit: int) -> bytes | None:
+    if len(value) < limit:
         return value + b"\x00"
     kept = value.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
-def _previous_bytes(value: bytes) -> bytes | None:
+def _previous_bytes(value: bytes, limit: int) -> bytes | None:
     if not value:
         return None
     if value[-1] == 0:
         return value[:-1]
-    return (value[:-1] + bytes([value[-1] - 1])).ljust(_LIMIT, b"\xff")
+    return (value[:-1] + bytes([value[-1] - 1])).ljust(limit, b"\xff")
 
 
 def _neighbour(value: Decimal, *, up: bool) -> Decimal | None:
@@ -184,6 +184,6 @@ def _neighbour(value: Decimal, *, up: bool) -> Decimal | None:
     following = _NUMBERS.next_plus(value) if up else _NUMBERS.next_minus(value)
     if not following.is_finite():
         return None
-    if abs(following) < _SMALLEST:
+    if following.copy_abs() < _SMALLEST:
         return Decimal(0)
     return following

@@ -1,0 +1,199 @@
+"""Conditions of a query on one index: what they fix of the hash key, and the interval of the range key.
+
+Conditions fix every element of the hash key, then elements of the range key from the left: equality, and on the last
+one at most one of equality, prefix or range. `P` is the text through an element's name and the value delimiter:
+
+    the whole key equal             [x, x]
+    equal, elements follow          every text that starts with the text and its closing element delimiter
+    prefix p                        every text that starts with P p
+    from a, to b                    [P a, P b!] where elements follow, [P a, P b] where none do; a side left open ends
+                                    with the texts that start with P
+A descending element swaps its bounds. `b!` works because the element delimiter sorts below `!`, and every character
+that could go on a value sorts above it; formats without that order refuse a range on an element that others follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..entity_type import EntityType, IndexView
+from ..errors import UnsupportedQuery, ValueRefused
+from ..key_format import escape
+from ..keys import Element, EntityKeys
+from ..table.operations import Interval
+from ..table.values import MAX_RANGE_KEY_BYTES, Value, value_bytes
+from .intervals import WHOLE, equal_text, fill, intersection, prefix_text, text_between
+from .spec import Constraint, Equal, Prefix, Range
+
+Conditions = Mapping[str, Constraint]
+"""Stored property name -> constraint whose values are in stored form."""
+
+
+def normalized(entity: EntityType[object], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
+    """Conditions by stored name with values in stored form. Raises UnknownName, ValidationFailed, ValueRefused or
+    UnsupportedQuery, each naming the property."""
+    found: dict[str, Constraint] = {}
+    for name, constraint in conditions.items():
+        each = entity.property_of(name)
+        if each.stored in found:
+            raise UnsupportedQuery("the property has two conditions", where=each.stored, fix="give one")
+        if each.codec is None:
+            raise UnsupportedQuery(
+                "the property's type can't be in a key", where=each.stored, fix="use a filter for it"
+            )
+        element = Element(each.stored, each.codec)
+        if isinstance(constraint, Equal):
+            value = each.parse(constraint.value)
+            _check(entity.keys, element, value)
+            found[each.stored] = Equal(value)
+        elif isinstance(constraint, Prefix):
+            if not each.codec.is_text or not isinstance(constraint.text, str):
+                raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
+            found[each.stored] = constraint
+        else:
+            low, high = (None if bound is None else each.parse(bound) for bound in (constraint.low, constraint.high))
+            if low is None and high is None:
+                raise UnsupportedQuery("a range needs a bound", where=each.stored, fix="give from, to or both")
+            for bound in (low, high):
+                if bound is not None:
+                    _check(entity.keys, element, bound)
+            found[each.stored] = Range(low, high)
+    return found
+
+
+def _check(keys: EntityKeys, element: Element, value: Value) -> None:
+    if value is None:
+        raise ValueRefused("a condition can't be null", where=element.name, fix="leave the condition out")
+    if element.codec.key_type != "B":
+        keys.encode(element, value)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How conditions use a view: the equalities of its hash key, and how many leading elements of its range key are
+    fixed. `last` is the constraint on the element after those, None when there is none."""
+
+    hash_values: Mapping[str, Value]
+    fixed: int
+    last: Constraint | None
+
+
+def match(view: IndexView, conditions: Conditions) -> Match | str:
+    """How the view answers the conditions, or the reason why it can't."""
+    hash_values: dict[str, Value] = {}
+    for element in view.hash_elements:
+        constraint = conditions.get(element.name)
+        if not isinstance(constraint, Equal):
+            return f"it needs {element.name} to be fixed"
+        hash_values[element.name] = constraint.value
+    used = set(hash_values)
+    fixed, last = 0, None
+    for element in view.range_elements:
+        constraint = conditions.get(element.name)
+        if constraint is None or element.name in used:
+            break
+        used.add(element.name)
+        if not isinstance(constraint, Equal):
+            last = constraint
+            break
+        fixed += 1
+    unused = sorted(set(conditions) - used)
+    if unused:
+        return f"it does not use {', '.join(unused)} after the conditions before"
+    return Match(hash_values, fixed, last)
+
+
+def range_interval(
+    keys: EntityKeys, view: IndexView, conditions: Conditions, matched: Match, window: Range | None = None
+) -> Interval | None:
+    """The interval of the view's range key, None when nothing can be in it. `window` narrows the element after the
+    fixed ones, in the element's own values."""
+    if not view.range_elements:
+        return WHOLE
+    last = matched.last
+    if window is not None:
+        last = window if last is None else _narrowed(last, window)
+        if last is None:
+            return None
+    if view.raw:
+        return _raw_interval(conditions, view.range_elements[0], matched, last)
+    return _generated_interval(keys, view, conditions, matched, last)
+
+
+def _narrowed(constraint: Constraint, window: Range) -> Constraint | None:
+    if not isinstance(constraint, Range):
+        return constraint
+    both = intersection(Interval(constraint.low, constraint.high), Interval(window.low, window.high))
+    return None if both is None else Range(both.low, both.high)
+
+
+def _raw_interval(conditions: Conditions, element: Element, matched: Match, last: Constraint | None) -> Interval | None:
+    if matched.fixed:
+        constraint = conditions[element.name]
+        assert isinstance(constraint, Equal)
+        if isinstance(constraint.value, (str, bytes)) and not 0 < value_bytes(constraint.value) <= MAX_RANGE_KEY_BYTES:
+            return None
+        return Interval(constraint.value, constraint.value)
+    if isinstance(last, Prefix):
+        return prefix_text(last.text)
+    if isinstance(last, Range):
+        if isinstance(last.low, bytes) or isinstance(last.high, bytes):
+            return _binary_between(last.low, last.high)
+        if isinstance(last.low, str) or isinstance(last.high, str):
+            return text_between(last.low, last.high)
+        return intersection(Interval(last.low), Interval(high=last.high))
+    return WHOLE
+
+
+def _binary_between(low: bytes | None, high: bytes | None) -> Interval | None:
+    if low is not None and len(low) > MAX_RANGE_KEY_BYTES:
+        cut = low[:MAX_RANGE_KEY_BYTES].rstrip(b"\xff")
+        if not cut:
+            return None
+        low = cut[:-1] + bytes([cut[-1] + 1])
+    if high is not None:
+        high = high[:MAX_RANGE_KEY_BYTES]
+    return intersection(Interval(low or None), Interval(high=high))
+
+
+def _generated_interval(
+    keys: EntityKeys, view: IndexView, conditions: Conditions, matched: Match, last: Constraint | None
+) -> Interval | None:
+    elements, key_format = view.range_elements, keys.format
+    fixed = [_text(keys, element, conditions[element.name]) for element in elements[: matched.fixed]]
+    text = key_format.element_delimiter.join(fixed)
+    if matched.fixed == len(elements):
+        return equal_text(text)
+    lead = text + key_format.element_delimiter if fixed else ""
+    element = elements[matched.fixed]
+    start = lead + element.name + key_format.value_delimiter
+    if isinstance(last, Prefix):
+        if element.descending:
+            raise UnsupportedQuery("a prefix on a descending element", where=element.name, fix="use from and to")
+        return prefix_text(start + (escape(last.text) if key_format.ordered else last.text))
+    if isinstance(last, Range):
+        return _text_range(keys, element, start, last, follows=matched.fixed + 1 < len(elements))
+    return prefix_text(lead) if fixed else WHOLE
+
+
+def _text_range(keys: EntityKeys, element: Element, start: str, bounds: Range, *, follows: bool) -> Interval | None:
+    if follows and not keys.format.ordered:
+        raise UnsupportedQuery(
+            f"the key format {keys.format.name!r} has no order on an element that others follow",
+            where=element.name,
+            fix="use eq or prefix, or the key format 'ordered'",
+        )
+    low, high = (None if bound is None else keys.encode(element, bound) for bound in (bounds.low, bounds.high))
+    if element.descending:
+        low, high = high, low
+    end = "!" if follows else ""
+    return text_between(
+        start if low is None else start + low,
+        fill(start) if high is None else start + high + end,
+    )
+
+
+def _text(keys: EntityKeys, element: Element, constraint: Constraint) -> str:
+    assert isinstance(constraint, Equal)
+    return f"{element.name}{keys.format.value_delimiter}{keys.encode(element, constraint.value)}"
