@@ -14,7 +14,6 @@ from shardweave.table.conditions import Compare, Exists, Missing
 from shardweave.table.layout import KeyAttribute, TableLayout
 from shardweave.table.operations import Delete, GetItem, Put, Update
 from shardweave.table.values import MAX_ITEM_BYTES, item_bytes
-
 from tests.integration.table_contract import LAYOUT, OpenTable, every_item, item, key, query, stored
 
 

@@ -193,6 +193,7 @@ def test_a_query_of_nothing_is_empty(letters: Table) -> None:
 
 def test_the_last_key_of_an_index_holds_its_keys_and_the_tables(table: Table) -> None:
     table.run(Put(item("1", text="t", group="g", number=Decimal("1.5"), binary=b"b", color="red")))
+    table.run(Put(item("2", text="u", group="g", number=Decimal("2.5"), binary=b"c", color="red")))
     expected = {
         "byText": key("1") | {"text": "t"},
         "byNumber": key("1") | {"number": Decimal("1.5")},
@@ -338,7 +339,7 @@ def test_an_index_holds_only_items_that_have_both_of_its_keys(table: Table) -> N
         ],
     )
     assert values(every_item(table, query("keysOnly", hash_value="g")), "rangeKey") == ["1", "4"]
-    assert values(every_item(table, query("byText")), "rangeKey") == ["1", "3", "4"]
+    assert sorted(values(every_item(table, query("byText")), "rangeKey")) == ["1", "3", "4"]
     assert values(every_item(table, query("byNumber")), "rangeKey") == ["4"]
     assert values(every_item(table, Scan(index="some")), "rangeKey") == ["4"]
 

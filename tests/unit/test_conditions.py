@@ -186,11 +186,13 @@ def test_an_empty_combination_can_not_be_built() -> None:
         (Exists("a"), "attribute_exists(#n0)", []),
         (Missing("a"), "attribute_not_exists(#n0)", []),
         (Size("a", ">=", 3), "size(#n0) >= :v0", [{"N": "3"}]),
-        (Size("a", "<>", 3), "NOT (size(#n0) = :v0)", [{"N": "3"}]),
+        (Size("a", "<>", 3), "NOT size(#n0) = :v0", [{"N": "3"}]),
         (~Exists("a"), "NOT (attribute_exists(#n0))", []),
+        (~(Exists("a") & Exists("b")), "NOT (attribute_exists(#n0) AND attribute_exists(#n1))", []),
+        (~~Exists("a"), "NOT (NOT (attribute_exists(#n0)))", []),
         (
             (Exists("a") | Missing("b")) & Compare("a", "=", "x"),
-            "((attribute_exists(#n0)) OR (attribute_not_exists(#n1))) AND (#n0 = :v0)",
+            "(attribute_exists(#n0) OR attribute_not_exists(#n1)) AND #n0 = :v0",
             [{"S": "x"}],
         ),
     ],
@@ -199,6 +201,36 @@ def test_a_condition_is_written_as_an_expression(condition: Condition, text: str
     names = Names()
     assert condition.render(names) == text
     assert list(names.values.values()) == values
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda part: And((part,)), lambda part: Or((part,)), lambda part: And((Or((part,)),))]
+)
+def test_a_combination_of_one_is_written_without_parentheses(wrap: Any) -> None:
+    assert wrap(Exists("a")).render(Names()) == "attribute_exists(#n0)"
+    assert (~wrap(Exists("a"))).render(Names()) == "NOT (attribute_exists(#n0))"
+    both = wrap(Exists("a")) & wrap(Exists("a") | Exists("b"))
+    assert both.render(Names()) == "attribute_exists(#n0) AND (attribute_exists(#n0) OR attribute_exists(#n1))"
+
+
+def pairs_of_parentheses(text: str) -> set[tuple[int, int]]:
+    opened: list[int] = []
+    pairs = set()
+    for place, character in enumerate(text):
+        if character == "(":
+            opened.append(place)
+        elif character == ")":
+            pairs.add((opened.pop(), place))
+    assert not opened
+    return pairs
+
+
+@given(trees)
+def test_parentheses_are_never_redundant(condition: Condition) -> None:
+    text = condition.render(Names())
+    pairs = pairs_of_parentheses(text)
+    assert (0, len(text) - 1) not in pairs
+    assert not any((first + 1, last - 1) in pairs for first, last in pairs)
 
 
 def test_expressions_of_one_request_share_their_names() -> None:

@@ -247,7 +247,7 @@ class Size(_OnAttribute):
         size = f"size({names.name(self.attribute)})"
         if self.operator == "<>":
             # What `<>` gives for an attribute without a size is not documented; what `=` gives is known.
-            return f"NOT ({size} = {names.value(self.value)})"
+            return f"NOT {size} = {names.value(self.value)}"
         return f"{size} {self.operator} {names.value(self.value)}"
 
 
@@ -272,7 +272,7 @@ class And(_OnConditions):
         return all(condition.evaluate(item) for condition in self.conditions)
 
     def render(self, names: Names) -> str:
-        return " AND ".join(f"({condition.render(names)})" for condition in self.conditions)
+        return _joined(" AND ", self.conditions, names)
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class Or(_OnConditions):
         return any(condition.evaluate(item) for condition in self.conditions)
 
     def render(self, names: Names) -> str:
-        return " OR ".join(f"({condition.render(names)})" for condition in self.conditions)
+        return _joined(" OR ", self.conditions, names)
 
 
 @dataclass(frozen=True)
@@ -300,6 +300,22 @@ class Not(Condition):
 
     def attributes(self) -> Iterator[str]:
         yield from self.condition.attributes()
+
+
+def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
+    """Parentheses stand only where they mean something: DynamoDB refuses redundant ones."""
+    if len(conditions) == 1:
+        return conditions[0].render(names)
+    return word.join(
+        f"({condition.render(names)})" if _is_joined(condition) else condition.render(names) for condition in conditions
+    )
+
+
+def _is_joined(condition: Condition) -> bool:
+    """Whether the expression of a condition has an AND or OR outside of parentheses."""
+    if not isinstance(condition, _OnConditions):
+        return False
+    return len(condition.conditions) > 1 or _is_joined(condition.conditions[0])
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
