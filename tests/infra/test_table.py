@@ -1,0 +1,122 @@
+"""What CloudFormation is asked for: the schema's table, with what its safe operation needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from infra.configuration import Configuration
+from infra.table import Table
+from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
+from tests.infra.conftest import app_with, template_for
+
+LAYOUT = TableLayout(
+    hash_key=KeyAttribute("hashKey"),
+    range_key=KeyAttribute("rangeKey"),
+    indexes=(
+        IndexLayout("everything", KeyAttribute("hashKey"), KeyAttribute("size", "N")),
+        IndexLayout("keysOnly", KeyAttribute("ownerHashKey"), KeyAttribute("digest", "B"), "KEYS_ONLY"),
+        IndexLayout("named", KeyAttribute("ownerHashKey"), KeyAttribute("nameRangeKey"), ("name", "ttl")),
+    ),
+    ttl_attribute="ttl",
+)
+
+
+def the_table(template: dict[str, Any]) -> dict[str, Any]:
+    (found,) = (each for each in template["Resources"].values() if each["Type"] == "AWS::DynamoDB::GlobalTable")
+    return dict(found)
+
+
+def the_replica(template: dict[str, Any]) -> dict[str, Any]:
+    (replica,) = the_table(template)["Properties"]["Replicas"]
+    return dict(replica)
+
+
+@pytest.fixture(scope="module")
+def laid_out() -> dict[str, Any]:
+    """A table with an index of each kind, as a template's properties."""
+    stack = Stack(App(), "Stack")
+    Table(stack, "Table", layout=LAYOUT, protected=False)
+    return dict(the_table(Template.from_stack(stack).to_json())["Properties"])
+
+
+def test_the_template_asks_for_exactly_the_table_that_the_layout_creates_elsewhere(laid_out: dict[str, Any]) -> None:
+    request = LAYOUT.create_request("any")
+
+    def by_name(entries: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+        return sorted(entries, key=lambda entry: str(entry[name]))
+
+    assert laid_out["KeySchema"] == request["KeySchema"]
+    assert laid_out["BillingMode"] == request["BillingMode"]
+    assert laid_out["StreamSpecification"] == {"StreamViewType": request["StreamSpecification"]["StreamViewType"]}
+    for entries, name in (("AttributeDefinitions", "AttributeName"), ("GlobalSecondaryIndexes", "IndexName")):
+        assert by_name(laid_out[entries], name) == by_name(request[entries], name)
+
+
+def test_the_layouts_ttl_attribute_is_switched_on(laid_out: dict[str, Any]) -> None:
+    assert laid_out["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+
+
+def test_the_user_service_has_its_eleven_indexes_in_every_key_format() -> None:
+    names = {
+        "created",
+        "firstName",
+        "lastName",
+        "phone",
+        "updated",
+        "userBeneficiaryCreated",
+        "userBeneficiaryFirstName",
+        "userBeneficiaryLastName",
+        "userBeneficiaryPhone",
+        "userBeneficiaryUpdated",
+        "userCreated",
+    }
+    for key_format in ("ordered", "article", "entity_manager"):
+        table = the_table(template_for(service="user_service", keyFormat=key_format))
+        assert {index["IndexName"] for index in table["Properties"]["GlobalSecondaryIndexes"]} == names
+
+
+def test_the_default_service_is_the_user_service(template: dict[str, Any]) -> None:
+    assert template == template_for(service="user_service", stage="dev", keyFormat="ordered")
+
+
+def test_the_template_is_built_from_the_schemas_own_layout(template: dict[str, Any]) -> None:
+    layout = Configuration.from_context(app_with().node).schema.layout
+    indexes = the_table(template)["Properties"]["GlobalSecondaryIndexes"]
+    assert indexes == layout.create_request("any")["GlobalSecondaryIndexes"]
+
+
+def test_changes_are_streamed_with_both_images(template: dict[str, Any]) -> None:
+    stream = the_table(template)["Properties"]["StreamSpecification"]
+    assert stream == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_the_table_can_be_restored_to_any_second(template: dict[str, Any]) -> None:
+    assert the_replica(template)["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_throttled_keys_are_reported_for_the_table_and_for_each_index(template: dict[str, Any]) -> None:
+    throttled = {"Enabled": True, "Mode": "THROTTLED_KEYS"}
+    replica = the_replica(template)
+    assert replica["ContributorInsightsSpecification"] == throttled
+    indexes = {index["IndexName"]: index for index in replica["GlobalSecondaryIndexes"]}
+    assert len(indexes) == len(the_table(template)["Properties"]["GlobalSecondaryIndexes"])
+    assert all(index["ContributorInsightsSpecification"] == throttled for index in indexes.values())
+
+
+@pytest.mark.parametrize("stage", ["prod", "staging", "eu-1"])
+def test_a_stage_that_is_not_thrown_away_keeps_its_table(stage: str) -> None:
+    template = template_for(stage=stage)
+    assert the_replica(template)["DeletionProtectionEnabled"] is True
+    assert the_table(template)["DeletionPolicy"] == "Retain"
+    assert the_table(template)["UpdateReplacePolicy"] == "Retain"
+
+
+@pytest.mark.parametrize("stage", ["dev", "local", "test"])
+def test_a_stage_that_is_thrown_away_leaves_nothing_behind(stage: str) -> None:
+    template = template_for(stage=stage)
+    assert the_replica(template)["DeletionProtectionEnabled"] is False
+    assert the_table(template)["DeletionPolicy"] == "Delete"
