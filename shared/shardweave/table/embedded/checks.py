@@ -63,7 +63,7 @@ def check_projection(index: KeyIndex, projection: tuple[str, ...] | None) -> fro
     if index.projected is not None and not names <= index.projected:
         raise InvalidRequest(
             f"The index does not project {', '.join(sorted(names - index.projected))}.",
-            where=index.layout.name if index.layout else "",
+            where=index.name or "",
             fix="read the item from the table, or project the attribute",
         )
     return names

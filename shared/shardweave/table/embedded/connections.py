@@ -4,7 +4,7 @@ A table in a file is in write-ahead-log mode. Readers take a connection from a p
 once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers
 take turns: a lock among this process's threads, SQLite's own lock among processes, waited for up to `BUSY_SECONDS`.
 `synchronous` is NORMAL: a commit that returned is in the operating system's hands, so it survives the death of the
-process (kill -9); only a power failure may lose the last commits, never their consistency.
+process (kill -9). Only a power failure may take the last commits, and even that never part of one.
 
 A table in memory is one private connection under one re-entrant lock, which serves readers and writers in turn.
 """
@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ...errors import TableError, TableUnavailable, Throttled
+
+R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
 
 _STATEMENTS = 512
 _CACHE_KIB = 8 * 1024
-_CHECKPOINT_PAGES = 4000
+_CHECKPOINT_PAGES = 8000
 
 
 class Connections:
@@ -34,64 +36,72 @@ class Connections:
         self._write_lock = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
-        with _as_table_errors():
+        try:
             self._writer = self._open()
+        except sqlite3.Error as error:
+            raise _table_error(error) from error
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with, for one statement; see `snapshot` for several."""
-        with _as_table_errors():
+    def read(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Do `work` with a connection to read from, by one statement; see `snapshot` for several."""
+        try:
             if self._path is None:
                 with self._write_lock:
                     self._refuse_closed()
-                    yield self._writer
-                return
+                    return work(self._writer)
             reader = self._take()
             try:
-                yield reader
+                return work(reader)
             finally:
                 self._give_back(reader)
+        except sqlite3.Error as error:
+            raise _table_error(error) from error
 
-    @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose statements all see one moment."""
-        with self.reading() as reader:
-            if reader.in_transaction:
-                yield reader
-                return
+    def snapshot(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Do `work` with a connection whose statements all see one moment."""
+
+        def in_transaction(reader: sqlite3.Connection) -> R:
+            if self._path is None:
+                return work(reader)
             reader.execute("BEGIN")
             try:
-                yield reader
+                return work(reader)
             finally:
                 reader.execute("ROLLBACK")
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writer, inside a transaction that began before and commits after, or rolls back on any error."""
-        with _as_table_errors(), self._write_lock:
-            self._refuse_closed()
-            writer = self._writer
-            if writer.in_transaction:
-                raise TableError(
-                    "A write was asked for inside another write of the same table.",
-                    fix="a guard may read the table, not write to it",
-                )
-            writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield writer
-                writer.execute("COMMIT")
-            except BaseException:
-                if writer.in_transaction:
-                    writer.execute("ROLLBACK")
-                raise
+        return self.read(in_transaction)
+
+    def write(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Do `work` with the writer inside a transaction: no other writer commits while it runs, and what it raises
+        takes everything back."""
+        try:
+            with self._write_lock:
+                self._refuse_closed()
+                if self._writer.in_transaction:
+                    raise TableError(
+                        "A write was asked for inside another write of the same table.",
+                        fix="a guard may read the table, not write to it",
+                    )
+                return self._in_transaction(work)
+        except sqlite3.Error as error:
+            raise _table_error(error) from error
 
     def close(self) -> None:
         """Close the connections; one that is lent out is closed when it comes back."""
         with self._write_lock:
             self._closed = True
-            while self._idle:
-                self._idle.pop().close()
+            self._close_idle()
             self._writer.close()
+
+    def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        writer = self._writer
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            answer = work(writer)
+            writer.execute("COMMIT")
+        finally:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+        return answer
 
     def _take(self) -> sqlite3.Connection:
         self._refuse_closed()
@@ -103,8 +113,14 @@ class Connections:
     def _give_back(self, reader: sqlite3.Connection) -> None:
         self._idle.append(reader)
         if self._closed:
-            while self._idle:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        while True:
+            try:
                 self._idle.pop().close()
+            except IndexError:
+                return
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -126,16 +142,8 @@ class Connections:
         return connection
 
 
-@contextmanager
-def _as_table_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            message = f"Another process held the table's file for more than {BUSY_SECONDS:.0f} seconds."
-            raise Throttled(message) from error
-        raise TableUnavailable(
-            f"SQLite failed: {error}.", fix="check the file, its folder and the free space"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise TableUnavailable(f"SQLite failed: {error}.", fix="check that the file is a table of this kind") from error
+def _table_error(error: sqlite3.Error) -> TableError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return Throttled(f"Another process held the table's file for more than {BUSY_SECONDS:.0f} seconds.")
+    return TableUnavailable(f"SQLite failed: {text}.", fix="check the file, its folder and the free space")

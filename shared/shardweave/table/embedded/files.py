@@ -7,8 +7,8 @@ SQLite indexes over those columns, so SQLite keeps them right in the write's own
 counts the changes of the layout, so a process that still has the old one notices before it writes.
 
 A layout that adds an index fills its columns and builds it, one that removes an index drops it (its columns stay,
-unused), all in the one transaction that opens the file; both read every item at most once. The table's key, and the
-keys of an index of one name, never change.
+unused), all in the one transaction that opens the file; both read every item at most once. The table's key, which is
+always in `key_0` and `key_1`, and the keys of an index of one name never change.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ FORMAT = 1
 
 _BACKFILL_ROWS = 500
 
-_TABLES = (
-    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE items (id INTEGER PRIMARY KEY, tie BLOB NOT NULL, size INTEGER NOT NULL, ttl INTEGER,"
-    " {columns}, image BLOB NOT NULL)",
-    "CREATE UNIQUE INDEX items_key ON items ({hash_key}, {range_key})",
-    "CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL",
-    "CREATE TABLE changes (sequence INTEGER PRIMARY KEY, created REAL NOT NULL, by_service INTEGER NOT NULL,"
-    " old BLOB, new BLOB)",
-    "CREATE TABLE tokens (token TEXT PRIMARY KEY, content BLOB NOT NULL, created REAL NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX tokens_created ON tokens (created)",
-)
+_TABLES = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+  id INTEGER PRIMARY KEY, tie BLOB NOT NULL, size INTEGER NOT NULL, ttl INTEGER, {columns}, image BLOB NOT NULL
+);
+CREATE UNIQUE INDEX items_key ON items (key_0, key_1);
+CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL;
+CREATE TABLE changes (
+  sequence INTEGER PRIMARY KEY, created REAL NOT NULL, by_service INTEGER NOT NULL, old BLOB, new BLOB
+);
+CREATE TABLE tokens (token TEXT PRIMARY KEY, content BLOB NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX tokens_created ON tokens (created);
+"""
 
 Columns = dict[tuple[str, Role], KeyColumn]
 
@@ -68,13 +70,9 @@ def _create(
     columns = _add_columns({}, attributes, 0)
     sql_names = {index.name: f"items_index_{number}" for number, index in enumerate(layout.indexes)}
     schema = compile_schema(layout, columns, sql_names, secrets.token_hex(8), 1)
-    names = {
-        "columns": ", ".join(f"{column.name} BLOB" for column in schema.columns),
-        "hash_key": schema.table.hash.name,
-        "range_key": schema.table.range.name,
-    }
-    for statement in _TABLES:
-        writer.execute(statement.format(**names))
+    declared = ", ".join(f"{column.name} BLOB" for column in schema.columns)
+    for statement in _TABLES.format(columns=declared).split(";"):
+        writer.execute(statement)
     for index in schema.secondary():
         _build(writer, index)
     _save(writer, schema, next_number=max(len(columns), len(sql_names)))

@@ -29,7 +29,6 @@ from ..values import (
 MAX_DEPTH = 32
 
 _PLAIN, _TYPED = b"p", b"t"
-_SAFE_INTEGER = 10**38
 
 
 class _NotPlain(Exception):
@@ -59,16 +58,13 @@ def normal_form(item: Item) -> tuple[dict[str, Value], int]:
     normal: dict[str, Value] = {}
     size = 0
     for name, value in item.items():
-        kind = type(value)
-        if kind is str:
-            size += len(value) if value.isascii() else _text_bytes(value)
-        elif kind is int and -_SAFE_INTEGER < value < _SAFE_INTEGER:
-            size += value_bytes(value)
-        else:
-            value = normal_value(value)
-            size += value_bytes(value)
         size += len(name) if name.isascii() else _text_bytes(name)
-        normal[name] = value
+        if type(value) is str and value.isascii():
+            normal[name] = value
+            size += len(value)
+        else:
+            normal[name] = one = normal_value(value)
+            size += value_bytes(one)
     if "" in normal:
         raise InvalidRequest("An attribute's name is empty.", fix="name every attribute")
     return normal, size
@@ -82,7 +78,8 @@ def normal_value(value: Value, depth: int = 1) -> Value:
         _text_bytes(value)
         return str.__str__(value)
     if isinstance(value, (int, Decimal)):
-        return number(number_text(value))
+        text = number_text(value)
+        return value if type(value) is int else number(text)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, (Mapping, list, tuple)):
@@ -113,7 +110,7 @@ def _text_bytes(text: str) -> int:
         raise InvalidRequest("A text holds a lone surrogate, which UTF-8 can't encode.", fix="remove it") from None
 
 
-def _to_json(value: Any) -> Any:
+def _refuse(_value: Any) -> Any:
     raise _NotPlain
 
 
@@ -121,7 +118,7 @@ def _binary_to_json(value: Any) -> str:
     return b64encode(value).decode()
 
 
-_plain_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_to_json)
+_plain_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse)
 _typed_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_binary_to_json)
 
 

@@ -66,13 +66,16 @@ class KeyColumn:
 
 def number_bytes(value: int | Decimal) -> bytes:
     """The ordered bytes of a number. Raises ValueRefused for one that DynamoDB can't hold."""
-    sign, digits, exponent = Decimal(number_text(value)).as_tuple()
-    text = "".join(map(str, digits))
+    text = number_text(value)
     if text == "0":
         return b"\x01"
-    magnitude = len(text) + int(exponent) - 1
-    significant = text.strip("0").encode()
-    if sign:
+    digits = text.lstrip("-")
+    magnitude = len(digits) - 1
+    if not digits.isdecimal():
+        exact = Decimal(digits)
+        digits, magnitude = "".join(map(str, exact.as_tuple().digits)), exact.adjusted()
+    significant = digits.rstrip("0").encode()
+    if text[0] == "-":
         return bytes((0, _HIGHEST_MAGNITUDE - magnitude)) + significant.translate(_COMPLEMENT) + _ABOVE_DIGITS
     return bytes((2, magnitude - _LOWEST_MAGNITUDE)) + significant
 

@@ -11,17 +11,15 @@ not at all when they are only counted.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ...errors import InvalidRequest
-from ..conditions import Condition
 from ..operations import MAX_PAGE_BYTES, PageAnswer, Query, Scan
 from ..values import Item, Value, item_bytes
 from .checks import check_key, check_projection, refuse_other_attributes
 from .expressions import check_condition, check_filter
 from .images import decode, normal_value
-from .ordering import PLACE_BYTES, segment_bounds
+from .ordering import segment_bounds
 from .schema import KeyIndex, Schema
 from .units import read_units
 
@@ -77,9 +75,7 @@ def _page(schema: Schema, reader: sqlite3.Connection, operation: Query | Scan, s
         scanned += 1
         if decoding:
             item = index.project(decode(image))
-            if index.projected is not None:
-                size = item_bytes(item)
-        total += size
+        total += size if index.projected is None else item_bytes(item)
         if condition is None or condition.evaluate(item):
             count += 1
             if not operation.count_only:
@@ -146,7 +142,8 @@ def _seek_of_scan(schema: Schema, index: KeyIndex, operation: Scan) -> Seek:
         )
     first, end = segment_bounds(operation.segment, operation.total_segments)
     columns = (index.hash.name, *index.order)
-    conditions, operands = [], []
+    conditions: list[str] = []
+    operands: list[bytes] = []
     if operation.start_key is not None:
         start = _position(schema, index, operation.start_key)
         if start[0] < first or (end is not None and start[0] >= end):
@@ -167,7 +164,7 @@ _START_FIX = "pass the last key of the page before, unchanged, with the same req
 
 def _position(schema: Schema, index: KeyIndex, start_key: Item) -> tuple[bytes, ...]:
     """A start key in the index's columns: hash key, range key and, in a secondary index, tie."""
-    names = schema.layout.start_key_names(index.layout and index.layout.name)
+    names = schema.layout.start_key_names(index.name)
     refuse_other_attributes(start_key, names, "start key")
     key = {name: normal_value(value) for name, value in start_key.items()}
     place = check_key(schema, {name: key[name] for name in schema.layout.key_names})
@@ -177,4 +174,4 @@ def _position(schema: Schema, index: KeyIndex, start_key: Item) -> tuple[bytes, 
 
 
 def _start_key(schema: Schema, index: KeyIndex, item: Item) -> dict[str, Value]:
-    return {name: item[name] for name in schema.layout.start_key_names(index.layout and index.layout.name)}
+    return {name: item[name] for name in schema.layout.start_key_names(index.name)}

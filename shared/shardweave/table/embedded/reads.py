@@ -32,7 +32,7 @@ MAX_BATCH_BYTES = 16 * 1024 * 1024
 def get_item(schema: Schema, reader: sqlite3.Connection, operation: GetItem) -> ItemAnswer:
     place = check_key(schema, operation.key)
     projection = check_projection(schema.table, operation.projection)
-    found, size = _read(schema, reader, place, projection)
+    found, size = _read(reader, place, projection)
     return ItemAnswer(found, read_units(size, operation.consistent))
 
 
@@ -44,7 +44,7 @@ def batch_get(schema: Schema, reader: sqlite3.Connection, operation: BatchGet) -
     items: list[Item] = []
     units, total = 0.0, 0
     for position, place in enumerate(places):
-        found, size = _read(schema, reader, place, projection)
+        found, size = _read(reader, place, projection)
         total += size
         if total > MAX_BATCH_BYTES:
             return BatchGetAnswer(tuple(items), tuple(left.key for left in places[position:]), units)
@@ -58,7 +58,7 @@ def transact_get(schema: Schema, reader: sqlite3.Connection, operation: Transact
     check_count(len(operation.keys), MAX_TRANSACTION_ACTIONS, "keys")
     places = [check_key(schema, key) for key in operation.keys]
     check_distinct(places, len(places))
-    found = [_read(schema, reader, place, None) for place in places]
+    found = [_read(reader, place, None) for place in places]
     if sum(size for _, size in found) > MAX_TRANSACTION_BYTES:
         raise InvalidRequest("The items of the transaction are larger than 4 MB together.", fix="read fewer at once")
     return TransactGetAnswer(
@@ -67,12 +67,11 @@ def transact_get(schema: Schema, reader: sqlite3.Connection, operation: Transact
 
 
 def _read(
-    schema: Schema, reader: sqlite3.Connection, place: Place, projection: frozenset[str] | None
+    reader: sqlite3.Connection, place: Place, projection: frozenset[str] | None
 ) -> tuple[dict[str, Value] | None, int]:
     """The item, or None, and its size."""
     row = reader.execute(
-        f"SELECT size, image FROM items WHERE {schema.table.hash.name} = ? AND {schema.table.range.name} = ?",
-        (place.hash, place.range),
+        "SELECT size, image FROM items WHERE key_0 = ? AND key_1 = ?", (place.hash, place.range)
     ).fetchone()
     if row is None:
         return None, 0

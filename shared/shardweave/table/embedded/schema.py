@@ -37,6 +37,11 @@ class KeyIndex:
             return item
         return {name: value for name, value in item.items() if name in projected}
 
+    @property
+    def name(self) -> str | None:
+        """The index's name in the layout; None for the table's key."""
+        return None if self.layout is None else self.layout.name
+
     def holds(self, item: Item) -> bool:
         """Whether the item is in the index: it has both keys."""
         return self.hash.attribute in item and self.range.attribute in item
@@ -101,7 +106,8 @@ def compile_schema(
     """The schema of a layout whose columns and SQL indexes have these names."""
 
     def key_index(sql_name: str, index: IndexLayout | None) -> KeyIndex:
-        hash_key, range_key = layout.keys_of(index and index.name)
+        name = None if index is None else index.name
+        hash_key, range_key = layout.keys_of(name)
         range_column = columns[range_key.name, "range"]
         return KeyIndex(
             sql_name=sql_name,
@@ -109,7 +115,7 @@ def compile_schema(
             range=range_column,
             order=(range_column.name,) if index is None else (range_column.name, "tie"),
             layout=index,
-            projected=layout.projected(index and index.name),
+            projected=layout.projected(name),
         )
 
     indexes: dict[str | None, KeyIndex] = {None: key_index("items_key", None)}

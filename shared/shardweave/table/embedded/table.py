@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from ..layout import TableLayout
 from ..operations import (
     BatchGet,
     BatchWrite,
+    BatchWriteAnswer,
     Delete,
     Describe,
     GetItem,
@@ -22,12 +22,17 @@ from ..operations import (
     Put,
     Query,
     Scan,
+    StreamPage,
     StreamRead,
+    StreamShard,
     StreamShards,
     TableDescription,
+    TransactAnswer,
     TransactGet,
+    TransactGetAnswer,
     TransactWrite,
     Update,
+    WriteAnswer,
 )
 from . import changes, expiry
 from .connections import Connections
@@ -56,8 +61,7 @@ class EmbeddedTable:
         self._clock = clock
         self._connections = Connections(None if path is None else Path(path))
         try:
-            with self._connections.writing() as writer:
-                self._schema = open_schema(writer, layout)
+            self._schema = self._connections.write(lambda writer: open_schema(writer, layout))
         except BaseException:
             self._connections.close()
             raise
@@ -67,9 +71,9 @@ class EmbeddedTable:
             TransactGet: self._read_snapshot,
             Query: self._read,
             Scan: self._read,
-            StreamShards: lambda operation, guard: self._stream_shards(guard),
+            StreamShards: self._stream_shards,
             StreamRead: self._stream_read,
-            Describe: lambda operation, guard: self._describe(guard),
+            Describe: self._describe,
             Put: self._write,
             Update: self._write,
             Delete: self._write,
@@ -94,8 +98,7 @@ class EmbeddedTable:
         """Remove the items that have expired at `now`, as the service would in its own time, and give how many."""
         removed = 0
         while True:
-            with self._writing(None) as writer:
-                count = expiry.expire(self._schema, writer, now, self._clock())
+            count = self._in_write(lambda writer: expiry.expire(self._schema, writer, now, self._clock()))
             removed += count
             if count < expiry.EXPIRE_ROWS:
                 return removed
@@ -106,64 +109,60 @@ class EmbeddedTable:
     # -- reads
 
     def _read(self, operation: GetItem | BatchGet | Query | Scan, guard: Guard | None) -> Any:
+        carry_out = _READS[type(operation)]
         _call(guard)
-        with self._connections.reading() as reader:
-            return _READS[type(operation)](self._schema, reader, operation)
+        return self._connections.read(lambda reader: carry_out(self._schema, reader, operation))
 
-    def _read_snapshot(self, operation: TransactGet, guard: Guard | None) -> Any:
+    def _read_snapshot(self, operation: TransactGet, guard: Guard | None) -> TransactGetAnswer:
         _call(guard)
-        with self._connections.snapshot() as reader:
-            return transact_get(self._schema, reader, operation)
+        return self._connections.snapshot(lambda reader: transact_get(self._schema, reader, operation))
 
-    def _stream_shards(self, guard: Guard | None) -> Any:
+    def _stream_shards(self, _operation: StreamShards, guard: Guard | None) -> tuple[StreamShard, ...]:
         _call(guard)
         return (changes.SHARD,)
 
-    def _stream_read(self, operation: StreamRead, guard: Guard | None) -> Any:
+    def _stream_read(self, operation: StreamRead, guard: Guard | None) -> StreamPage:
         _call(guard)
         now = self._clock()
-        with self._connections.reading() as reader:
-            trimming = changes.needs_trim(reader, now)
-        if trimming:
-            with self._writing(None) as writer:
-                changes.trim(writer, now)
-        with self._connections.snapshot() as reader:
-            return changes.read(self._schema, reader, operation, now)
+        if self._connections.read(lambda reader: changes.needs_trim(reader, now)):
+            self._in_write(lambda writer: changes.trim(writer, now))
+        return self._connections.snapshot(lambda reader: changes.read(self._schema, reader, operation, now))
 
-    def _describe(self, guard: Guard | None) -> TableDescription:
+    def _describe(self, _operation: Describe, guard: Guard | None) -> TableDescription:
         _call(guard)
-        with self._connections.reading() as reader:
-            items, size = reader.execute("SELECT count(*), coalesce(sum(size), 0) FROM items").fetchone()
+        items, size = self._connections.read(
+            lambda reader: reader.execute("SELECT count(*), coalesce(sum(size), 0) FROM items").fetchone()
+        )
         indexes = self.layout.indexes
         return TableDescription(self._name, "ACTIVE", indexes, {index.name: "ACTIVE" for index in indexes}, items, size)
 
     # -- writes
 
-    @contextmanager
-    def _writing(self, guard: Guard | None) -> Iterator[sqlite3.Connection]:
-        with self._connections.writing() as writer:
+    def _write(self, operation: Put | Update | Delete, guard: Guard | None) -> WriteAnswer:
+        planned = plan(self._schema, operation)
+        return self._in_write(lambda writer: write_one(self._schema, writer, operation, planned, self._clock()), guard)
+
+    def _write_batch(self, operation: BatchWrite, guard: Guard | None) -> BatchWriteAnswer:
+        planned = plan_batch(self._schema, operation)
+        return self._in_write(lambda writer: write_batch(self._schema, writer, planned, self._clock()), guard)
+
+    def _transact(self, operation: TransactWrite, guard: Guard | None) -> TransactAnswer:
+        planned = plan_transaction(self._schema, operation)
+        return self._in_write(lambda writer: transact(self._schema, writer, planned, self._clock()), guard)
+
+    def _in_write(self, work: Callable[[sqlite3.Connection], R], guard: Guard | None = None) -> R:
+        """Do `work` in a write transaction, after the guard and only if the layout is still the file's."""
+
+        def guarded(writer: sqlite3.Connection) -> R:
             if read_revision(writer) != self._schema.revision:
                 raise ConfigurationError(
                     "Another process has changed the layout of the table's file.",
                     fix="open the table again, with the same layout in every process",
                 )
             _call(guard)
-            yield writer
+            return work(writer)
 
-    def _write(self, operation: Put | Update | Delete, guard: Guard | None) -> Any:
-        planned = plan(self._schema, operation)
-        with self._writing(guard) as writer:
-            return write_one(self._schema, writer, operation, planned, self._clock())
-
-    def _write_batch(self, operation: BatchWrite, guard: Guard | None) -> Any:
-        planned = plan_batch(self._schema, operation)
-        with self._writing(guard) as writer:
-            return write_batch(self._schema, writer, planned, self._clock())
-
-    def _transact(self, operation: TransactWrite, guard: Guard | None) -> Any:
-        planned = plan_transaction(self._schema, operation)
-        with self._writing(guard) as writer:
-            return transact(self._schema, writer, planned, self._clock())
+        return self._connections.write(guarded)
 
 
 _READS: dict[type, Callable[..., Any]] = {GetItem: get_item, BatchGet: batch_get, Query: query, Scan: scan}

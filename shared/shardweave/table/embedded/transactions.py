@@ -65,7 +65,7 @@ def plan_transaction(schema: Schema, operation: TransactWrite) -> TransactionPla
 
 def transact(schema: Schema, writer: sqlite3.Connection, plan: TransactionPlan, now: float) -> TransactAnswer:
     if plan.token is not None and _carried_out(writer, plan.token, plan.content, now):
-        return TransactAnswer(_replay_units(schema, writer, plan))
+        return TransactAnswer(_replay_units(writer, plan))
     decisions = _decide_all(schema, writer, plan.writes)
     total = 0.0
     for decision in decisions:
@@ -119,7 +119,7 @@ def _binary_text(value: Any) -> str:
     return bytes(value).hex()
 
 
-def _replay_units(schema: Schema, connection: sqlite3.Connection, plan: TransactionPlan) -> float:
+def _replay_units(connection: sqlite3.Connection, plan: TransactionPlan) -> float:
     """A repeated transaction costs what reading its items does."""
-    found = (find(schema, connection, write.place) for write in plan.writes)
+    found = (find(connection, write.place) for write in plan.writes)
     return sum(2 * read_units(0 if stored is None else stored.size, consistent=True) for stored in found)

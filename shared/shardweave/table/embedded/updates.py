@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 
 from ...errors import InvalidRequest, ValueRefused
-from ..conditions import Names
 from ..operations import Update
 from ..values import Item, Value, item_bytes, number, number_text
 from .checks import check_size

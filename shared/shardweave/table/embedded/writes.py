@@ -42,7 +42,7 @@ Action = Put | Update | Delete | ConditionCheck
 
 @dataclass(frozen=True)
 class WritePlan:
-    """A checked write: of a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`)."""
+    """A checked write: a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`)."""
 
     place: Place
     condition: Condition | None
@@ -98,7 +98,7 @@ def plan(schema: Schema, action: Action) -> WritePlan:
 def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> Decision:
     """Read the stored item, test the condition, work out the new item. Raises ConditionFailed, or InvalidRequest for
     an update that the stored item does not allow."""
-    old = find(schema, connection, write.place)
+    old = find(connection, write.place)
     if write.condition is not None and not write.condition.evaluate({} if old is None else old.item):
         raise ConditionFailed(old.item if old is not None and write.return_on_failure else None)
     if write.passive:
@@ -121,33 +121,34 @@ def store(
     """Carry out a decision."""
     if decision.changes_nothing:
         return
-    if decision.new is None:
-        assert decision.old is not None, "a decision that changes something has an old or a new item"
-        writer.execute("DELETE FROM items WHERE id = ?", (decision.old.row,))
-    elif decision.old is None:
-        _insert(schema, writer, decision, decision.new)
-    else:
-        _update(schema, writer, decision, decision.old, decision.new)
-    changes.append(writer, now, decision.old and decision.old.image, decision.image, by_service=by_service)
+    old, new = decision.old, decision.new
+    if new is not None and old is not None:
+        _update(schema, writer, decision, old, new)
+    elif new is not None:
+        _insert(schema, writer, decision, new)
+    elif old is not None:
+        writer.execute("DELETE FROM items WHERE id = ?", (old.row,))
+    changes.append(writer, now, None if old is None else old.image, decision.image, by_service=by_service)
 
 
 def units(schema: Schema, decision: Decision, *, transactional: bool = False) -> float:
     """What a decision costs."""
-    old = decision.old
-    old_size = 0 if old is None else old.size
+    old, old_size = (None, 0) if decision.old is None else (decision.old.item, decision.old.size)
     table = write_units(max(old_size, decision.new_size)) * (2 if transactional else 1)
     if decision.changes_nothing:
         return table
-    return table + index_units(schema, old and old.item, old_size, decision.new, decision.new_size)
+    return table + index_units(schema, old, old_size, decision.new, decision.new_size)
 
 
-def find(schema: Schema, connection: sqlite3.Connection, place: Place) -> Stored | None:
+def find(connection: sqlite3.Connection, place: Place) -> Stored | None:
     """The stored item of a key, or None."""
     row = connection.execute(
-        f"SELECT id, size, image FROM items WHERE {schema.table.hash.name} = ? AND {schema.table.range.name} = ?",
-        (place.hash, place.range),
+        "SELECT id, size, image FROM items WHERE key_0 = ? AND key_1 = ?", (place.hash, place.range)
     ).fetchone()
-    return None if row is None else Stored(*row, decode(row[2]))
+    if row is None:
+        return None
+    identity, size, image = row
+    return Stored(identity, size, image, decode(image))
 
 
 def answer(action: Put | Update | Delete, decision: Decision, units: float) -> WriteAnswer:
@@ -156,7 +157,7 @@ def answer(action: Put | Update | Delete, decision: Decision, units: float) -> W
     if wanted == "NONE":
         return WriteAnswer(None, units)
     if wanted == "ALL_OLD":
-        return WriteAnswer(decision.old and decision.old.item, units)
+        return WriteAnswer(None if decision.old is None else decision.old.item, units)
     new = decision.new or {}
     if wanted == "UPDATED_NEW" and isinstance(action, Update):
         new = {name: new[name] for name in (*action.set, *action.add)}
