@@ -1,7 +1,7 @@
 """What DynamoDB refuses before it touches an item: keys, items, key attributes of indexes, projections, counts.
 
-Guarantees: each check raises InvalidRequest with the place and the fix, or gives back what it checked in the form
-that the table works with. None reads the table.
+Guarantees: each check raises InvalidRequest (RecordTooLarge for an item, ValueRefused for a value) with the place and
+the fix, or gives back what it checked in the form that the table works with. None reads the table.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ...errors import InvalidRequest
+from ...errors import InvalidRequest, RecordTooLarge
 from ..values import MAX_ITEM_BYTES, Item, Value
 from .images import normal_form
 from .ordering import tie_bytes
@@ -48,7 +48,7 @@ def check_item(schema: Schema, item: Item) -> tuple[Place, dict[str, Value], int
 
 def check_size(size: int) -> None:
     if size > MAX_ITEM_BYTES:
-        raise InvalidRequest(f"The item is {size:,} bytes large.", fix=f"keep it within {MAX_ITEM_BYTES:,} bytes")
+        raise RecordTooLarge(f"The item is {size:,} bytes large.", fix=f"keep it within {MAX_ITEM_BYTES:,} bytes")
 
 
 def check_projection(index: KeyIndex, projection: tuple[str, ...] | None) -> frozenset[str] | None:
@@ -56,10 +56,8 @@ def check_projection(index: KeyIndex, projection: tuple[str, ...] | None) -> fro
     if projection is None:
         return None
     names = frozenset(projection)
-    if not names or len(names) < len(projection):
-        raise InvalidRequest(
-            "The projection is empty or names an attribute twice.", fix="name each attribute once, or ask for all"
-        )
+    if not names or "" in names:
+        raise InvalidRequest("The projection names no attribute.", fix="name attributes, or ask for all")
     if index.projected is not None and not names <= index.projected:
         raise InvalidRequest(
             f"The index does not project {', '.join(sorted(names - index.projected))}.",

@@ -1,7 +1,6 @@
-"""What DynamoDB refuses in a condition or a filter, whatever the item: operands, bounds, sizes.
+"""What DynamoDB refuses in a condition, a filter or an update, besides what can't be built: too large, or on a key.
 
-Guarantees: a condition that passes can be evaluated on any item and be rendered for DynamoDB. Cost: one walk; only a
-large condition is rendered, to measure its text.
+Cost: one walk; only a large expression is rendered, to measure its text.
 """
 
 from __future__ import annotations
@@ -9,52 +8,35 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ...errors import InvalidRequest
-from ..conditions import (
-    And,
-    BeginsWith,
-    Between,
-    Compare,
-    Condition,
-    Contains,
-    In,
-    Names,
-    Not,
-    Or,
-    Size,
-    compare,
-)
-from ..values import Value, to_attribute_value, value_bytes
+from ..conditions import And, BeginsWith, Between, Compare, Condition, Contains, In, Names, Not, Or, Size
+from ..values import Value, value_bytes
 
 MAX_OPERATORS = 300
 MAX_TEXT_BYTES = 4096
 MAX_OPERAND_BYTES = 2 * 1024 * 1024
-MAX_CHOICES = 100
 
-_ORDERED_TYPES = ("S", "N", "B")
 _CERTAINLY_SHORT = 30
 
 
 def check_condition(condition: Condition) -> None:
-    """Refuse a condition that DynamoDB would. Raises InvalidRequest, or ValueRefused for an operand."""
-    leaves = list(_leaves(condition))
-    operands = 0
-    size = 0
-    for leaf in leaves:
-        if isinstance(leaf, Not | And | Or):
-            operands += 1
-            continue
-        values = _operands(leaf)
-        _check_leaf(leaf, values)
-        operands += max(1, len(values))
-        size += sum(map(value_bytes, values))
-    if operands > _CERTAINLY_SHORT:
-        _check_length(condition, operands)
+    """Refuse a condition that is too large, or names no attribute. Raises InvalidRequest."""
+    if not all(condition.attributes()):
+        raise InvalidRequest("A condition names no attribute.", fix="name the attribute")
+    operators = size = 0
+    for node in _nodes(condition):
+        operands = _operands(node)
+        operators += max(1, len(operands))
+        size += sum(map(value_bytes, operands))
+    if operators > MAX_OPERATORS:
+        raise InvalidRequest(f"The condition has {operators} operators.", fix=f"keep it within {MAX_OPERATORS}")
     if size > MAX_OPERAND_BYTES:
         raise InvalidRequest("The condition's values are larger than 2 MB together.", fix="compare with less")
+    if operators > _CERTAINLY_SHORT:
+        check_text(condition.render(Names()))
 
 
 def check_filter(condition: Condition, keys: Collection[str]) -> None:
-    """Refuse a query's filter that DynamoDB would: a condition at fault, or one on the keys of what is queried."""
+    """Refuse a query's filter that is too large, or looks at the keys of what is queried. Raises InvalidRequest."""
     check_condition(condition)
     for attribute in condition.attributes():
         if attribute in keys:
@@ -73,54 +55,20 @@ def check_text(text: str) -> None:
         )
 
 
-def _leaves(condition: Condition) -> Iterator[Condition]:
+def _nodes(condition: Condition) -> Iterator[Condition]:
     yield condition
     if isinstance(condition, Not):
-        yield from _leaves(condition.condition)
+        yield from _nodes(condition.condition)
     elif isinstance(condition, And | Or):
         for part in condition.conditions:
-            yield from _leaves(part)
+            yield from _nodes(part)
 
 
-def _operands(leaf: Condition) -> tuple[Value, ...]:
-    if isinstance(leaf, Between):
-        return leaf.low, leaf.high
-    if isinstance(leaf, In):
-        return leaf.values
-    if isinstance(leaf, BeginsWith):
-        return (leaf.prefix,)
-    if isinstance(leaf, Compare | Contains | Size):
-        return (leaf.value,)
-    return ()
-
-
-def _check_leaf(leaf: Condition, values: tuple[Value, ...]) -> None:
-    (attribute,) = leaf.attributes()
-    if not attribute:
-        raise InvalidRequest("A condition names no attribute.", fix="name the attribute")
-    kinds = [next(iter(to_attribute_value(value))) for value in values]
-    if isinstance(leaf, In) and not 1 <= len(values) <= MAX_CHOICES:
-        raise _refusal(attribute, f"`in` has {len(values)} values", f"give 1 to {MAX_CHOICES}")
-    if isinstance(leaf, BeginsWith) and kinds[0] not in ("S", "B"):
-        raise _refusal(attribute, "`begins_with` has a prefix that is not text or binary", "give text or binary")
-    if isinstance(leaf, Between):
-        if kinds[0] != kinds[1] or kinds[0] not in _ORDERED_TYPES:
-            raise _refusal(attribute, "`between` has bounds of types that have no order", "give two of one scalar type")
-        if not compare(leaf.low, "<=", leaf.high):
-            raise _refusal(attribute, "`between` has its lower bound above its upper", "swap the bounds")
-    if isinstance(leaf, Compare | Size) and leaf.operator not in ("=", "<>") and kinds[0] not in _ORDERED_TYPES:
-        raise _refusal(
-            attribute, f"`{leaf.operator}` has an operand that has no order", "give text, a number or binary"
-        )
-
-
-def _check_length(condition: Condition, operands: int) -> None:
-    if operands > MAX_OPERATORS:
-        raise InvalidRequest(
-            f"The condition has {operands} operators and operands.", fix=f"keep it within {MAX_OPERATORS}"
-        )
-    check_text(condition.render(Names()))
-
-
-def _refusal(attribute: str, message: str, fix: str) -> InvalidRequest:
-    return InvalidRequest(f"{message[0].upper()}{message[1:]}.", where=attribute, fix=fix)
+def _operands(node: Condition) -> tuple[Value, ...]:
+    if isinstance(node, Compare | Contains | Size):
+        return (node.value,)
+    if isinstance(node, Between):
+        return node.low, node.high
+    if isinstance(node, In):
+        return node.values
+    return (node.prefix,) if isinstance(node, BeginsWith) else ()

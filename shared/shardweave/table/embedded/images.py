@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Set
-from decimal import Decimal
 from typing import Any
 
 from ...errors import InvalidRequest
 from ..values import (
     Item,
     Value,
+    from_attribute_value,
     from_attribute_values,
-    number,
-    number_text,
     to_attribute_value,
     to_attribute_values,
     value_bytes,
 )
-
-MAX_DEPTH = 32
 
 _PLAIN, _TYPED = b"p", b"t"
 
@@ -58,7 +53,7 @@ def normal_form(item: Item) -> tuple[dict[str, Value], int]:
     normal: dict[str, Value] = {}
     size = 0
     for name, value in item.items():
-        size += len(name) if name.isascii() else _text_bytes(name)
+        size += len(name) if name.isascii() else value_bytes(normal_value(name))
         if type(value) is str and value.isascii():
             normal[name] = value
             size += len(value)
@@ -70,44 +65,9 @@ def normal_form(item: Item) -> tuple[dict[str, Value], int]:
     return normal, size
 
 
-def normal_value(value: Value, depth: int = 1) -> Value:
-    """The one form of a value. `depth` counts the lists and maps that it lies in."""
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, str):
-        _text_bytes(value)
-        return str.__str__(value)
-    if isinstance(value, (int, Decimal)):
-        text = number_text(value)
-        return value if type(value) is int else number(text)
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(value, (Mapping, list, tuple)):
-        return _normal_document(value, depth)
-    if isinstance(value, Set):
-        to_attribute_value(value)
-        return {normal_value(element) for element in value}
-    to_attribute_value(value)
-    raise AssertionError("unreachable: values refuses what is none of the above")
-
-
-def _normal_document(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> Value:
-    if depth > MAX_DEPTH:
-        raise InvalidRequest(
-            f"An attribute is nested more than {MAX_DEPTH} levels deep.", fix="flatten it, or store it as text"
-        )
-    if not isinstance(value, Mapping):
-        return [normal_value(element, depth + 1) for element in value]
-    if not all(isinstance(name, str) and name for name in value):
-        raise InvalidRequest("A map has a name that is empty or not text.", fix="name every element with text")
-    return {normal_value(name): normal_value(element, depth + 1) for name, element in value.items()}
-
-
-def _text_bytes(text: str) -> int:
-    try:
-        return len(text.encode())
-    except UnicodeEncodeError:
-        raise InvalidRequest("A text holds a lone surrogate, which UTF-8 can't encode.", fix="remove it") from None
+def normal_value(value: Value) -> Value:
+    """The one form of a value: what DynamoDB gives back for it. Raises ValueRefused for what it can't hold."""
+    return from_attribute_value(to_attribute_value(value))
 
 
 def _refuse(_value: Any) -> Any:

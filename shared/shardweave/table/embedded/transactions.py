@@ -18,12 +18,12 @@ from ...errors import (
     ConditionFailed,
     IdempotentParameterMismatch,
     InvalidRequest,
+    RecordTooLarge,
     TransactionCanceled,
 )
 from ..operations import (
     MAX_TRANSACTION_ACTIONS,
     MAX_TRANSACTION_BYTES,
-    ConditionCheck,
     TransactAnswer,
     TransactWrite,
 )
@@ -53,9 +53,6 @@ def plan_transaction(schema: Schema, operation: TransactWrite) -> TransactionPla
     check_count(len(actions), MAX_TRANSACTION_ACTIONS, "actions")
     if token is not None and not 1 <= len(token) <= MAX_TOKEN_LENGTH:
         raise InvalidRequest("The token's length is out of range.", where="token", fix="give 1 to 36 characters")
-    for action in actions:
-        if not isinstance(action, ConditionCheck) and action.return_values != "NONE":
-            raise InvalidRequest("An action of a transaction returns no values.", fix="leave `return_values` as NONE")
     writes = tuple(plan(schema, action) for action in actions)
     check_distinct([write.place for write in writes], len(writes))
     if sum(write.size for write in writes) > MAX_TRANSACTION_BYTES:
@@ -85,7 +82,7 @@ def _decide_all(schema: Schema, writer: sqlite3.Connection, writes: tuple[WriteP
             decisions.append(decide(schema, writer, write))
         except ConditionFailed as failure:
             reason = CancellationReason("ConditionalCheckFailed", failure.item)
-        except InvalidRequest:
+        except (InvalidRequest, RecordTooLarge):
             reason = CancellationReason("ValidationError")
         reasons.append(reason)
     if len(decisions) < len(writes):

@@ -58,7 +58,7 @@ def check_update(schema: Schema, update: Update) -> UpdatePlan:
 
 
 def apply_update(update: UpdatePlan, old: Item) -> tuple[dict[str, Value], int]:
-    """The new item and its size. Raises InvalidRequest for what the old item does not allow."""
+    """The new item and its size. Raises InvalidRequest or RecordTooLarge for what the old item does not allow."""
     new = {name: value for name, value in old.items() if name not in update.remove}
     new.update(update.set)
     for name, value in update.add.items():
