@@ -47,16 +47,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = {(difference.backend, difference.test): difference.what for difference in DIFFERENCES}
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec is None or "backend" not in callspec.params:
             continue
-        case = callspec.params.get("case")
-        test = getattr(item, "originalname", item.name) + (f"[{case}]" if case else "")
-        reason = reasons.get((callspec.params["backend"], test))
-        if reason is not None:
-            item.add_marker(pytest.mark.xfail(strict=True, reason=reason))
+        for difference in DIFFERENCES:
+            if (
+                difference.backend == callspec.params["backend"]
+                and difference.test == getattr(item, "originalname", item.name)
+                and (not difference.cases or callspec.params.get("case") in difference.cases)
+            ):
+                item.add_marker(pytest.mark.xfail(strict=not difference.sometimes, reason=difference.what))
 
 
 @pytest.fixture

@@ -193,8 +193,8 @@ def test_transactions_without_tokens_are_each_carried_out(table: Table) -> None:
     assert stored(table, "a") == item("a", n=2)
 
 
-@pytest.mark.parametrize("token", ["", "x" * 37])
-def test_a_token_has_1_to_36_characters(table: Table, token: str) -> None:
+@pytest.mark.parametrize(("case", "token"), [("empty", ""), ("long", "x" * 37)])
+def test_a_token_has_1_to_36_characters(table: Table, case: str, token: str) -> None:
     with pytest.raises(InvalidRequest):
         table.run(TransactWrite((Put(item("a")),), token=token))
     assert stored(table, "a") is None

@@ -121,7 +121,9 @@ def _not_found(response: Mapping[str, Any], method: str) -> ShardweaveError:
     if method in _STREAM_READS:
         # A stream shard goes when the last of its records is no longer kept.
         return _trimmed(response, method)
-    return TableNotFound("the table does not exist", where=method, fix="check its name and region, or create it")
+    return TableNotFound(
+        "the table, or what the request names in it, does not exist", where=method, fix="check names and region"
+    )
 
 
 def _trimmed(response: Mapping[str, Any], method: str) -> ShardweaveError:
