@@ -1,0 +1,138 @@
+"""From what a caller gives to the properties that will be stored.
+
+Pure. A draft is a record's properties in stored form with its new revision: times set, `prepare` called, validated
+whole, creation time checked, immutable properties compared with the stored ones. Generated attributes come later.
+
+Costs one validation; none when a record needs nothing derived, since it was validated when it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..codecs import TimestampCodec
+from ..entity import Entity
+from ..entity_type import MARK, REVISION, EntityType
+from ..errors import ImmutableProperty
+from ..table.values import Item, Value
+from .operations import Changes
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The properties of a record to be stored, and its revision. `generated` says that its identity was made up in
+    this very call, so that no other record can have it."""
+
+    item: dict[str, Value]
+    generated: bool = False
+
+
+def new_draft(entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str) -> Draft:
+    """A record to be created. Its times are set where they were not given. Raises ValidationFailed, ValueRefused."""
+    draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms))
+    entity.check_timestamp(draft.item, now_ms)
+    return draft
+
+
+def replacing_draft(
+    entity: EntityType[Any], given: Entity | Mapping[str, Any], stored: Item, now_ms: int, rev: str
+) -> Draft:
+    """A whole record in place of a stored one, whose timestamp stays. Raises ImmutableProperty too."""
+
+    def set_times(values: dict[str, Any]) -> None:
+        if entity.timestamp is not None and entity.timestamp in stored:
+            values[entity.timestamp] = stored[entity.timestamp]
+        _set_updated(entity, values, now_ms)
+
+    draft = _draft(entity, given, rev, set_times)
+    _check_immutable(entity, stored, draft.item)
+    return draft
+
+
+def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft:
+    """A stored record with some properties changed; None removes one. Raises ImmutableProperty too."""
+    values = entity.visible(stored)
+    given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
+    for name, value in _by_stored_name(entity, given).items():
+        if value is None and name in entity.properties:
+            if name in entity.immutable:
+                raise _immutable(name)
+            values.pop(name, None)
+        else:
+            values[name] = value
+    _set_updated(entity, values, now_ms)
+    item = entity.dump(entity.validate(entity.model.prepare(values)))
+    _check_immutable(entity, stored, item)
+    return Draft(item | {REVISION: rev})
+
+
+def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> dict[str, Value]:
+    """The attributes of a stored item that the schema does not know. They are another program's (or those of a newer
+    version of this one) and stay through every change of the record. `generated` are the names of all generated
+    attributes in the schema, which are recomputed instead."""
+    return {
+        name: value
+        for name, value in stored.items()
+        if name not in entity.properties and name not in generated and name not in (REVISION, MARK)
+    }
+
+
+def _draft(
+    entity: EntityType[Any],
+    given: Entity | Mapping[str, Any],
+    rev: str,
+    set_times: Callable[[dict[str, Any]], None],
+) -> Draft:
+    if isinstance(given, Mapping):
+        values = _by_stored_name(entity, given)
+        set_times(values)
+        values = entity.model.prepare(values)
+        item = entity.dump(entity.validate(values))
+        generated = entity.unique in entity.identity and entity.unique not in values
+        return Draft(item | {REVISION: rev}, generated)
+    item = entity.dump(given)
+    set_times(item)
+    prepared = entity.model.prepare(dict(item))
+    if prepared != item:
+        item = entity.dump(entity.validate(prepared))
+    # A record may be written more than once, and its copies too, so its identity counts as given although a default
+    # may have made it up when the record was made.
+    return Draft(item | {REVISION: rev})
+
+
+def _by_stored_name(entity: EntityType[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties by stored name. Unknown names stay, so that validation lists them with every other fault."""
+    fields = entity.model.model_fields
+    return {(fields[name].alias or name) if name in fields else name: value for name, value in given.items()}
+
+
+def _set_missing_times(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
+    for name in (entity.timestamp, entity.updated):
+        if name is not None and values.get(name) is None:
+            values[name] = _in_unit(entity, name, now_ms)
+
+
+def _set_updated(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
+    if entity.updated is not None:
+        values[entity.updated] = _in_unit(entity, entity.updated, now_ms)
+
+
+def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
+    codec = entity.properties[name].codec
+    return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
+
+
+def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
+    for name in entity.properties:
+        if name in entity.immutable and stored.get(name) != item.get(name):
+            raise _immutable(name)
+
+
+def _immutable(name: str) -> ImmutableProperty:
+    return ImmutableProperty(
+        "it decides the record's identity or place and never changes",
+        where=name,
+        fix="leave it as it is, or delete the record and create another",
+    )

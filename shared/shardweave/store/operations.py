@@ -1,0 +1,95 @@
+"""What can be asked of the store, as values, and what a batch of writes answers.
+
+`Create` and `Put` take a record, or a mapping of properties (stored or Python names) and its model. The others take a
+model and a key: the value of the one property that identifies a record, or a mapping of all that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..entity import Entity
+from ..errors import ShardweaveError
+
+Key = Any
+"""A unique value, or a mapping of the properties that identify a record."""
+
+Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+"""New values by property, None to remove one; or a function that gives them for the record as it is stored."""
+
+
+@dataclass(frozen=True)
+class Create:
+    """Write a record whose identity no live record has."""
+
+    record: Entity | Mapping[str, Any]
+    model: type[Entity] | None = None
+
+
+@dataclass(frozen=True)
+class Put:
+    """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays."""
+
+    record: Entity | Mapping[str, Any]
+    model: type[Entity] | None = None
+
+
+@dataclass(frozen=True)
+class Update:
+    """Change properties of a live record. With `rev` only if that is its revision."""
+
+    model: type[Entity]
+    key: Key
+    changes: Changes
+    rev: str | None = None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Remove a record. With `rev` only if that is its revision."""
+
+    model: type[Entity]
+    key: Key
+    rev: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """Change nothing, and require that a live record exists (with `rev`: in that revision), or that none does."""
+
+    model: type[Entity]
+    key: Key
+    rev: str | None = None
+    exists: bool = True
+
+
+Operation = Create | Put | Update | Delete | Check
+
+
+@dataclass(frozen=True)
+class WriteOutcome:
+    """What became of one item of a batch.
+
+    `written`: carried out (for a delete also when there was nothing to remove); `record` is the one stored.
+    `unprocessed`: not carried out, may be sent again. `failed`: see `error`; only an OutcomeUnknown leaves open
+    whether it was carried out.
+    """
+
+    status: Literal["written", "unprocessed", "failed"]
+    record: Entity | None = None
+    error: ShardweaveError | None = None
+
+
+@dataclass(frozen=True)
+class BatchWriteResult:
+    """One outcome for each put and each delete, in the order of the input."""
+
+    puts: tuple[WriteOutcome, ...]
+    deletes: tuple[WriteOutcome, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was written."""
+        return all(outcome.status == "written" for outcome in (*self.puts, *self.deletes))

@@ -1,0 +1,66 @@
+"""Where a record is, or could be: one primary key in each generation.
+
+Pure. A record lies in the generation of its timestamp. Who knows only its identity must look in every generation that
+has begun, those that begin within the hour included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity_type import EntityType
+from ..errors import KeyTooLong
+from ..sharding import Generation, ShardMap
+from ..table.values import MAX_RANGE_KEY_BYTES, Item
+
+
+@dataclass(frozen=True)
+class Place:
+    """A primary key, and the generation that it belongs to."""
+
+    generation: Generation
+    key: Item
+
+
+@dataclass(frozen=True)
+class Found:
+    """A stored item, and the generation in which it was found."""
+
+    generation: Generation
+    item: Item
+
+
+def home(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> Place:
+    """Where the record of `item` belongs."""
+    generation = shard_map.sole or shard_map.generation_of(entity.keys.timestamp(item))
+    return place_in(entity, item, generation)
+
+
+def places(entity: EntityType[Any], values: Item, shard_map: ShardMap, now_ms: int) -> tuple[Place, ...]:
+    """Everywhere that a record can be of which `values` holds the identity and what decides its shard; oldest
+    generation first. An identity that holds the timestamp has one place."""
+    if entity.timestamp in entity.identity:
+        return (home(entity, values, shard_map),)
+    generations = shard_map.begun(entity.in_unit(now_ms), entity.time_unit)
+    return tuple(place_in(entity, values, generation) for generation in generations)
+
+
+def place_in(entity: EntityType[Any], values: Item, generation: Generation) -> Place:
+    """The place of an identity in one generation. Raises KeyTooLong."""
+    keys = entity.keys
+    space = generation.space
+    suffix = space.suffix_of(keys.format.hash(keys.shard_text(values))) if space.chars else ""
+    key = keys.primary_key(values, suffix)
+    check_range_key(key[keys.design.range_name], keys.design.range_name)
+    return Place(generation, key)
+
+
+def check_range_key(text: str, where: str) -> None:
+    """Refuse a range key that the table can't hold."""
+    if len(text) * 4 > MAX_RANGE_KEY_BYTES and len(text.encode()) > MAX_RANGE_KEY_BYTES:
+        raise KeyTooLong(
+            f"the key would have {len(text.encode())} bytes, {MAX_RANGE_KEY_BYTES} are possible",
+            where=where,
+            fix="shorten its values",
+        )

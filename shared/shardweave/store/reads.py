@@ -1,0 +1,140 @@
+"""Finding records by identity, consistently.
+
+Guarantees: what is answered was the live record at some moment during the call; an expired one is never answered; of
+two generations that both have one, the newest wins. Keys are read once however often they are asked for.
+
+Costs: one GetItem for one key, else one BatchGet for each 100; an entity with a lookup costs a round for the lookups
+first. What the table leaves unprocessed, throttles or does not answer is asked for again, with full jitter, until the
+deadline; what is missing then is named by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity_type import EntityType
+from ..errors import BatchIncomplete, TableUnavailable, Throttled
+from ..table import Table
+from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem
+from ..table.values import Item
+from . import lookups
+from .actions import Moment
+from .places import Found, Place, home, places
+from .retries import UNANSWERED, Pauses, Waiting
+
+PrimaryKey = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A record to be found: its identity in stored form."""
+
+    entity: EntityType[Any]
+    identity: Item
+    moment: Moment
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What was seen of an identity: the live record, if any, and the lookup record where there is one."""
+
+    found: Found | None = None
+    lookup: Item | None = None
+
+
+class Reader:
+    """Reads for many threads at once."""
+
+    def __init__(self, table: Table, waiting: Waiting) -> None:
+        self._table = table
+        self._waiting = waiting
+        self._names = table.layout.key_names
+
+    def find(self, wanted: Sequence[Wanted], deadline: float | None = None) -> list[Sighting]:
+        """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read."""
+        pauses = self._waiting.pauses(UNANSWERED, deadline)
+        lookup_keys = {
+            position: lookups.identity_lookup_key(each.entity, each.identity)
+            for position, each in enumerate(wanted)
+            if each.entity.lookup_placed
+        }
+        lookup_items = self._fetch(lookup_keys.values(), pauses)
+        self._require({position: [key] for position, key in lookup_keys.items()}, lookup_items, len(wanted))
+        seen = {position: lookup_items[self._tuple(key)] for position, key in lookup_keys.items()}
+        candidates = [self._places(each, seen.get(position)) for position, each in enumerate(wanted)]
+        items = self._fetch((place.key for each in candidates for place in each), pauses)
+        keys = {position: [place.key for place in each] for position, each in enumerate(candidates)}
+        self._require(keys, items, len(wanted))
+        return [
+            Sighting(self._newest(each, candidates[position], items), seen.get(position))
+            for position, each in enumerate(wanted)
+        ]
+
+    @staticmethod
+    def _places(wanted: Wanted, lookup: Item | None) -> tuple[Place, ...]:
+        entity, moment = wanted.entity, wanted.moment
+        if not entity.lookup_placed:
+            return places(entity, wanted.identity, moment.shard_map, moment.now_ms)
+        if lookup is None:
+            return ()
+        return (home(entity, lookups.placed(wanted.identity, lookup), moment.shard_map),)
+
+    def _newest(
+        self, wanted: Wanted, candidates: tuple[Place, ...], items: Mapping[PrimaryKey, Item | None]
+    ) -> Found | None:
+        for place in reversed(candidates):
+            item = items[self._tuple(place.key)]
+            if item is not None and not wanted.entity.is_expired(item, wanted.moment.seconds):
+                return Found(place.generation, item)
+        return None
+
+    def _require(self, keys: Mapping[int, Sequence[Item]], items: Mapping[PrimaryKey, Item | None], total: int) -> None:
+        unread = [position for position, each in keys.items() if any(self._tuple(key) not in items for key in each)]
+        if unread:
+            raise BatchIncomplete(sorted(unread), total=total)
+
+    def _fetch(self, keys: Iterable[Item], pauses: Pauses) -> dict[PrimaryKey, Item | None]:
+        """The items of the keys, None for one that does not exist; a key that could not be read is left out."""
+        distinct = {self._tuple(key): key for key in keys}
+        items: dict[PrimaryKey, Item | None] = {}
+        if len(distinct) == 1:
+            ((identity, key),) = distinct.items()
+            items[identity] = self._get(key, pauses)
+            return items
+        waiting = list(distinct.values())
+        for start in range(0, len(waiting), MAX_BATCH_GET):
+            self._batch(waiting[start : start + MAX_BATCH_GET], items, pauses)
+        return items
+
+    def _get(self, key: Item, pauses: Pauses) -> Item | None:
+        while True:
+            try:
+                return self._table.run(GetItem(key, consistent=True)).item
+            except (Throttled, TableUnavailable):
+                if not pauses.pause():
+                    raise
+
+    def _batch(self, keys: Sequence[Item], items: dict[PrimaryKey, Item | None], pauses: Pauses) -> None:
+        """Read up to 100 items into `items`, as far as the pauses allow."""
+        left = tuple(keys)
+        while left:
+            unprocessed = left
+            try:
+                answer = self._table.run(BatchGet(left, consistent=True))
+            except (Throttled, TableUnavailable):
+                pass
+            else:
+                unprocessed = answer.unprocessed
+                again = {self._tuple(key) for key in unprocessed}
+                items.update({self._tuple(key): None for key in left if self._tuple(key) not in again})
+                items.update({self._tuple(item): item for item in answer.items})
+            if len(unprocessed) < len(left):
+                pauses.progress()
+            if unprocessed and not pauses.pause():
+                return
+            left = unprocessed
+
+    def _tuple(self, item: Item) -> PrimaryKey:
+        return item[self._names[0]], item[self._names[1]]

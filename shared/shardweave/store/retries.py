@@ -1,0 +1,69 @@
+"""How often and how long to try again.
+
+Full jitter: before attempt n the pause is a random part of `base * 2**n`, at most `longest`. The number of attempts
+and the whole time are bounded. An attempt that got something done starts the count anew, so that only a table that
+makes no progress at all is given up early.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """At most `attempts` attempts without progress within `deadline` seconds; pauses as the module says."""
+
+    attempts: int = 10
+    base: float = 0.02
+    longest: float = 1.0
+    deadline: float = 20.0
+
+
+UNANSWERED = RetryPolicy()
+"""For what the table did not answer, throttled, or left unprocessed."""
+
+CONTENDED = RetryPolicy(attempts=40, base=0.005, longest=0.25)
+"""For a record that another writer changed first."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What pauses are made of, so that tests need not wait. `random` is 0 to 1, `monotonic` in seconds."""
+
+    sleep: Callable[[float], object] = time.sleep
+    random: Callable[[], float] = random.random
+    monotonic: Callable[[], float] = time.monotonic
+
+    def pauses(self, policy: RetryPolicy, deadline: float | None = None) -> Pauses:
+        """The pauses of one piece of work. `deadline` (seconds from now) shortens the policy's."""
+        seconds = policy.deadline if deadline is None else min(deadline, policy.deadline)
+        return Pauses(policy, self, self.monotonic() + seconds)
+
+
+class Pauses:
+    """The pauses between the attempts of one piece of work, by one thread."""
+
+    def __init__(self, policy: RetryPolicy, waiting: Waiting, ends: float) -> None:
+        self._policy = policy
+        self._waiting = waiting
+        self._ends = ends
+        self._attempts = 1
+
+    def pause(self) -> bool:
+        """Wait before the next attempt. False, at once, when there is none to be made."""
+        policy = self._policy
+        longest = min(policy.longest, policy.base * 2.0**self._attempts)
+        pause = self._waiting.random() * longest
+        if self._attempts >= policy.attempts or self._waiting.monotonic() + pause >= self._ends:
+            return False
+        self._attempts += 1
+        self._waiting.sleep(pause)
+        return True
+
+    def progress(self) -> None:
+        """The last attempt got something done."""
+        self._attempts = 1

@@ -1,0 +1,97 @@
+"""Sending one write, alone or as a transaction, until its outcome is known.
+
+Guarantees: identical bytes are sent again while the table throttles, is in conflict with a transaction, or gives no
+answer; nothing else is ever sent in their place. A transaction carries a token, so that sending it again is not
+carrying it out again. What ends without any answer is OutcomeUnknown, never a plain failure.
+
+Every write of the store goes through `Sender.send`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import (
+    CancellationReason,
+    ConditionFailed,
+    OutcomeUnknown,
+    ShardweaveError,
+    TableUnavailable,
+    Throttled,
+    TransactionCanceled,
+    TransactionConflict,
+    TransactionInProgress,
+)
+from ..table import Guard, Table
+from ..table.operations import ConditionCheck, Operation, TransactWrite
+from .actions import PlannedAction
+from .retries import UNANSWERED, Waiting
+
+CONDITION_FAILED = "ConditionalCheckFailed"
+_PASSING = {"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A write that was not carried out, because of conditions. `reasons` has one entry for each action. `uncertain`:
+    an earlier attempt at the same write got no answer, so it may be that very attempt that made the conditions false.
+    """
+
+    reasons: tuple[CancellationReason, ...]
+    uncertain: bool
+
+
+class Sender:
+    """Sends for many threads at once. `new_token` gives transaction tokens."""
+
+    def __init__(self, table: Table, waiting: Waiting, new_token: Callable[[], str]) -> None:
+        self._table = table
+        self._waiting = waiting
+        self._new_token = new_token
+
+    def send(self, planned: Sequence[PlannedAction], guard: Guard | None = None) -> Refusal | None:
+        """None when the write was carried out. Raises OutcomeUnknown, or what the table raises."""
+        operation = self._operation(planned)
+        pauses = self._waiting.pauses(UNANSWERED)
+        unanswered = False
+        while True:
+            try:
+                self._table.run(operation, guard=guard)
+            except TableUnavailable as error:
+                unanswered = True
+                cause: ShardweaveError = error
+            except (Throttled, TransactionConflict, TransactionInProgress) as error:
+                cause = error
+            except ConditionFailed as error:
+                return Refusal((CancellationReason(CONDITION_FAILED, error.item),), unanswered)
+            except TransactionCanceled as error:
+                if any(reason.code == CONDITION_FAILED for reason in error.reasons):
+                    # With the token, an earlier attempt that had been carried out would have been answered as such.
+                    return Refusal(error.reasons, uncertain=False)
+                if not all(reason.code in _PASSING for reason in error.reasons):
+                    raise
+                cause = error
+            except ShardweaveError as error:
+                if unanswered:
+                    raise self._given_up(error, unanswered) from error
+                raise
+            else:
+                return None
+            if not pauses.pause():
+                raise self._given_up(cause, unanswered)
+
+    def _operation(self, planned: Sequence[PlannedAction]) -> Operation[object]:
+        actions = tuple(each.action for each in planned)
+        if len(actions) == 1 and not isinstance(actions[0], ConditionCheck):
+            return actions[0]  # type: ignore[return-value]
+        return TransactWrite(actions, self._new_token())  # type: ignore[return-value]
+
+    @staticmethod
+    def _given_up(cause: ShardweaveError, unanswered: bool) -> ShardweaveError:
+        if not unanswered:
+            return cause
+        return OutcomeUnknown(
+            "the table did not answer, so the write may or may not have been carried out",
+            fix="read the record before writing again",
+        )
