@@ -2,8 +2,9 @@
 
 Guarantees, for every codec: `decode(encode(value)) == value`, and `encode(a) < encode(b)` exactly when `a < b` (code
 point order, which is UTF-8 byte order, which is DynamoDB's). What can't keep both is refused with ValueRefused: NaN,
-infinities, floats, overflow, a naive datetime, a timestamp of the wrong unit, an unpadded number in padded text.
-A codec works on the *stored* form of a value (see `stored_form`), so that keys can be recomputed from an item alone.
+infinities, floats, overflow, a naive datetime, a timestamp of the wrong unit, an unpadded number in padded text, a
+date spelled in another way than ours. A codec works on the *stored* form of a value (see `stored_form`), so that keys
+can be recomputed from an item alone.
 
 Formats (before escaping, which `key_format` does):
     str                        as it is, no lone surrogates
@@ -15,7 +16,7 @@ Formats (before escaping, which `key_format` does):
     UUID                       its 36 characters
     Enum                       rank in declaration order, 3 digits (ranks are append-only)
     SemanticVersion            major.minor.patch of 10 digits each, then ~ (a release) or - and the pre-release
-    PaddedInteger              its digits, exactly the declared number
+    text of padded digits      the digits, exactly the declared number (Annotated[str, PaddedIntegerCodec(8)])
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ import types
 import typing
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Set
-from decimal import Decimal
+from collections.abc import Mapping
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Annotated, Any, ClassVar, Literal
 
+import pydantic
+
 from .errors import ValueRefused
+from .stored_form import datetime_text, stored_form
 from .table.layout import KeyType
-from .table.values import Value
+from .table.values import Value, number, number_text
 
 _DIGITS = {ord(digit): str(9 - int(digit)) for digit in "0123456789"}
 _SIGNED = _DIGITS | {ord("p"): "n", ord("n"): "p"}
 _HEX = {ord(digit): f"{15 - int(digit, 16):x}" for digit in "0123456789abcdef"}
+_EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -47,7 +52,7 @@ class Codec(ABC):
     `key_type` is the DynamoDB type of a raw range key of this type, None when its stored form does not sort like the
     value. `is_text` says whether a prefix of the text means anything. `safe` says that the text never holds a
     character that needs escaping. `complement` maps the text's characters so that the order is reversed; None where
-    the text's width is not fixed.
+    the text's width is not fixed. `sortable` is False for a type that can be a raw range key only.
     """
 
     name: ClassVar[str]
@@ -55,14 +60,26 @@ class Codec(ABC):
     is_text: ClassVar[bool] = False
     safe: ClassVar[bool] = True
     complement: ClassVar[Mapping[int, str] | None] = None
+    sortable: ClassVar[bool] = True
 
     @abstractmethod
     def encode(self, value: Value) -> str:
         """The text of a stored value. Raises ValueRefused."""
 
-    @abstractmethod
     def decode(self, text: str) -> Value:
         """The stored value of a text. Raises ValueRefused for a text that `encode` never writes."""
+        try:
+            value = self.read(text)
+            written = self.encode(value) == text
+        except (ValueError, IndexError, ValueRefused):
+            written = False
+        if not written:
+            raise self.refuse("the text was not written by this codec", "check the key")
+        return value
+
+    @abstractmethod
+    def read(self, text: str) -> Value:
+        """The value of a text that `encode` wrote; anything, ValueError or IndexError for another."""
 
     def refuse(self, reason: str, fix: str) -> ValueRefused:
         return ValueRefused(f"not a valid {self.name}: {reason}", fix=fix)
@@ -82,7 +99,7 @@ class StringCodec(Codec):
             raise self.refuse("it holds half of a surrogate pair", "give well-formed Unicode text")
         return value
 
-    def decode(self, text: str) -> str:
+    def read(self, text: str) -> str:
         return text
 
 
@@ -97,9 +114,7 @@ class IntegerCodec(Codec):
     def encode(self, value: Value) -> str:
         return signed_digits(whole(self, value), self.digits, self)
 
-    def decode(self, text: str) -> int:
-        if len(text) != self.digits + 1 or not text[1:].isdecimal() or text[0] not in "np" or not text.isascii():
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> int:
         return from_signed_digits(text)
 
 
@@ -122,23 +137,20 @@ class DecimalCodec(Codec):
         number = Decimal(value)
         if not number.is_finite():
             raise self.refuse("it is not finite", "give a number")
-        sign, digits, exponent = number.as_tuple()
-        shift = int(exponent) + self.places
-        unscaled = int("".join(map(str, digits)))
-        if shift < 0 and unscaled % 10**-shift:
-            raise self.refuse(f"it has more than {self.places} decimal places", "round it before")
-        if shift > 60:
+        if number and number.adjusted() >= 20:
             raise self.refuse("it has more than 20 digits before the point", "give a smaller number")
-        scaled = unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift
-        text = signed_digits(-scaled if sign else scaled, self._digits, self)
+        try:
+            scaled = int(_EXACT.quantize(number, Decimal((0, (1,), -self.places))).scaleb(self.places, _EXACT))
+        except Inexact:
+            raise self.refuse(f"it has more than {self.places} decimal places", "round it before") from None
+        text = signed_digits(scaled, self._digits, self)
         return f"{text[: -self.places]}.{text[-self.places :]}"
 
-    def decode(self, text: str) -> Decimal:
-        unscaled = text.replace(".", "", 1)
-        point = len(text) - self.places - 1
-        if len(unscaled) != self._digits + 1 or text[point] != "." or not unscaled[1:].isdecimal():
-            raise self.refuse("the text was not written by this codec", "check the key")
-        return Decimal(from_signed_digits(unscaled)).scaleb(-self.places)
+    def read(self, text: str) -> Decimal:
+        unscaled = from_signed_digits(text.replace(".", "", 1))
+        # Built from its parts: arithmetic would round to the context's precision.
+        number = Decimal(unscaled).as_tuple()
+        return Decimal((number.sign, number.digits, -self.places))
 
 
 class TimestampCodec(Codec):
@@ -161,9 +173,7 @@ class TimestampCodec(Codec):
             raise self.refuse("it is in seconds, milliseconds are due", "multiply by 1000")
         return f"{number:0{self.width}d}"
 
-    def decode(self, text: str) -> int:
-        if len(text) != self.width or not text.isdecimal() or not text.isascii():
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> int:
         return int(text)
 
     def __repr__(self) -> str:
@@ -179,19 +189,17 @@ class DateTimeCodec(Codec):
 
     def encode(self, value: Value) -> str:
         text = stored_form(value)
-        if isinstance(text, str):
-            return self.encode_instant(text)
-        raise self.refuse(f"it is a {type(value).__name__}", "give an aware datetime")
-
-    def encode_instant(self, text: str) -> str:
+        if not isinstance(text, str):
+            raise self.refuse(f"it is a {type(value).__name__}", "give an aware datetime")
         try:
-            return datetime_text(dt.datetime.fromisoformat(text))
-        except ValueError as error:
-            raise self.refuse("it is not an ISO 8601 date and time", "give 2024-01-31T09:30:00Z") from error
+            canonical = datetime_text(dt.datetime.fromisoformat(text))
+        except ValueError:
+            raise self.refuse("it is not an ISO 8601 date and time", "give 2024-01-31T09:30:00.000000Z") from None
+        if canonical != text:
+            raise self.refuse("it is not in UTC with microseconds", "give 2024-01-31T09:30:00.000000Z")
+        return text
 
-    def decode(self, text: str) -> str:
-        if self.encode_instant(text) != text:
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> str:
         return text
 
 
@@ -204,15 +212,15 @@ class DateCodec(Codec):
 
     def encode(self, value: Value) -> str:
         text = stored_form(value)
-        if isinstance(text, str) and len(text) == 10:
-            try:
-                return dt.date.fromisoformat(text).isoformat()
-            except ValueError as error:
-                raise self.refuse("it is not an ISO 8601 date", "give 2024-01-31") from error
-        raise self.refuse(f"it is no day ({type(value).__name__})", "give 2024-01-31")
+        try:
+            if isinstance(text, str) and dt.date.fromisoformat(text).isoformat() == text:
+                return text
+        except ValueError:
+            pass
+        raise self.refuse("it is not an ISO 8601 date", "give 2024-01-31")
 
-    def decode(self, text: str) -> str:
-        return self.encode(text)
+    def read(self, text: str) -> str:
+        return text
 
 
 class BooleanCodec(Codec):
@@ -227,9 +235,7 @@ class BooleanCodec(Codec):
             raise self.refuse(f"it is a {type(value).__name__}", "give true or false")
         return "t" if value else "f"
 
-    def decode(self, text: str) -> bool:
-        if text not in ("f", "t"):
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> bool:
         return text == "t"
 
 
@@ -241,14 +247,15 @@ class UuidCodec(Codec):
     complement = _HEX
 
     def encode(self, value: Value) -> str:
+        text = stored_form(value)
         try:
-            return str(value if isinstance(value, uuid.UUID) else uuid.UUID(value))
-        except (ValueError, AttributeError, TypeError) as error:
-            raise self.refuse("it is not a UUID", "give 8-4-4-4-12 hexadecimal digits") from error
+            if isinstance(text, str) and str(uuid.UUID(text)) == text:
+                return text
+        except ValueError:
+            pass
+        raise self.refuse("it is not a UUID in lower case", "give 8-4-4-4-12 hexadecimal digits")
 
-    def decode(self, text: str) -> str:
-        if self.encode(text) != text:
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> str:
         return text
 
 
@@ -262,20 +269,25 @@ class EnumCodec(Codec):
     def __init__(self, members: type[enum.Enum]) -> None:
         self.members = members
         self._values = [stored_form(member) for member in members]
-        self._ranks = {value: f"{rank:03d}" for rank, value in enumerate(self._values)}
         if len(self._values) > 1000:
             raise ValueError("an Enum in a key has at most 1,000 members")
+        self._ranks = {_with_kind(value): f"{rank:03d}" for rank, value in enumerate(self._values)}
+        if len(self._ranks) < len(self._values):
+            raise ValueError("two members of the Enum have the same stored form")
 
     def encode(self, value: Value) -> str:
         try:
-            return self._ranks[stored_form(value)]
-        except (KeyError, TypeError) as error:
-            raise self.refuse("it is no member", f"give a value of {self.members.__name__}") from error
+            return self._ranks[_with_kind(stored_form(value))]
+        except (KeyError, TypeError):
+            raise self.refuse("it is no member", f"give a value of {self.members.__name__}") from None
 
-    def decode(self, text: str) -> Value:
-        if len(text) != 3 or not text.isdecimal() or not int(text) < len(self._values):
-            raise self.refuse("the text was not written by this codec", "check the key")
+    def read(self, text: str) -> Value:
         return self._values[int(text)]
+
+
+def _with_kind(value: Value) -> tuple[bool, Value]:
+    """Python takes True for 1."""
+    return isinstance(value, bool), value
 
 
 class SemanticVersionCodec(Codec):
@@ -296,14 +308,12 @@ class SemanticVersionCodec(Codec):
             return segments + "~"
         return segments + "-" + "+".join(self._identifier(text) for text in pre_release.split("."))
 
-    def decode(self, text: str) -> str:
+    def read(self, text: str) -> str:
         segments, mark, rest = text[:32], text[32:33], text[33:]
         version = ".".join(str(int(segment)) for segment in segments.split("."))
         if mark == "-":
             parts = [str(int(part[1:])) if part[0] == "0" else part[1:] for part in rest.split("+")]
             version += "-" + ".".join(parts)
-        if self.encode(version) != text:
-            raise self.refuse("the text was not written by this codec", "check the key")
         return version
 
     def _identifier(self, text: str) -> str:
@@ -324,6 +334,8 @@ class PaddedIntegerCodec(Codec):
     complement = _DIGITS
 
     def __init__(self, width: int) -> None:
+        if width < 1:
+            raise ValueError("width must be at least 1")
         self.width = width
 
     def encode(self, value: Value) -> str:
@@ -333,8 +345,24 @@ class PaddedIntegerCodec(Codec):
             raise self.refuse(f"it has {len(value)} digits, {self.width} are due", f"pad it: {1:0{self.width}d} for 1")
         return value
 
-    def decode(self, text: str) -> str:
-        return self.encode(text)
+    def read(self, text: str) -> str:
+        return text
+
+
+class NumberCodec(Codec):
+    """Numbers of any size and number of places: a raw range key, never an element of a generated one."""
+
+    name = "number"
+    key_type = "N"
+    sortable = False
+
+    def encode(self, value: Value) -> str:
+        if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+            raise self.refuse(f"it is a {type(value).__name__}", "give a number")
+        return number_text(value)
+
+    def read(self, text: str) -> Value:
+        return number(text)
 
 
 class BinaryCodec(Codec):
@@ -342,11 +370,12 @@ class BinaryCodec(Codec):
 
     name = "bytes"
     key_type = "B"
+    sortable = False
 
     def encode(self, value: Value) -> str:
         raise self.refuse("bytes have no text", "use a raw range key, or a str property")
 
-    def decode(self, text: str) -> Value:
+    def read(self, text: str) -> Value:
         raise self.refuse("bytes have no text", "use a raw range key, or a str property")
 
 
@@ -365,8 +394,8 @@ class DescendingCodec(Codec):
     def encode(self, value: Value) -> str:
         return self.inner.encode(value).translate(self._complement)
 
-    def decode(self, text: str) -> Value:
-        return self.inner.decode(text.translate(self._complement))
+    def read(self, text: str) -> Value:
+        return self.inner.read(text.translate(self._complement))
 
 
 Timestamp = Annotated[int, TimestampCodec("ms")]
@@ -381,80 +410,56 @@ SemanticVersion = Annotated[str, SemanticVersionCodec()]
 
 def codec_of(annotation: Any) -> Codec | None:
     """The codec for a property's type, or None when the type can't be in a key. A codec in `Annotated` wins; `None`
-    in a union only makes the property optional."""
-    if typing.get_origin(annotation) is Annotated:
-        base, *metadata = typing.get_args(annotation)
-        found = next((item for item in metadata if isinstance(item, Codec)), None)
-        return found or codec_of(base)
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        members = [member for member in typing.get_args(annotation) if member is not type(None)]
+    in a union only makes the property optional; a NewType and a type alias are what they stand for."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        found = next((item for item in arguments[1:] if isinstance(item, Codec)), None)
+        return found or codec_of(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        members = [member for member in arguments if member is not type(None)]
         return codec_of(members[0]) if len(members) == 1 else None
-    if typing.get_origin(annotation) is Literal:
-        return StringCodec() if all(isinstance(value, str) for value in typing.get_args(annotation)) else None
+    if origin is Literal:
+        kinds = {type(value) for value in arguments if value is not None}
+        return codec_of(kinds.pop()) if len(kinds) == 1 else None
+    stands_for = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
+    if stands_for is not None:
+        return codec_of(stands_for)
     if not isinstance(annotation, type):
         return None
     if issubclass(annotation, enum.Enum):
-        return EnumCodec(annotation)
+        return _enum_codec(annotation)
     return next((codec for kind, codec in _BY_TYPE if issubclass(annotation, kind)), None)
 
 
-_BY_TYPE: list[tuple[type, Codec]] = [
+def _enum_codec(members: type[enum.Enum]) -> Codec | None:
+    """None for an Enum whose values can't be ranked."""
+    try:
+        return EnumCodec(members)
+    except (ValueError, TypeError, ValueRefused):
+        return None
+
+
+_BY_TYPE: list[tuple[Any, Codec]] = [
     (bool, BooleanCodec()),
     (str, StringCodec()),
     (int, IntegerCodec()),
-    (dt.datetime, DateTimeCodec()),
-    (dt.date, DateCodec()),
+    ((dt.datetime, pydantic.AwareDatetime, pydantic.PastDatetime, pydantic.FutureDatetime), DateTimeCodec()),
+    ((dt.date, pydantic.PastDate, pydantic.FutureDate), DateCodec()),
     (uuid.UUID, UuidCodec()),
+    ((Decimal, float), NumberCodec()),
     (bytes, BinaryCodec()),
 ]
-
-
-def stored_form(value: Any) -> Value:
-    """The table's native value for a Python value: datetimes, dates and UUIDs as text, Enums as their values, floats
-    as `Decimal(repr(x))`. Raises ValueRefused for what has no exact form."""
-    if value is None or isinstance(value, (bool, bytes)):
-        return value
-    if isinstance(value, enum.Enum):
-        return stored_form(value.value)
-    if isinstance(value, (str, int, Decimal)):
-        return value
-    if isinstance(value, float):
-        number = Decimal(repr(value))
-        if not number.is_finite():
-            raise ValueRefused("a number is not finite", fix="store no NaN and no infinity")
-        return number
-    if isinstance(value, dt.datetime):
-        return datetime_text(value)
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, dt.time):
-        return value.isoformat(timespec="microseconds")
-    if isinstance(value, dt.timedelta):
-        return Decimal(value // dt.timedelta(microseconds=1)).scaleb(-6)
-    if isinstance(value, uuid.UUID):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(stored_form(name)): stored_form(element) for name, element in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [stored_form(element) for element in value]
-    if isinstance(value, Set):
-        return {stored_form(element) for element in value}
-    raise ValueRefused(f"a {type(value).__name__} has no stored form", fix="declare another type for the property")
-
-
-def datetime_text(value: dt.datetime) -> str:
-    """UTC, microseconds, `Z`. Raises ValueRefused for a naive datetime."""
-    if value.tzinfo is None:
-        raise ValueRefused("a datetime has no time zone", fix="give it one, such as datetime.UTC")
-    return value.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
 def whole(codec: Codec, value: Value) -> int:
     """`value` as an int. Refuses bools, floats and fractions."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
-        return int(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        if value.adjusted() > 40:
+            raise codec.refuse("it has too many digits", "give a smaller number")
+        if value == value.to_integral_value():
+            return int(value)
     raise codec.refuse(f"it is a {type(value).__name__}, not a whole number", "give an int")
 
 
@@ -466,11 +471,6 @@ def signed_digits(value: int, digits: int, codec: Codec) -> str:
 
 
 def from_signed_digits(text: str) -> int:
-    """The inverse of `signed_digits`."""
+    """The inverse of `signed_digits`; for another text, some number or ValueError."""
     magnitude = int(text[1:])
-    if text[0] == "p":
-        return magnitude
-    value = magnitude - (10 ** (len(text) - 1) - 1)
-    if value == 0:
-        raise ValueRefused("not a valid number: negative zero was never written", fix="check the key")
-    return value
+    return magnitude if text[0] == "p" else magnitude - (10 ** (len(text) - 1) - 1)

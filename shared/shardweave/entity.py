@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import secrets
+import string
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +22,12 @@ from pydantic.fields import FieldInfo
 
 from .sharding import ShardBump
 
-_NANOID_ALPHABET = "useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict"
+_URL_SAFE = string.ascii_letters + string.digits + "-_"
 
 
 def nanoid() -> str:
     """A random identifier of 21 URL-safe characters (126 bits)."""
-    return "".join(_NANOID_ALPHABET[byte & 63] for byte in secrets.token_bytes(21))
+    return "".join(_URL_SAFE[byte & 63] for byte in secrets.token_bytes(21))
 
 
 def now_ms() -> int:
@@ -50,17 +51,21 @@ def unique_property(**field: Any) -> Any:
 
 def timestamp_property(**field: Any) -> Any:
     """When the record was created; it never changes, and picks the generation. Set by the store when not given."""
-    return _with_role(Role.TIMESTAMP, field or {"default": None, "validate_default": False})
+    return _with_role(Role.TIMESTAMP, _optional(field))
 
 
 def updated_property(**field: Any) -> Any:
     """When the record was last written. Set by the store on every write."""
-    return _with_role(Role.UPDATED, field or {"default": None, "validate_default": False})
+    return _with_role(Role.UPDATED, _optional(field))
 
 
 def ttl_property(**field: Any) -> Any:
     """When the record expires, in epoch seconds. An expired record is hidden from reads at once."""
-    return _with_role(Role.TTL, field or {"default": None})
+    return _with_role(Role.TTL, _optional(field))
+
+
+def _optional(field: dict[str, Any]) -> dict[str, Any]:
+    return field if "default" in field or "default_factory" in field else {"default": None, **field}
 
 
 def _with_role(role: Role, field: dict[str, Any]) -> Any:
@@ -86,17 +91,23 @@ def desc(name: str) -> Descending:
 
 
 class HashKey(Declaration):
-    """A sharded generated property: the record's hash key, then these properties. Whole or absent."""
+    """A sharded generated property: the record's hash key, then these properties. Whole or absent.
 
-    def __init__(self, *elements: str) -> None:
+    `stored` is the attribute's name, where it is not the camelCase of the Python name.
+    """
+
+    def __init__(self, *elements: str, stored: str | None = None) -> None:
         self.elements: tuple[str, ...] = elements
+        self.stored = stored
 
 
 class RangeKey(Declaration):
-    """An unsharded generated property: these properties, in order. `desc(name)` reverses one."""
+    """An unsharded generated property: these properties, in order. `desc(name)` reverses one; `stored` is as in
+    HashKey."""
 
-    def __init__(self, *elements: str | Descending) -> None:
+    def __init__(self, *elements: str | Descending, stored: str | None = None) -> None:
         self.elements: tuple[str | Descending, ...] = elements
+        self.stored = stored
 
 
 @dataclass(frozen=True)

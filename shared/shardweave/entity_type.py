@@ -17,11 +17,12 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from .codecs import Codec, TimestampCodec, stored_form
+from .codecs import Codec, TimestampCodec
 from .entity import Entity, Role
 from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
 from .keys import Element, EntityKeys
 from .sharding import WRITE_AHEAD_MS, ShardMap
+from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, item_bytes, to_attribute_value, value_bytes
 
 E = TypeVar("E", bound=Entity)
@@ -91,7 +92,8 @@ class EntityType(Generic[E]):
     """One entity of a schema. Names in it are stored (camelCase) ones unless it says otherwise.
 
     `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
-    lies outside the identity, so that a lookup record holds what decides the record's shard.
+    lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
+    properties whose attribute is the range key of an index, of this entity or of another.
     """
 
     model: type[E]
@@ -126,6 +128,11 @@ class EntityType(Generic[E]):
                 fix=f"use one of {', '.join(self.properties)}",
             )
         return found
+
+    def stored_name(self, name: str) -> str:
+        """The stored name of a property given by either name; another name as it is."""
+        found = self._by_python_name.get(name)
+        return name if found is None or name in self.properties else found.stored
 
     def view(self, index: str | None) -> IndexView:
         """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
@@ -191,12 +198,12 @@ class EntityType(Generic[E]):
     def complete(self, item: Item, shard_map: ShardMap | None = None) -> dict[str, Value]:
         """The whole stored item: properties, generated attributes, revision when it has one. Raises ValueRefused,
         KeyTooLong or RecordTooLarge naming the property."""
-        properties = {name: item[name] for name in self.properties if name in item}
-        self._check_raw_keys(properties)
+        properties = {name: item[name] for name in self.properties if item.get(name) is not None}
         completed = properties | self.keys.build(properties, shard_map or self.shard_map)
         if REVISION in item:
             completed[REVISION] = item[REVISION]
         self._check_values(completed)
+        self._check_raw_keys(properties)
         return completed
 
     def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
@@ -235,32 +242,31 @@ class EntityType(Generic[E]):
     def _check_raw_keys(self, item: Item) -> None:
         for each in self.raw_keys:
             value = item.get(each.stored)
-            if value is None:
-                continue
-            if each.codec is not None and each.codec.key_type == "N":
-                self.keys.encode(Element(each.stored, each.codec), value)
-            elif not isinstance(value, (str, bytes)) or not value:
-                raise ValueRefused(
-                    "it is the range key of an index and can't be empty", where=each.stored, fix="leave it out"
-                )
-            elif value_bytes(value) > MAX_RANGE_KEY_BYTES:
-                raise KeyTooLong(
-                    f"a range key can't exceed {MAX_RANGE_KEY_BYTES} bytes", where=each.stored, fix="shorten the value"
-                )
+            if isinstance(value, (str, bytes)):
+                size = value_bytes(value)
+                if not size:
+                    raise ValueRefused("a range key can't be empty", where=each.stored, fix="leave it out")
+                if size > MAX_RANGE_KEY_BYTES:
+                    message = f"a range key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible"
+                    raise KeyTooLong(message, where=each.stored, fix="shorten the value")
+            elif value is not None and each.codec is not None:
+                try:
+                    self.keys.format.hashed_text(each.codec, value)
+                except ValueRefused as error:
+                    error.where = error.where or each.stored
+                    raise
 
     def _check_values(self, item: Item) -> None:
         sizes = {}
         for name, value in item.items():
             try:
                 to_attribute_value(value)
-                sizes[name] = value_bytes(value)
-            except (ValueRefused, UnicodeEncodeError) as error:
-                if isinstance(error, ValueRefused):
-                    error.where = error.where or name
-                    raise
-                raise ValueRefused("it holds half of a surrogate pair", where=name, fix="give Unicode text") from None
+            except ValueRefused as error:
+                error.where = error.where or name
+                raise
+            sizes[name] = value_bytes(value)
         size = item_bytes(item)
-        limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES
+        limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES - self.keys.reserve_bytes
         if size > limit:
             largest = max(sizes, key=lambda name: sizes[name])
             raise RecordTooLarge(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 
 class ShardweaveError(Exception):
-    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` says what to do."""
+    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` what to do."""
 
     code: ClassVar[str] = "error"
 
@@ -154,6 +154,26 @@ class DeadlineTooShort(ShardweaveError):
     """The deadline left no time to advance at all; no page could make progress."""
 
     code = "deadline_too_short"
+
+
+class LaneFailed(ShardweaveError):
+    """A lane of a query failed and the query was not told to go on without it. `__cause__` is the table's error,
+    `cause` its code."""
+
+    code = "lane_failed"
+
+    def __init__(self, lane: str, cause: ShardweaveError) -> None:
+        super().__init__(
+            f"the lane failed: {cause.message}", where=lane, fix="try again, or ask with on_shard_error='partial'"
+        )
+        self.cause = cause.code
+        self.__cause__ = cause
+
+
+class TooManyLaggingLanes(ShardweaveError):
+    """A walk that went on without failed lanes would have to remember more places than a cursor holds."""
+
+    code = "too_many_lagging_lanes"
 
 
 # -- state ------------------------------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 A key format is a frozen value. Three ship:
     ordered          `!`, `#`, ` |`; values escaped; CRC-32. The order of the text is the order of the tuple.
-    article          `!`, `#`, `|`;  values and timestamps as given; CRC-32. A value that holds a delimiter is refused.
+    article          `!`, `#`, `|`;  timestamps as given; CRC-32. A value that holds a delimiter is refused.
     entity_manager   `!`, `#`, `|`;  raw text as JavaScript prints it, missing as empty; string-hash.
 
 Guarantees of an ordered format, for all tuples of strings: `unescape(escape(t)) == t`, and the joined text of `a` is
 below that of `b` exactly when `a < b`; a missing element is below an empty one, which is below any other. It rests on
 two facts: the element delimiter starts below every character that an escaped value can hold, and the escape character
-`!` is itself the lowest of those.
+`!` is itself the lowest of those. In every format a key splits into the elements it was made of, and no others: where
+nothing is escaped, a value that could be taken for a delimiter, or run into one, is refused.
 """
 
 from __future__ import annotations
@@ -17,11 +18,20 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 
-from .codecs import Codec
+from .codecs import (
+    BooleanCodec,
+    Codec,
+    DecimalCodec,
+    DescendingCodec,
+    EnumCodec,
+    StringCodec,
+    TimestampCodec,
+    whole,
+)
 from .errors import ConfigurationError, ValueRefused
-from .table.values import Value, number_text
+from .javascript import number_of_text, text_of_number
+from .table.values import Value
 
 _ESCAPED = re.compile("[\x00-!]")
 _ESCAPE = re.compile("!([01][0-9a-f]|2[01])")
@@ -79,44 +89,57 @@ class KeyFormat:
     def delimiters(self) -> tuple[str, str, str]:
         return self.shard_delimiter, self.value_delimiter, self.element_delimiter
 
+    def is_raw(self, codec: Codec) -> bool:
+        """Whether values are written without their codec. Ranks and complements have no other text."""
+        if isinstance(codec, (EnumCodec, DescendingCodec)):
+            return False
+        return self.raw_values or (self.raw_timestamps and isinstance(codec, TimestampCodec))
+
     def encode(self, codec: Codec, value: Value) -> str:
         """The text of an element's value, escaped or checked."""
-        if self.raw_values or (self.raw_timestamps and codec.name == "Timestamp"):
-            return self._checked(plain_text(value))
-        text = codec.encode(value)
-        if codec.safe:
-            return text
-        return escape(text) if self.ordered else self._checked(text)
+        text = self.hashed_text(codec, value)
+        if not self.ordered:
+            return self._checked(text)
+        return text if codec.safe else escape(text)
 
     def decode(self, codec: Codec, text: str) -> Value:
-        """The inverse of `encode`. In the raw formats numbers come back only where the codec is numeric."""
-        if self.raw_values or (self.raw_timestamps and codec.name == "Timestamp"):
-            return _from_plain_text(codec, text)
+        """The inverse of `encode`. Raises ValueRefused for a text that it never writes."""
+        if self.is_raw(codec):
+            return value_of_plain_text(codec, text)
         return codec.decode(unescape(text) if self.ordered and not codec.safe else text)
 
     def hashed_text(self, codec: Codec, value: Value) -> str:
         """The text that decides the shard: the value's own text, not escaped."""
-        if self.raw_values or (self.raw_timestamps and codec.name == "Timestamp"):
-            return plain_text(value)
-        return codec.encode(value)
+        return plain_text(codec, value) if self.is_raw(codec) else codec.encode(value)
 
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with the delimiters: (message, fix) pairs."""
         found = []
-        for one in self.delimiters:
-            if not one or not one.isascii() or any(character.isalnum() for character in one):
-                found.append(("a delimiter must be ASCII and not empty, without letters and digits", "use ! # and ' |'"))
-            if any(one in other for other in self.delimiters if other is not one) or self.delimiters.count(one) > 1:
-                found.append(("delimiters contain one another", "choose three distinct delimiters, such as ! # ' |'"))
+        if not all(one and all(" " <= character <= "~" for character in one) for one in self.delimiters):
+            found.append(("a delimiter must be printable ASCII and not empty", "use ! # and ' |'"))
+        if any(character.isalnum() or character == "_" for one in self.delimiters for character in one):
+            found.append(("a delimiter can't hold what names hold", "use no letters, digits and underscores"))
+        if self._collide():
+            message = "delimiters contain one another, or run into one another"
+            found.append((message, "choose three delimiters without common characters, such as ! # ' |'"))
         if self.ordered and self.element_delimiter[:1] >= "!":
             message = "the element delimiter sorts above characters that a value can hold, which breaks tuple order"
             found.append((message, "start it with a space, or declare the format with ordered=False"))
-        if self.ordered and not self.element_delimiter[:1] < self.value_delimiter[:1]:
-            found.append(("the value delimiter sorts below the element delimiter", "use # and ' |'"))
-        return list(dict.fromkeys(found))
+        if self.ordered and " " in self.value_delimiter + self.shard_delimiter:
+            found.append(("only the element delimiter can hold a space in an ordered format", "use ! and #"))
+        return found
+
+    def _collide(self) -> bool:
+        one, two, three = self.delimiters
+        pairs = [(one, two), (one, three), (two, three)]
+        contained = any(a in b or b in a for a, b in pairs)
+        return contained or any((one_of + three).find(three) != len(one_of) for one_of in (one, two) if three)
 
     def _checked(self, text: str) -> str:
-        if any(delimiter in text for delimiter in self.delimiters):
+        """A text that stands between a value delimiter and an element delimiter and is found there again."""
+        before, after = self.value_delimiter, self.element_delimiter
+        ambiguous = (before + text + after).find(after) != len(before) + len(text)
+        if ambiguous or before in text or self.shard_delimiter in text:
             raise ValueRefused(
                 f"a value holds a delimiter, which the key format {self.name!r} can't escape",
                 fix="use the key format 'ordered', or remove the character",
@@ -124,22 +147,33 @@ class KeyFormat:
         return text
 
 
-def plain_text(value: Value) -> str:
-    """The text that JavaScript's string conversion gives for a JSON value."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, Decimal)):
-        return number_text(value)
-    raise ValueRefused(f"a {type(value).__name__} can't be an element of a key", fix="use a string or a number")
-
-
-def _from_plain_text(codec: Codec, text: str) -> Value:
+def plain_text(codec: Codec, value: Value) -> str:
+    """The text that JavaScript's string conversion gives for a value of that type: whole numbers in full, others as
+    the double that they are, true and false. Raises ValueRefused where that text stands for another value."""
+    if isinstance(codec, BooleanCodec):
+        return "true" if codec.encode(value) == "t" else "false"
+    if isinstance(codec, DecimalCodec):
+        return text_of_number(value)
     if codec.key_type == "N":
-        number = Decimal(text)
-        return int(number) if number == number.to_integral_value() else number
-    return text == "true" if codec.name == "bool" else text
+        return str(whole(codec, value))
+    if isinstance(value, str):
+        return StringCodec().encode(value)
+    return codec.encode(value)
+
+
+def value_of_plain_text(codec: Codec, text: str) -> Value:
+    """The inverse of `plain_text`."""
+    if isinstance(codec, BooleanCodec):
+        value: Value = text == "true"
+    elif isinstance(codec, DecimalCodec):
+        value = number_of_text(text)
+    elif codec.key_type == "N":
+        value = int(text) if re.fullmatch("-?[0-9]{1,40}", text) else None
+    else:
+        return text
+    if value is None or plain_text(codec, value) != text:
+        raise ValueRefused(f"not a valid {codec.name}: it was not written by this library", fix="check the key")
+    return value
 
 
 ORDERED = KeyFormat("ordered")

@@ -25,12 +25,15 @@ from typing import cast
 from .codecs import Codec, StringCodec, TimestampCodec
 from .errors import KeyTooLong, ValueRefused
 from .key_format import KeyFormat
-from .sharding import ShardMap
+from .sharding import MAX_SUFFIX, ShardMap, is_suffix
 from .table.values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Item, Value
 
-RESERVE_BYTES = 16
+RESERVE_BYTES = MAX_SUFFIX
 """Kept free in every sharded property, so that a record can always move to a wider shard space."""
 
+_HASH_LIMIT = MAX_HASH_KEY_BYTES - RESERVE_BYTES
+
+_Texts = list[str | None]
 _SPECIAL = re.compile("[\x00-!\ud800-\udfff]")
 
 
@@ -88,6 +91,7 @@ class EntityKeys:
         self._unsharded = [each for each in design.generated if not each.sharded]
         self._shard_text = _shard_text_builder(design)
         self._build = _builder(self)
+        self.reserve_bytes = RESERVE_BYTES * len({design.hash_name, *(each.name for each in self._sharded)})
         self.names = tuple(dict.fromkeys([design.hash_name, design.range_name, *(g.name for g in design.generated)]))
 
     # -- where a record is
@@ -126,16 +130,17 @@ class EntityKeys:
     def primary_key(self, item: Item, suffix: str) -> dict[str, Value]:
         """The primary key from the identity's properties alone, in a given shard."""
         design = self.design
+        range_key = self.join(design.sort, item) if design.sort else design.token
         return {
             design.hash_name: self.hash_key(suffix, design.partition, item),
-            design.range_name: self.join(design.sort, item) if design.sort else design.token,
+            design.range_name: _checked(range_key, MAX_RANGE_KEY_BYTES, design.range_name),
         }
 
     def hash_key(self, suffix: str, elements: tuple[Element, ...], item: Item) -> str:
         """A hash key, the table's or a generated one's, with every element present."""
         parts = [self.prefix + suffix]
         parts += [self.element_text(element, item) for element in elements]
-        return _checked(self.format.element_delimiter.join(parts), MAX_HASH_KEY_BYTES - RESERVE_BYTES, "hash key")
+        return _checked(self.format.element_delimiter.join(parts), _HASH_LIMIT, "hash key")
 
     def join(self, elements: tuple[Element, ...], item: Item) -> str:
         """The text of some elements, all present."""
@@ -161,9 +166,23 @@ class EntityKeys:
         """The element values of a generated property; a missing element is left out. Raises ValueRefused for a text
         that was not built for it."""
         parts = text.split(self.format.element_delimiter)
-        if generated.sharded and not parts.pop(0).startswith(self.prefix):
-            raise ValueRefused("the key belongs to another entity", where=generated.name, fix="check the key")
-        return self.parse_elements(generated.name, generated.elements, parts)
+        if generated.sharded:
+            head = parts.pop(0)
+            if not head.startswith(self.prefix) or not is_suffix(head.removeprefix(self.prefix)):
+                raise ValueRefused("the key belongs to another entity", where=generated.name, fix="check the key")
+        values = self.parse_elements(generated.name, generated.elements, parts)
+        if generated.sharded and len(values) < len(generated.elements) and not self.format.missing_as_empty:
+            raise ValueRefused("a sharded key has every element", where=generated.name, fix="check the key")
+        return values
+
+    def parse_range_key(self, text: str) -> dict[str, Value]:
+        """The identity's values in a table's range key. Raises ValueRefused for a text that was not built for it."""
+        design = self.design
+        if not design.sort:
+            if text != design.token:
+                raise ValueRefused("the key has other elements", where=design.range_name, fix="check the key")
+            return {}
+        return self.parse(Generated(design.range_name, design.sort, sharded=False), text)
 
     def parse_elements(self, where: str, elements: tuple[Element, ...], parts: list[str]) -> dict[str, Value]:
         """The values of `name#value` parts."""
@@ -172,11 +191,17 @@ class EntityKeys:
         values: dict[str, Value] = {}
         for element, part in zip(elements, parts, strict=True):
             name, found, value = part.partition(self.format.value_delimiter)
-            if name != element.name:
+            if name != element.name or (self.format.missing_as_empty and not found):
                 raise ValueRefused("the key has other elements", where=where, fix="check the key")
             if found and not (self.format.missing_as_empty and not value):
-                values[name] = self.format.decode(element.codec, value)
+                values[name] = self._decoded(element, value)
         return values
+
+    def _decoded(self, element: Element, text: str) -> Value:
+        try:
+            return self.format.decode(element.codec, text)
+        except ValueRefused as error:
+            raise _placed(error, element.name) from None
 
     def suffix_of_key(self, hash_key: str) -> str:
         """The shard suffix in a hash key, generated or the table's own."""
@@ -207,7 +232,10 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
             value = item.get(element.name)
             if value is None:
                 raise ValueRefused("the property decides the shard and is missing", where=element.name, fix="give it")
-            texts.append(key_format.encode(element.codec, value))
+            try:
+                texts.append(key_format.encode(element.codec, value))
+            except ValueRefused as error:
+                raise _placed(error, element.name) from None
         return key_format.element_delimiter.join(texts)
 
     return several
@@ -223,31 +251,16 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
             slots[element.slot] = len(steps)
             label = element.name + key_format.value_delimiter
             steps.append((element.name, label, _encoder(key_format, element.codec)))
-
-    def positions(elements: tuple[Element, ...]) -> tuple[int, ...]:
-        return tuple(slots[element.slot] for element in elements)
-
-    def missing(element: Element) -> str:
-        return element.name + (key_format.value_delimiter if key_format.missing_as_empty else "")
-
+    prefix, hash_name, range_name = keys.prefix, design.hash_name, design.range_name
+    delimiter, token = key_format.element_delimiter, design.token
     sort = [(slots[element.slot], element.name) for element in design.sort]
-    sharded = [(each.name, positions(each.elements)) for each in keys._sharded]
-    unsharded = [
-        (
-            each.name,
-            [(slots[element.slot], missing(element)) for element in each.elements],
-            [slots[element.slot] for element in each.elements if element.name not in design.hints]
-            if key_format.missing_as_empty
-            else [],
-        )
-        for each in keys._unsharded
+    sharded = [
+        (each.name, [(slots[element.slot], element.name) for element in each.elements]) for each in keys._sharded
     ]
-    delimiter, prefix = key_format.element_delimiter, keys.prefix
-    hash_name, range_name, token = design.hash_name, design.range_name, design.token
-    hash_limit = MAX_HASH_KEY_BYTES - RESERVE_BYTES
+    unsharded = [_unsharded_builder(keys, each, slots) for each in keys._unsharded]
 
     def build(item: Item, suffix: str) -> dict[str, Value]:
-        texts: list[str | None] = []
+        texts: _Texts = []
         for name, label, encode in steps:
             value = item.get(name)
             if value is None:
@@ -262,27 +275,41 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
             if texts[position] is None:
                 raise ValueRefused("the property identifies the record and is missing", where=name, fix="give it")
         range_key = delimiter.join([cast(str, texts[position]) for position, _ in sort]) or token
-        built: dict[str, Value] = {
-            hash_name: base,
-            range_name: range_key if len(range_key) < 256 else _checked(range_key, MAX_RANGE_KEY_BYTES, range_name),
-        }
-        for name, places in sharded:
-            parts = [texts[position] for position in places]
-            if None in parts:
-                built.pop(name, None)
-                continue
-            text = delimiter.join([base, *cast("list[str]", parts)])
-            built[name] = text if len(text) < 500 else _checked(text, hash_limit, name)
-        for name, elements, needed in unsharded:
-            if needed and all(texts[position] is None for position in needed):
-                continue
-            text = delimiter.join([texts[position] or bare for position, bare in elements])
-            built[name] = text if len(text) < 256 else _checked(text, MAX_RANGE_KEY_BYTES, name)
-        if hash_name not in built:
-            raise ValueRefused("a property of the partition is missing", where=hash_name, fix="give it a value")
+        built: dict[str, Value] = {hash_name: base, range_name: _range_text(range_key, range_name)}
+        for generated, elements in sharded:
+            parts = [texts[position] for position, _ in elements]
+            if None not in parts:
+                text = delimiter.join([base, *cast("list[str]", parts)])
+                built[generated] = text if len(text) < 500 else _checked(text, _HASH_LIMIT, generated)
+            elif generated == hash_name:
+                missing = elements[parts.index(None)][1]
+                raise ValueRefused("the property is of the partition and is missing", where=missing, fix="give it")
+        for generated, build_text in unsharded:
+            text_or_none = build_text(texts)
+            if text_or_none is not None:
+                built[generated] = _range_text(text_or_none, generated)
         return built
 
     return build
+
+
+def _unsharded_builder(
+    keys: EntityKeys, generated: Generated, slots: dict[tuple[str, bool], int]
+) -> tuple[str, Callable[[_Texts], str | None]]:
+    """The name of an unsharded property, and what gives its text, None when the record has none."""
+    key_format = keys.format
+    bare = key_format.value_delimiter if key_format.missing_as_empty else ""
+    elements = [(slots[element.slot], element.name + bare) for element in generated.elements]
+    join = key_format.element_delimiter.join
+
+    def always(texts: _Texts) -> str | None:
+        return join([texts[position] or missing for position, missing in elements])
+
+    hints = keys.design.hints
+    needed = [slots[element.slot] for element in generated.elements if element.name not in hints]
+    if not key_format.missing_as_empty or not needed:
+        return generated.name, always
+    return generated.name, lambda texts: always(texts) if any(texts[position] for position in needed) else None
 
 
 def _encoder(key_format: KeyFormat, codec: Codec) -> Callable[[Value], str]:
@@ -300,10 +327,16 @@ def _encoder(key_format: KeyFormat, codec: Codec) -> Callable[[Value], str]:
     return general
 
 
+def _range_text(text: str, where: str) -> str:
+    return text if len(text) < 256 else _checked(text, MAX_RANGE_KEY_BYTES, where)
+
+
 def _checked(text: str, limit: int, where: str) -> str:
     size = len(text.encode())
     if size > limit:
-        raise KeyTooLong(f"the key would have {size} bytes, {limit} are possible", where=where, fix="shorten its values")
+        raise KeyTooLong(
+            f"the key would have {size} bytes, {limit} are possible", where=where, fix="shorten its values"
+        )
     return text
 
 
@@ -311,5 +344,3 @@ def _placed(error: ValueRefused, where: str) -> ValueRefused:
     """The same refusal with its place, keeping one that is already named."""
     error.where = error.where or where
     return error
-
-

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic.alias_generators import to_camel
 
 from .codecs import Codec, DescendingCodec, codec_of
 from .entity import Descending, Entity, HashKey, RangeKey, Role
@@ -61,9 +64,9 @@ class Schema:
             raise SchemaError(faults)
         ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
         self.layout = _layout(self, min(ttl) if ttl else None)
-        self.entities: Mapping[str, EntityType[Any]] = {
-            model.declaration.token: _compile(self, model) for model in self.models
-        }
+        self.entities: Mapping[str, EntityType[Any]] = MappingProxyType(
+            {model.declaration.token: _compile(self, model) for model in self.models}
+        )
         self._by_model = {each.model: each for each in self.entities.values()}
         self._by_collection = {each.collection: each for each in self.entities.values()}
 
@@ -110,29 +113,20 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
     """A model's properties by Python name."""
     found = {}
     for name, info in model.model_fields.items():
-        codec = next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation)
-        role = next((item for item in info.metadata if isinstance(item, Role)), None)
         annotation = info.annotation
-        if info.metadata:
-            constraints = [item for item in info.metadata if not isinstance(item, (Role, Codec))]
-            for constraint in constraints:
-                annotation = _annotated(annotation, constraint)
+        for constraint in info.metadata:
+            if not isinstance(constraint, (Role, Codec)):
+                annotation = Annotated[annotation, constraint]  # type: ignore[assignment]
         found[name] = Property(
             name=name,
             stored=info.alias or name,
             annotation=annotation,
-            codec=codec,
-            role=role,
+            codec=next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation),
+            role=next((item for item in info.metadata if isinstance(item, Role)), None),
             required=info.is_required(),
             has_default=not info.is_required(),
         )
     return found
-
-
-def _annotated(annotation: Any, constraint: Any) -> Any:
-    from typing import Annotated
-
-    return Annotated[annotation, constraint]
 
 
 def _with_role(model: type[Entity], role: Role) -> list[str]:
@@ -148,19 +142,24 @@ def identity_of(model: type[Entity]) -> tuple[str, ...]:
     return (*declaration.partition, *(declaration.sort or unique))
 
 
-def stored_name(python_name: str) -> str:
-    """The stored name of a generated key: `first_name_range_key` -> `firstNameRangeKey`."""
-    from pydantic.alias_generators import to_camel
-
-    return to_camel(python_name)
+def generated_keys(model: type[Entity]) -> dict[str, tuple[str, HashKey | RangeKey]]:
+    """A model's generated keys by Python name, each with its stored name: `first_name_range_key` is stored as
+    `firstNameRangeKey` unless it says otherwise."""
+    return {
+        name: (to_camel(name) if key.stored is None else key.stored, key)
+        for name, key in model.declared().items()
+        if isinstance(key, (HashKey, RangeKey))
+    }
 
 
 def index_models(schema: Schema, index: Index) -> list[type[Entity]]:
     """The entities that an index holds."""
     return [
         model
-        for model in (schema.models if index.entities is None else index.entities)
-        if _has_key(model, index.hash_key, "hash_key") and _has_key(model, index.range_key, "range_key")
+        for model in schema.models
+        if (index.entities is None or model in index.entities)
+        and _has_key(model, index.hash_key, "hash_key")
+        and _has_key(model, index.range_key, "range_key")
     ]
 
 
@@ -184,9 +183,8 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         return tuple(_element(properties, name) for name in names)
 
     generated = {
-        name: Generated(stored_name(name), elements(each.elements), sharded=isinstance(each, HashKey))
-        for name, each in model.declared().items()
-        if isinstance(each, (HashKey, RangeKey))
+        name: Generated(stored, elements(each.elements), sharded=isinstance(each, HashKey))
+        for name, (stored, each) in generated_keys(model).items()
     }
     design = KeyDesign(
         token=declaration.token,
@@ -200,17 +198,14 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         generated=tuple(generated.values()),
         hints=frozenset(name for name in (roles.get(Role.UNIQUE), timestamp) if name),
     )
-    views = _views(schema, model, design, generated, properties)
-    raw = dict.fromkeys(
-        view.range_elements[0].name for view in views.values() if view.raw and view.range_elements
-    )
+    range_keys = {index.range_key.name for index in schema.layout.indexes}
     by_stored = {each.stored: each for each in properties.values()}
     placed_by = {*declaration.partition, *declaration.sort, *shard_by}
     return EntityType(
         model=model,
         token=declaration.token,
         collection=declaration.collection,
-        properties=by_stored,
+        properties=MappingProxyType(by_stored),
         keys=EntityKeys(design),
         shard_map=ShardMap.of_bumps(declaration.shard_bumps),
         identity=tuple(properties[name].stored for name in identity),
@@ -218,8 +213,8 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
             {properties[name].stored for name in placed_by}
             | {name for name in (roles.get(Role.UNIQUE), timestamp) if name}
         ),
-        views=views,
-        raw_keys=tuple(by_stored[name] for name in raw),
+        views=MappingProxyType(_views(schema, model, design, generated, properties)),
+        raw_keys=tuple(each for name, each in by_stored.items() if name in range_keys),
         unique=roles.get(Role.UNIQUE),
         timestamp=timestamp,
         updated=roles.get(Role.UPDATED),
@@ -284,30 +279,40 @@ def _views(
 def _layout(schema: Schema, ttl: str | None) -> TableLayout:
     indexes = []
     for index in schema.indexes:
-        hash_name = schema.hash_key if index.hash_key == "hash_key" else stored_name(index.hash_key)
         models = index_models(schema, index)
-        raw = next((properties_of(model).get(index.range_key) for model in models), None)
-        if index.range_key == "range_key":
-            range_key = KeyAttribute(schema.range_key)
-        elif raw is not None and raw.codec is not None and raw.codec.key_type is not None:
-            range_key = KeyAttribute(raw.stored, raw.codec.key_type)
-        else:
-            range_key = KeyAttribute(stored_name(index.range_key))
-        taken = {schema.hash_key, schema.range_key, hash_name, range_key.name}
-        projection = _projection(index, models, ttl, taken)
-        indexes.append(IndexLayout(index.name, KeyAttribute(hash_name), range_key, projection))
+        hash_key = _key_attribute(schema.hash_key, index.hash_key, "hash_key", models)
+        range_key = _key_attribute(schema.range_key, index.range_key, "range_key", models)
+        taken = {schema.hash_key, schema.range_key, hash_key.name, range_key.name}
+        indexes.append(IndexLayout(index.name, hash_key, range_key, _projection(index, models, ttl, taken)))
     return TableLayout(KeyAttribute(schema.hash_key), KeyAttribute(schema.range_key), tuple(indexes), ttl)
+
+
+def _key_attribute(table_name: str, name: str, table_key: str, models: Sequence[type[Entity]]) -> KeyAttribute:
+    if name == table_key:
+        return KeyAttribute(table_name)
+    model = models[0]
+    raw = properties_of(model).get(name)
+    if raw is not None and raw.codec is not None and raw.codec.key_type is not None:
+        return KeyAttribute(raw.stored, raw.codec.key_type)
+    return KeyAttribute(generated_keys(model)[name][0])
 
 
 def _projection(index: Index, models: Sequence[type[Entity]], ttl: str | None, taken: set[str]) -> Projection:
     """The projected attributes by stored name; the TTL is always among them, so that reads can hide the expired."""
     if index.projection == "ALL":
         return "ALL"
-    names: list[str] = []
-    if index.projection != "KEYS_ONLY":
-        for name in index.projection:
-            names += [properties_of(model)[name].stored for model in models if name in model.model_fields]
-            names += [stored_name(name) for model in models if name in model.declared()]
+    names = projected_names(index, models)
     if ttl is not None and ttl not in taken:
         names.append(ttl)
     return tuple(dict.fromkeys(names)) or "KEYS_ONLY"
+
+
+def projected_names(index: Index, models: Sequence[type[Entity]]) -> list[str]:
+    """The stored names of what an index names for its projection."""
+    if isinstance(index.projection, str):
+        return []
+    stored: dict[str, str] = {}
+    for model in models:
+        stored |= {name: each.stored for name, each in properties_of(model).items()}
+        stored |= {name: attribute for name, (attribute, _) in generated_keys(model).items()}
+    return [stored[name] for name in dict.fromkeys(index.projection) if name in stored]

@@ -10,18 +10,22 @@ generation that begins up to an hour from now counts as begun for readers, and f
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 MAX_SHARDS = 2**20
+MAX_SUFFIX = 16
+"""The most characters of a suffix, which is what every sharded key keeps in reserve."""
 READ_AHEAD_MS = 60 * 60 * 1000
 """A generation that begins this soon is read already."""
 WRITE_AHEAD_MS = 5 * 60 * 1000
 """A record's timestamp may lie at most this far ahead of the writer's clock."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
+_DIGIT_SET = set(_DIGITS)
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,7 @@ class ShardSpace:
     def suffix(self, shard: int) -> str:
         """The suffix of a shard number, 0 to shards - 1."""
         mask = (1 << self.char_bits) - 1
-        return "".join(
-            _DIGITS[shard >> self.char_bits * position & mask] for position in range(self.chars - 1, -1, -1)
-        )
+        return "".join(_DIGITS[shard >> self.char_bits * position & mask] for position in range(self.chars - 1, -1, -1))
 
     def suffix_of(self, hashed: int) -> str:
         """The suffix of the shard that a hash falls into."""
@@ -49,6 +51,11 @@ class ShardSpace:
     def suffixes(self) -> Iterator[str]:
         """Every suffix, in shard order, which is also their sort order."""
         return (self.suffix(shard) for shard in range(self.shards))
+
+
+def is_suffix(text: str) -> bool:
+    """Whether a text can be a shard suffix."""
+    return len(text) <= MAX_SUFFIX and set(text) <= _DIGIT_SET
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class ShardMap:
     version: int = 0
 
     @classmethod
-    def of_bumps(cls, bumps: tuple[ShardBump, ...], id: int = 0, version: int = 0) -> ShardMap:
+    def of_bumps(cls, bumps: tuple[ShardBump, ...], map_id: int = 0, version: int = 0) -> ShardMap:
         """The map of a declaration. Bumps must be in order; a zero-time bump of one shard is added when missing."""
         if not bumps or bumps[0].timestamp > 0:
             bumps = (ShardBump(0, 1, 0), *bumps)
@@ -91,7 +98,7 @@ class ShardMap:
         generations = (
             Generation(bump.space, bump.timestamp, end) for bump, end in zip(bumps, [*ends, None], strict=True)
         )
-        return cls(tuple(generations), id, version)
+        return cls(tuple(generations), map_id, version)
 
     @cached_property
     def sole(self) -> Generation | None:
@@ -146,13 +153,14 @@ def bump_faults(bumps: tuple[ShardBump, ...]) -> list[tuple[str, str]]:
     """What is wrong with an entity's bumps: (message, fix) pairs."""
     found = []
     for bump in bumps:
-        if not 1 <= bump.char_bits <= 5 or bump.chars < 0:
-            found.append((f"the bump at {bump.timestamp} is out of range", "char_bits is 1 to 5, chars 0 or more"))
+        if not 1 <= bump.char_bits <= 5 or not 0 <= bump.chars <= MAX_SUFFIX:
+            fix = f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"
+            found.append((f"the bump at {bump.timestamp} is out of range", fix))
         elif bump.char_bits * bump.chars > 20:
             found.append((f"the bump at {bump.timestamp} has over {MAX_SHARDS} shards", "use fewer characters"))
         if bump.timestamp < 0:
             found.append((f"the bump at {bump.timestamp} begins before the epoch", "begin at 0 or later"))
-    for earlier, later in zip(bumps, bumps[1:], strict=False):
+    for earlier, later in itertools.pairwise(bumps):
         if later.timestamp <= earlier.timestamp:
             found.append((f"the bump at {later.timestamp} is out of order", "order bumps by timestamp, each once"))
         if later.chars <= earlier.chars:

@@ -1,0 +1,95 @@
+"""The table's native value for a Python value, and the text of an instant.
+
+Guarantees: what a property of a supported type holds comes back equal when its model validates the stored form again;
+what has no exact form is refused. Subclasses of str, int and Decimal become the plain type, so that what is written
+never depends on how a subclass prints itself.
+
+Format: datetimes, dates, times and UUIDs are text; Enums their values; floats `Decimal(repr(x))`; time spans seconds as
+a Decimal; mappings have text keys. The rest is as `table.values` has it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import uuid
+from collections.abc import Mapping, Set
+from decimal import Decimal
+from typing import Any
+
+from .errors import ValueRefused
+from .table.values import Value
+
+
+def stored_form(value: Any) -> Value:
+    """The native value to store. Raises ValueRefused for what has no exact form."""
+    if value is None or type(value) in (str, int, bool, Decimal, bytes):
+        return value
+    if isinstance(value, enum.Enum):
+        return stored_form(value.value)
+    if isinstance(value, (Mapping, list, tuple, Set)):
+        return _stored_collection(value)
+    return _stored_scalar(value)
+
+
+def datetime_text(value: dt.datetime) -> str:
+    """UTC, microseconds, `Z`. Raises ValueRefused for a naive datetime, and for one outside the years 1 to 9999 UTC."""
+    if value.utcoffset() is None:
+        raise ValueRefused("a datetime has no time zone", fix="give it one, such as datetime.UTC")
+    try:
+        instant = value.astimezone(dt.UTC)
+    except OverflowError:
+        raise ValueRefused(
+            "a datetime lies outside the years 1 to 9999 in UTC", fix="give a later or earlier one"
+        ) from None
+    return instant.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _stored_collection(value: Any) -> Value:
+    if isinstance(value, Mapping):
+        return {_key_text(name): stored_form(element) for name, element in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [stored_form(element) for element in value]
+    return {stored_form(element) for element in value}
+
+
+def _key_text(name: Any) -> str:
+    form = stored_form(name)
+    if isinstance(form, (str, int, Decimal)):
+        return str(form)
+    raise ValueRefused(f"a {type(name).__name__} can't be a key of a mapping", fix="use text keys")
+
+
+def _stored_scalar(value: Any) -> Value:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, Decimal):
+        return Decimal(value)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(value, float):
+        return _stored_float(value)
+    if isinstance(value, dt.timedelta):
+        return Decimal(value // dt.timedelta(microseconds=1)).scaleb(-6)
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    return _stored_time(value)
+
+
+def _stored_float(value: float) -> Decimal:
+    number = Decimal(float.__repr__(value))
+    if not number.is_finite():
+        raise ValueRefused("a number is not finite", fix="store no NaN and no infinity")
+    return number
+
+
+def _stored_time(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return datetime_text(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, dt.time):
+        return value.isoformat(timespec="microseconds")
+    raise ValueRefused(f"a {type(value).__name__} has no stored form", fix="declare another type for the property")
