@@ -229,7 +229,7 @@ def test_no_cursor_when_nothing_is_left(users: World) -> None:
     assert users.runner.run(QuerySpec("user", limit=10)).cursor is None
     assert users.runner.run(QuerySpec("user", limit=9)).cursor is not None
     page = users.runner.run(QuerySpec("email", limit=9))
-    assert (page.items, page.cursor, page.requests) == ((), None, 1)
+    assert (page.items, page.cursor, page.stats.requests) == ((), None, 1)
 
 
 @pytest.mark.parametrize("bits", [[], [1], [2], [4], [5], [3, 3]])
@@ -307,7 +307,7 @@ def test_generations_of_a_time_ordered_index_are_read_one_after_another() -> Non
     plan = world.runner.plan(QuerySpec("thing", index="created", reverse=True))
     assert [len({lane.generation for lane in plan.lanes if lane.stage == stage}) for stage in range(3)] == [1, 1, 1]
     pages = list(world.pages(entity="thing", index="created", limit=5, reverse=True))
-    assert [page.requests <= 8 for page in pages[:3]] == [True, True, True], "the newest generation has 8 lanes"
+    assert [page.stats.requests <= 8 for page in pages[:3]] == [True, True, True], "the newest generation has 8 lanes"
     assert [each.thing_id for page in pages for each in page.items] == [f"t{n:02d}" for n in range(60)]
     world.close()
 
@@ -403,5 +403,5 @@ def test_the_last_page_costs_what_the_first_does(users: World) -> None:
     fill_users(users, 3000)
     pages = list(users.pages(entity="user", index="firstName", limit=50))
     first, last = pages[0], pages[-2]
-    assert abs(first.requests - last.requests) <= 1
-    assert abs(first.scanned - last.scanned) <= 0.2 * first.scanned
+    assert abs(first.stats.requests - last.stats.requests) <= 1
+    assert abs(first.stats.scanned - last.stats.scanned) <= 0.2 * first.stats.scanned

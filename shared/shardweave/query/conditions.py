@@ -16,21 +16,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..entity_type import EntityType, IndexView
-from ..errors import UnsupportedQuery, ValueRefused
+from ..errors import LimitExceeded, UnsupportedQuery, ValueRefused
 from ..key_format import escape
 from ..keys import Element, EntityKeys
 from ..table.operations import Interval
 from ..table.values import MAX_RANGE_KEY_BYTES, Value, value_bytes
 from .intervals import WHOLE, equal_text, fill, intersection, prefix_text, text_between
-from .spec import Constraint, Equal, Prefix, Range
+from .spec import Constraint, Equal, OneOf, Prefix, Range
 
 Conditions = Mapping[str, Constraint]
 """Stored property name -> constraint whose values are in stored form."""
 
 
-def normalized(entity: EntityType[object], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
+MAX_CHOICES = 50
+"""Values of one property that a query may ask for at once."""
+
+
+def expanded(conditions: Mapping[str, Constraint | OneOf]) -> list[dict[str, Constraint]]:
+    """The conditions with every `OneOf` spelled out, one mapping for each combination, in the order given."""
+    combinations: list[dict[str, Constraint]] = [{}]
+    for name, constraint in conditions.items():
+        if not isinstance(constraint, OneOf):
+            for combination in combinations:
+                combination[name] = constraint
+            continue
+        if not 1 <= len(constraint.values) <= MAX_CHOICES:
+            raise LimitExceeded(f"a list has 1 to {MAX_CHOICES} values", where=name, fix="ask in several queries")
+        if len(combinations) * len(constraint.values) > MAX_CHOICES:
+            raise LimitExceeded(f"there are over {MAX_CHOICES} combinations", where=name, fix="ask in several queries")
+        combinations = [
+            combination | {name: Equal(value)}
+            for combination in combinations
+            for value in dict.fromkeys(constraint.values)
+        ]
+    return combinations
+
+
+def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
     """Conditions by stored name with values in stored form. Raises UnknownName, ValidationFailed, ValueRefused or
     UnsupportedQuery, each naming the property."""
     found: dict[str, Constraint] = {}

@@ -1,7 +1,8 @@
 """The fan-out: carries out lane reads in parallel over one thread-safe table.
 
 At most `throttle` reads are under way at once in all queries of this object. A throttled or unanswered read is sent
-again with full jitter; reads change nothing, so that is always safe. What still fails is raised.
+again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
+read has an outcome of its own: one that fails does not take the others with it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,30 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from threading import Lock
+from typing import Generic, TypeVar
 
-from ..errors import TableUnavailable, Throttled
+from ..errors import DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
-from ..table.operations import PageAnswer, Query
+from ..table.operations import Operation
 
 DEFAULT_THROTTLE = 32
 MAX_ATTEMPTS = 6
 BACKOFF_SECONDS = 0.05
 MAX_BACKOFF_SECONDS = 2.0
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[R]):
+    """What became of one read: an answer or an error, and how long it took."""
+
+    answer: R | None
+    error: ShardweaveError | None
+    milliseconds: float
 
 
 class FanOut:
@@ -34,11 +48,16 @@ class FanOut:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()
 
-    def read(self, operations: Sequence[Query]) -> list[PageAnswer]:
-        """The answers in the order of the operations. Raises the first failure after all have ended."""
-        if len(operations) <= 1:
-            return [self._attempt(operation) for operation in operations]
-        return list(self._started().map(self._attempt, operations))
+    def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
+        """The outcomes in the order of the operations. `deadline` is a time of the monotonic clock; what has not
+        ended by then has DeadlineTooShort as its error."""
+        if len(operations) <= 1 and deadline is None:
+            return [self._attempt(operation, None) for operation in operations]
+        begun = time.monotonic()
+        pool = self._started()
+        futures = [pool.submit(self._attempt, operation, deadline) for operation in operations]
+        wait(futures, None if deadline is None else max(0.0, deadline - begun))
+        return [self._outcome(future, begun) for future in futures]
 
     def close(self) -> None:
         """Let running reads end and stop the threads."""
@@ -53,10 +72,27 @@ class FanOut:
                 self._pool = ThreadPoolExecutor(self._throttle, thread_name_prefix="lane")
             return self._pool
 
-    def _attempt(self, operation: Query) -> PageAnswer:
-        for attempt in range(MAX_ATTEMPTS - 1):
+    def _outcome(self, future: Future[Outcome[R]], begun: float) -> Outcome[R]:
+        if future.done():
+            return future.result()
+        future.cancel()
+        return Outcome(None, _too_late(), (time.monotonic() - begun) * 1000)
+
+    def _attempt(self, operation: Operation[R], deadline: float | None) -> Outcome[R]:
+        begun = time.monotonic()
+        attempt = 0
+        while True:
             try:
-                return self._table.run(operation)
-            except (Throttled, TableUnavailable):
-                self._sleep(random.uniform(0, min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt)))  # noqa: S311
-        return self._table.run(operation)
+                return Outcome(self._table.run(operation), None, (time.monotonic() - begun) * 1000)
+            except (Throttled, TableUnavailable) as error:
+                pause = random.uniform(0, min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt))
+                attempt += 1
+                if attempt >= MAX_ATTEMPTS or (deadline is not None and time.monotonic() + pause >= deadline):
+                    return Outcome(None, error, (time.monotonic() - begun) * 1000)
+            except ShardweaveError as error:
+                return Outcome(None, error, (time.monotonic() - begun) * 1000)
+            self._sleep(pause)
+
+
+def _too_late() -> DeadlineTooShort:
+    return DeadlineTooShort("the deadline passed before the table answered", where="deadline", fix="allow more time")

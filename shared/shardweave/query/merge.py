@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..errors import ShardweaveError
+from ..table.operations import Interval
 from ..table.values import Item, Value
 from .plan import Lane
 
@@ -25,12 +27,19 @@ class LaneState:
     """What one lane has read: its records not yet given, and the place up to which it has read."""
 
     lane: Lane
+    interval: Interval
+    last_key: Item | None = None
     records: list[tuple[Order, Item]] = field(default_factory=list)
     evaluated: Order | None = None
-    last_key: Item | None = None
     started: bool = False
     finished: bool = False
-    interval_start: Item | None = None
+    failure: ShardweaveError | None = None
+    asked: int = 0
+    requests: int = 0
+    scanned: int = 0
+    kept: int = 0
+    units: float = 0.0
+    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,20 +50,22 @@ class Ready:
     beyond: int
 
 
-def frontier(states: Sequence[LaneState], *, descending: bool) -> Order | None:
-    """The first place, in query order, that some unfinished lane has read up to; None when all are finished."""
-    places = [state.evaluated for state in states if not state.finished and state.evaluated is not None]
-    if not places:
+def frontier(states: Sequence[LaneState], *, descending: bool) -> LaneState | None:
+    """The unfinished lane whose place is the first in query order; None when all are finished."""
+    unfinished = [state for state in states if not state.finished and state.evaluated is not None]
+    if not unfinished:
         return None
-    return max(places) if descending else min(places)
+    choose = max if descending else min
+    return choose(unfinished, key=_place)
 
 
 def ready(states: Sequence[LaneState], *, descending: bool) -> Ready:
-    """The records that are final. Lanes that have not started give nothing and make nothing final: start all first."""
+    """The records that are final. Every lane must have started."""
     ordered = _ordered(states, descending=descending)
-    edge = frontier(states, descending=descending)
-    if edge is None:
+    first = frontier(states, descending=descending)
+    if first is None:
         return Ready(tuple(ordered), 0)
+    edge = _place(first)
     final = 0
     for place, _, _ in ordered:
         if place < edge if descending else place > edge:
@@ -64,16 +75,21 @@ def ready(states: Sequence[LaneState], *, descending: bool) -> Ready:
 
 
 def needed(states: Sequence[LaneState], count: int, *, descending: bool) -> list[LaneState]:
-    """The unfinished lanes that must be read further before `count` records are final: those whose place stands
-    before the `count`th record read so far (or all, when fewer were read)."""
-    unfinished = [state for state in states if not state.finished]
+    """The unfinished lanes that must be read further before `count` records are final, the first in query order
+    first: those whose place stands before the `count`th record read so far (or all, when fewer were read)."""
+    unfinished = sorted((state for state in states if not state.finished), key=_place, reverse=descending)
     ordered = _ordered(states, descending=descending)
     if len(ordered) < count:
         return unfinished
     last = ordered[count - 1][0]
     if descending:
-        return [state for state in unfinished if state.evaluated is None or state.evaluated > last]
-    return [state for state in unfinished if state.evaluated is None or state.evaluated < last]
+        return [state for state in unfinished if _place(state) > last]
+    return [state for state in unfinished if _place(state) < last]
+
+
+def _place(state: LaneState) -> Order:
+    assert state.evaluated is not None
+    return state.evaluated
 
 
 def _ordered(states: Sequence[LaneState], *, descending: bool) -> list[tuple[Order, Item, LaneState]]:

@@ -3,45 +3,34 @@
 A lane is one shard query: one branch (index and conditions), one hash key value, one interval. The plan holds every
 lane that can hold an answer, the total order of the answer, and the reasons for its choices; it sends nothing.
 
-The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its exact reverse. Where an
-index is ordered by the timestamp property, generations are disjoint ranges of that order: their lanes are put in
+The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its exact reverse. Where every
+branch is ordered by the timestamp property, generations are disjoint ranges of that order: their lanes are put in
 stages, read one after another in query order, each narrowed to its generation's time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from ..entity_type import EntityType, IndexView
-from ..errors import KeyTooLong, LimitExceeded, UnsupportedQuery
+from ..entity_type import EntityType
+from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery
 from ..schema import Schema
 from ..sharding import READ_AHEAD_MS, Generation, ShardMap, placements
+from ..table.conditions import And, Condition
 from ..table.operations import Interval
-from ..table.values import Item, Value
-from .conditions import Conditions, Match, match, normalized, range_interval
+from ..table.values import Value
+from .branches import Branch, Overlap, check_agreement, names_to_leave_out
+from .choice import choose, shard_text
+from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
-from .spec import MAX_LIMIT, Constraint, Equal, Prefix, QuerySpec, Range
+from .filters import compile_filter
+from .spec import ANY_TIME, MAX_LIMIT, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
 
 MAX_LANES = 4096
-
-
-@dataclass(frozen=True)
-class Branch:
-    """One index with conditions. `time_ordered` says that its order is that of the timestamp property, `time_reversed`
-    that it runs against it."""
-
-    rank: int
-    view: IndexView
-    conditions: Conditions
-    matched: Match
-    time_ordered: bool
-    time_reversed: bool
-
-    def sort_value(self, item: Item) -> Value:
-        """Where an item stands in the merged order."""
-        return item[self.view.range_name]
+MAX_BRANCHES = 50
 
 
 @dataclass(frozen=True)
@@ -64,8 +53,12 @@ class Lane:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that an executor needs. `window` is the closed range of record timestamps that were asked for, None sides
-    open. `fingerprint` binds cursors."""
+    """All that an executor needs.
+
+    `window` is the closed range of record timestamps that were asked for. `attributes` is what to read of each
+    record, None for everything that the index holds; `shown` what to return of it, None for whole records.
+    `fingerprint` binds cursors.
+    """
 
     entity: EntityType[Any]
     branches: tuple[Branch, ...]
@@ -77,19 +70,35 @@ class Plan:
     map_id: int
     fingerprint: bytes
     reasons: tuple[str, ...]
-    window: Range = Range()
+    window: Range = ANY_TIME
+    attributes: tuple[str, ...] | None = None
+    shown: tuple[str, ...] | None = None
+    hydrate: bool = False
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Tells in which branch a record is given."""
+        lanes: list[dict[str, Interval | None]] = [{} for _ in self.branches]
+        for lane in self.lanes:
+            lanes[lane.rank][lane.hash_value] = lane.interval
+        return Overlap(self.branches, lanes)
+
+    @property
+    def whole(self) -> bool:
+        """Whether whole records are returned, not chosen properties."""
+        return self.hydrate or (self.shown is None and all(branch.view.projected is None for branch in self.branches))
+
+    def title(self, lane: Lane) -> str:
+        """A lane's name for people."""
+        return f"{self.branches[lane.rank].view.title} {lane.hash_value}"
 
 
 def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int) -> Plan:
-    """The plan of a query under a shard map. Raises UnknownName, UnsupportedQuery, LimitExceeded, ValueRefused or
-    ValidationFailed."""
-    if isinstance(spec.limit, bool) or not 1 <= spec.limit <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+    """The plan of a query under a shard map. Raises InputError's kinds: UnknownName, UnsupportedQuery, LimitExceeded,
+    ValueRefused, ValidationFailed."""
+    _check_limits(spec)
     entity = schema.entity(spec.entity)
-    conditions = normalized(entity, spec.conditions)
-    view, matched, reasons = _choose(entity, spec, conditions)
-    branch = _branch(entity, 0, view, conditions, matched)
-    branches = (branch,)
+    branches, reasons = _branches(schema, entity, spec)
     generations = _generations(entity, spec, branches, shard_map, now_ms)
     lanes, stages = _lanes(entity, branches, generations, spec.reverse)
     if len(lanes) > MAX_LANES:
@@ -98,7 +107,10 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
             where="conditions",
             fix="fix the property that decides the shard, or narrow the time window",
         )
-    reasons.append(f"{len(lanes)} lanes in {len(generations)} generations")
+    if spec.properties is not None and spec.hydrate:
+        raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
+    shown = None if spec.properties is None else tuple(entity.property_of(name).stored for name in spec.properties)
+    reasons.append(f"{len(lanes)} lanes in {len(generations)} generations, {stages} stages")
     return Plan(
         entity=entity,
         branches=branches,
@@ -111,95 +123,74 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         fingerprint=_fingerprint(schema, spec, branches),
         reasons=tuple(reasons),
         window=_window(entity, spec, branches),
+        attributes=_attributes(entity, spec, branches, shown),
+        shown=shown,
+        hydrate=spec.hydrate,
     )
 
 
-# -- the index --------------------------------------------------------------------------------------------------------
-
-
-def _choose(entity: EntityType[Any], spec: QuerySpec, conditions: Conditions) -> tuple[IndexView, Match, list[str]]:
-    if spec.index is not None:
-        view = entity.view(spec.index)
-        if spec.consistent:
-            raise _no_consistent(spec.index)
-        matched = match(view, conditions)
-        if isinstance(matched, str):
-            raise UnsupportedQuery(
-                f"the index {spec.index!r} can't answer this: {matched}",
-                where="index",
-                fix=f"it supports {_support(view)}",
-            )
-        return view, matched, [f"index {spec.index} was named"]
-    candidates = [
-        (view, matched) for view in entity.views.values() if isinstance(matched := match(view, conditions), Match)
-    ]
-    if spec.consistent:
-        candidates = [(view, matched) for view, matched in candidates if view.index is None]
-        if not candidates:
-            raise _no_consistent("chosen")
-    if not candidates:
-        supported = "; ".join(f"{view.title}: {_support(view)}" for view in entity.views.values())
-        raise UnsupportedQuery(
-            f"no index of {entity.token!r} answers conditions on {', '.join(conditions) or 'nothing'}",
-            where="conditions",
-            fix=f"use what one index supports ({supported})",
+def _check_limits(spec: QuerySpec) -> None:
+    if isinstance(spec.limit, bool) or not isinstance(spec.limit, int) or not 1 <= spec.limit <= MAX_LIMIT:
+        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+    if spec.budget is not None and spec.budget < 1:
+        raise LimitExceeded("a budget is at least 1 read", where="budget", fix="raise it, or leave it out")
+    if spec.time_limit_ms is not None and spec.time_limit_ms < 1:
+        raise LimitExceeded("a time limit is at least 1 ms", where="timeLimitMs", fix="raise it, or leave it out")
+    if spec.on_shard_error not in ("fail", "partial"):
+        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+    if spec.branches and (spec.conditions or spec.index):
+        raise InputError(
+            "branches replace conditions and index", where="branches", fix="put the conditions into the branches"
         )
-    view, matched = min(candidates, key=lambda candidate: _rank(entity, conditions, *candidate))
-    return view, matched, [f"{view.title} uses every condition" if conditions else f"{view.title} holds every record"]
+    if len(spec.branches) > MAX_BRANCHES:
+        raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
 
 
-def _no_consistent(index: str) -> UnsupportedQuery:
-    return UnsupportedQuery(
-        f"the index ({index}) can't be read consistently",
-        where="consistent",
-        fix="query the table's own key, or drop it",
-    )
+# -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def _rank(
-    entity: EntityType[Any], conditions: Conditions, view: IndexView, matched: Match
-) -> tuple[bool, bool, bool, int, bool, int]:
-    """Better is lower: a whole key; no record left out for want of the range key; one shard; a longer hash key;
-    everything projected; fewer elements that no condition speaks of."""
-    whole = bool(view.range_elements) and matched.fixed == len(view.range_elements)
-    unsaid = len(view.range_elements) - matched.fixed - (matched.last is not None)
-    return (
-        not whole,
-        _is_sparse(entity, view) and not (matched.fixed or matched.last),
-        _shard_text(entity, conditions) is None,
-        -len(view.hash_elements),
-        view.projected is not None,
-        unsaid,
-    )
+def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple[tuple[Branch, ...], list[str]]:
+    branches: list[Branch] = []
+    reasons: list[str] = []
+    for asked in spec.branches or (BranchSpec(spec.conditions, spec.index),):
+        for conditions in expanded(asked.conditions):
+            found = normalized(entity, conditions)
+            view, matched, reason = choose(entity, found, asked.index, consistent=spec.consistent)
+            chosen = Branch(
+                rank=len(branches),
+                view=view,
+                conditions=found,
+                matched=matched,
+                filter=compile_filter(entity, view, _both(spec.filter, asked.filter)),
+                element_delimiter=schema.key_format.element_delimiter,
+            )
+            branches.append(_with_time_order(entity, chosen))
+            reasons.append(reason)
+    if len(branches) > MAX_BRANCHES:
+        raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
+    if len(branches) > 1:
+        check_agreement(branches)
+        if names_to_leave_out(branches, schema.key_format):
+            branches = [
+                replace(branch, names=tuple(element.name for element in branch.view.range_elements))
+                for branch in branches
+            ]
+    return tuple(branches), list(dict.fromkeys(reasons))
 
 
-def _is_sparse(entity: EntityType[Any], view: IndexView) -> bool:
-    """Whether a record may be missing from the view for want of its range key."""
-    if not view.raw:
-        return False
-    each = entity.properties[view.range_elements[0].name]
-    return not each.required and each.role is None
+def _both(first: Condition | None, second: Condition | None) -> Condition | None:
+    parts = tuple(each for each in (first, second) if each is not None)
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return And(tuple(part for each in parts for part in (each.conditions if isinstance(each, And) else (each,))))
 
 
-def _support(view: IndexView) -> str:
-    parts = [f"{element.name} fixed" for element in view.hash_elements]
-    names = ", ".join(element.name for element in view.range_elements)
-    return " and ".join([*parts, f"then {names} from the left" if parts else f"{names} from the left"])
-
-
-def _branch(entity: EntityType[Any], rank: int, view: IndexView, conditions: Conditions, matched: Match) -> Branch:
-    following = view.range_elements[matched.fixed : matched.fixed + 1]
-    ordered = bool(following) and following[0].name == entity.timestamp and not isinstance(matched.last, Prefix)
-    if not view.raw and entity.keys.format.raw_timestamps:
+def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:
+    following = branch.view.range_elements[branch.matched.fixed : branch.matched.fixed + 1]
+    ordered = bool(following) and following[0].name == entity.timestamp and not isinstance(branch.matched.last, Prefix)
+    if not branch.view.raw and entity.keys.format.raw_timestamps:
         ordered = False
-    return Branch(
-        rank=rank,
-        view=view,
-        conditions=conditions,
-        matched=matched,
-        time_ordered=ordered,
-        time_reversed=ordered and following[0].descending,
-    )
+    return replace(branch, time_ordered=ordered, time_reversed=ordered and following[0].descending)
 
 
 # -- lanes ------------------------------------------------------------------------------------------------------------
@@ -212,16 +203,72 @@ def _generations(
     windows = [_time_window(entity, branch.conditions) for branch in branches]
     lows = [window.low for window in windows]
     highs = [window.high for window in windows]
-    earliest = _latest_of([spec.earliest, None if None in lows else min(lows)])
-    latest = _earliest_of([spec.latest, None if None in highs else max(highs)])
+    earliest = _strictest(max, [spec.earliest, None if None in lows else min(lows)])
+    latest = _strictest(min, [spec.latest, None if None in highs else max(highs)])
     soon = entity.in_unit(now_ms + READ_AHEAD_MS)
     return shard_map.between(earliest, soon if latest is None else min(latest, soon))
+
+
+def _time_window(entity: EntityType[Any], conditions: Conditions) -> Range:
+    constraint: Constraint | None = conditions.get(entity.timestamp) if entity.timestamp else None
+    if isinstance(constraint, Equal):
+        return Range(constraint.value, constraint.value)
+    return constraint if isinstance(constraint, Range) else ANY_TIME
+
+
+def _strictest(choose_from: Any, values: list[Value]) -> Value:
+    return choose_from((value for value in values if value is not None), default=None)
+
+
+def _lanes(
+    entity: EntityType[Any], branches: Sequence[Branch], generations: Sequence[Generation], descending: bool
+) -> tuple[tuple[Lane, ...], int]:
+    directions = {branch.time_reversed for branch in branches}
+    staged = len(generations) > 1 and all(branch.time_ordered for branch in branches) and len(directions) == 1
+    newest_first = staged and (descending != directions.pop())
+    lanes: list[Lane] = []
+    seen: set[tuple[str | None, str, Interval | None, object]] = set()
+    for place, generation in enumerate(generations):
+        stage = 0 if not staged else len(generations) - 1 - place if newest_first else place
+        for branch in branches:
+            interval = _interval(entity, branch, generation if staged else None)
+            for hash_value in _hash_values(entity, branch, generation):
+                lane = (branch.view.index, hash_value, interval, repr(branch.filter))
+                if lane not in seen:
+                    seen.add(lane)
+                    lanes.append(Lane(len(lanes), branch.rank, hash_value, interval, generation, stage))
+    return tuple(lanes), len(generations) if staged else 1
+
+
+def _interval(entity: EntityType[Any], branch: Branch, generation: Generation | None) -> Interval | None:
+    window = None
+    if generation is not None:
+        window = Range(generation.begins or None, None if generation.ends is None else generation.ends - 1)
+    return range_interval(
+        entity.keys, branch.view, branch.conditions, branch.matched, None if window == ANY_TIME else window
+    )
+
+
+def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation) -> list[str]:
+    keys = entity.keys
+    text = shard_text(entity, branch.conditions)
+    try:
+        return [
+            keys.hash_key(placement.suffix, branch.view.hash_elements, branch.matched.hash_values)
+            for placement in placements((generation,), keys.format.hash, text)
+        ]
+    except KeyTooLong:
+        # No record can have such a key, so that the answer is known to be empty.
+        return []
+
+
+# -- what is read and shown -------------------------------------------------------------------------------------------
 
 
 def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]) -> Range:
     """The asked time window, checked: the timestamp decides what is returned, so that every index must show it."""
     window = Range(spec.earliest, spec.latest)
-    if window == Range():
+    if window == ANY_TIME:
         return window
     if entity.timestamp is None:
         raise UnsupportedQuery("the entity has no timestamp property", where="earliest", fix="drop the time window")
@@ -235,69 +282,35 @@ def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]
     return window
 
 
-def _time_window(entity: EntityType[Any], conditions: Conditions) -> Range:
-    constraint: Constraint | None = conditions.get(entity.timestamp) if entity.timestamp else None
-    if isinstance(constraint, Equal):
-        return Range(constraint.value, constraint.value)
-    return constraint if isinstance(constraint, Range) else Range()
-
-
-def _latest_of(values: list[Value]) -> Value:
-    return max((value for value in values if value is not None), default=None)
-
-
-def _earliest_of(values: list[Value]) -> Value:
-    return min((value for value in values if value is not None), default=None)
-
-
-def _lanes(
-    entity: EntityType[Any], branches: Sequence[Branch], generations: Sequence[Generation], descending: bool
-) -> tuple[tuple[Lane, ...], int]:
-    directions = {branch.time_reversed for branch in branches}
-    staged = len(generations) > 1 and all(branch.time_ordered for branch in branches) and len(directions) == 1
-    newest_first = staged and (descending != directions.pop())
-    lanes: list[Lane] = []
-    seen: set[tuple[str | None, str, Interval | None]] = set()
-    for place, generation in enumerate(generations):
-        stage = 0 if not staged else len(generations) - 1 - place if newest_first else place
-        for branch in branches:
-            interval = _interval(entity, branch, generation if branch.time_ordered and staged else None)
-            for hash_value in _hash_values(entity, branch, generation):
-                lane = (branch.view.index, hash_value, interval)
-                if lane not in seen:
-                    seen.add(lane)
-                    lanes.append(Lane(len(lanes), branch.rank, hash_value, interval, generation, stage))
-    return tuple(lanes), len(generations) if staged else 1
-
-
-def _interval(entity: EntityType[Any], branch: Branch, generation: Generation | None) -> Interval | None:
-    window = None
-    if generation is not None:
-        window = Range(generation.begins or None, None if generation.ends is None else generation.ends - 1)
-        if window == Range():
-            window = None
-    return range_interval(entity.keys, branch.view, branch.conditions, branch.matched, window)
-
-
-def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation) -> list[str]:
-    keys = entity.keys
-    text = _shard_text(entity, branch.conditions)
-    try:
-        return [
-            keys.hash_key(placement.suffix, branch.view.hash_elements, branch.matched.hash_values)
-            for placement in placements((generation,), keys.format.hash, text)
-        ]
-    except KeyTooLong:
-        # No record can have such a key, so that the answer is known to be empty.
-        return []
-
-
-def _shard_text(entity: EntityType[Any], conditions: Conditions) -> str | None:
-    """The text that decides the shard, when the conditions fix it."""
-    fixed = {name: each.value for name, each in conditions.items() if isinstance(each, Equal)}
-    if not all(element.name in fixed for element in entity.keys.design.shard_by):
+def _attributes(
+    entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shown: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """What to read of each record: what is shown, and what the merge, the filters and the TTL need."""
+    if spec.hydrate:
+        wanted: tuple[str, ...] = ()
+    elif shown is None:
         return None
-    return entity.keys.shard_text(fixed)
+    else:
+        wanted = shown
+    for branch in branches:
+        hidden = sorted(set(wanted) - branch.view.projected) if branch.view.projected is not None else []
+        if hidden:
+            raise UnsupportedQuery(
+                f"{branch.view.title} does not project {', '.join(hidden)}",
+                where="properties",
+                fix="ask for what it projects, or hydrate",
+            )
+    needed = list(wanted)
+    for branch in branches:
+        needed += [*branch.view.page_key, branch.view.hash_name, branch.view.range_name]
+        needed += sorted(branch.filter.attributes() if len(branches) > 1 else _here(branch))
+    needed += [name for name in (entity.ttl,) if name]
+    needed += [entity.timestamp] if entity.timestamp and Range(spec.earliest, spec.latest) != ANY_TIME else []
+    return tuple(dict.fromkeys(needed))
+
+
+def _here(branch: Branch) -> frozenset[str]:
+    return frozenset(branch.filter.here.attributes()) if branch.filter.here is not None else frozenset()
 
 
 def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) -> bytes:
@@ -309,7 +322,7 @@ def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) ->
             spec.reverse,
             spec.earliest,
             spec.latest,
-            [[branch.view.index, _condition_parts(branch.conditions)] for branch in branches],
+            [[branch.view.index, _condition_parts(branch.conditions), repr(branch.filter)] for branch in branches],
         ]
     )
 

@@ -1,21 +1,31 @@
-"""Resuming: where each lane goes on, given the position that a page ended at.
+"""Resuming: where each lane goes on, given a cursor, and the cursor after a page.
 
 The order is total: (sort value, hash key, branch rank, DynamoDB's own order inside a key). So after a record at
 (v, h, r) every lane knows what is left of it. Ascending: a lane whose (hash key, rank) lies below (h, r) has given
 everything up to and including v; one above has given everything below v; the lane itself continues after the record's
 own key. Descending is the mirror image. Every answer is the lane's interval made smaller, or a start key.
+
+Lanes that failed lag: they keep the position from before, and a cursor holds up to eight such (position, lanes) pairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
-from ..errors import InvalidCursor
+from ..errors import InvalidCursor, TooManyLaggingLanes
 from ..table.operations import Interval
-from ..table.values import Item, Value
-from .cursor import Position
-from .intervals import above, at_least, at_most, below
-from .plan import Branch, Lane, Plan
+from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
+from .branches import Branch
+from .cursor import CursorState, Lagging, Position
+from .intervals import above, at_least, at_most, below, greatest_below, successor, text_bytes
+from .plan import Lane, Plan
+
+MAX_LAGGING = 8
+
+_HIGHEST = ("\U0010ffff" * 513, 2**31)
+_LOWEST = ("", -1)
 
 
 @dataclass(frozen=True)
@@ -26,17 +36,18 @@ class Start:
     start_key: Item | None = None
 
 
-def starts(plan: Plan, position: Position | None) -> list[Start]:
-    """Where each lane of the plan starts after `position` (None: the beginning), in the lanes' order."""
-    if position is None:
-        return [Start(lane.interval) for lane in plan.lanes]
-    if position.rank is None:
-        value = position.values[0]
-        return [Start(_from(lane.interval, value, descending=plan.descending)) for lane in plan.lanes]
-    key = _start_key(plan, position)
-    branch = plan.branches[position.rank]
-    value, place = key[branch.view.range_name], (key[branch.view.hash_name], position.rank)
-    return [_start(plan, lane, value, place, key) for lane in plan.lanes]
+def starts(plan: Plan, state: CursorState) -> list[Start]:
+    """Where each lane of the plan starts, in the lanes' order. Raises InvalidCursor."""
+    places = {number: each.position for each in state.lagging for number in each.lanes}
+    found = []
+    for lane in plan.lanes:
+        if lane.number in places:
+            found.append(_start(plan, lane, places[lane.number]))
+        elif state.at_end:
+            found.append(Start(None))
+        else:
+            found.append(_start(plan, lane, state.position))
+    return found
 
 
 def position_of(branch: Branch, key: Item) -> Position:
@@ -44,21 +55,112 @@ def position_of(branch: Branch, key: Item) -> Position:
     return Position(branch.rank, tuple(key[name] for name in branch.view.page_key))
 
 
-def _start(plan: Plan, lane: Lane, value: Value, place: tuple[str, int], key: Item) -> Start:
-    if lane.order == place:
-        return Start(lane.interval, key)
-    if lane.interval is None:
-        return Start(None)
-    done = lane.order > place if plan.descending else lane.order < place
-    if not done:
-        return Start(_from(lane.interval, value, descending=plan.descending))
-    return Start(below(lane.interval, value) if plan.descending else above(lane.interval, value))
+def order_of(plan: Plan, position: Position) -> tuple[Any, str, int]:
+    """Where a position stands in ascending order. One without a lane stands before, in query order, every record of
+    its value."""
+    if position.rank is None:
+        return (position.values[0], *(_HIGHEST if plan.descending else _LOWEST))
+    key = _start_key(plan, position)
+    branch = plan.branches[position.rank]
+    return branch.sort_value(key), key[branch.view.hash_name], position.rank
 
 
-def _from(interval: Interval | None, value: Value, *, descending: bool) -> Interval | None:
-    if interval is None:
+def advanced(plan: Plan, state: CursorState, reached: Position | None, failed: Collection[int]) -> CursorState | None:
+    """The cursor after a page that reached a position (None: the end), None when no lane has anything left. A lane
+    that failed keeps its own position, the others move to the later of their own and the one reached. Raises
+    TooManyLaggingLanes."""
+    own = {number: each.position for each in state.lagging for number in each.lanes}
+    groups: dict[Any, tuple[Position | None, bool, set[int]]] = {}
+    for lane in plan.lanes:
+        if lane.interval is None:
+            continue
+        position = own.get(lane.number, state.position)
+        at_end = state.at_end and lane.number not in own
+        if lane.number not in failed:
+            position, at_end = _later(plan, position, reached, at_end=at_end)
+        key = (at_end, position)
+        groups.setdefault(key, (position, at_end, set()))[2].add(lane.number)
+    if all(at_end for _, at_end, _ in groups.values()):
         return None
-    return at_most(interval, value) if descending else at_least(interval, value)
+    main = max(groups.values(), key=lambda group: _progress(plan, group[0], at_end=group[1]))
+    lagging = tuple(
+        Lagging(position, frozenset(lanes)) for position, at_end, lanes in groups.values() if lanes is not main[2]
+    )
+    if len(lagging) > MAX_LAGGING:
+        raise TooManyLaggingLanes(
+            f"failed lanes lag at over {MAX_LAGGING} places", where="cursor", fix="start again without a cursor"
+        )
+    return CursorState(state.started_ms, plan.map_id, main[0], lagging, at_end=main[1])
+
+
+def _later(plan: Plan, own: Position | None, reached: Position | None, *, at_end: bool) -> tuple[Position | None, bool]:
+    if at_end or reached is None:
+        return None, True
+    if own is None:
+        return reached, False
+    first, second = order_of(plan, own), order_of(plan, reached)
+    return (own if (first < second if plan.descending else first > second) else reached), False
+
+
+def _progress(plan: Plan, position: Position | None, *, at_end: bool) -> tuple[int, Any]:
+    """Sorts positions by how far along the query's order they are."""
+    if at_end:
+        return 2, ()
+    if position is None:
+        return 0, ()
+    order = order_of(plan, position)
+    return 1, _Reversed(order) if plan.descending else order
+
+
+@dataclass(frozen=True)
+class _Reversed:
+    order: tuple[Any, str, int]
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return other.order < self.order
+
+    def __gt__(self, other: _Reversed) -> bool:
+        return other.order > self.order
+
+
+def _start(plan: Plan, lane: Lane, position: Position | None) -> Start:
+    if position is None or lane.interval is None:
+        return Start(lane.interval)
+    branch = plan.branches[lane.rank]
+    if position.rank is None:
+        return Start(_from(branch, lane.interval, position.values[0], descending=plan.descending))
+    value, *place = order_of(plan, position)
+    if lane.order == tuple(place):
+        return Start(lane.interval, _start_key(plan, position))
+    if lane.order > tuple(place) if plan.descending else lane.order < tuple(place):
+        return Start(_past(branch, lane.interval, value, descending=plan.descending))
+    return Start(_from(branch, lane.interval, value, descending=plan.descending))
+
+
+def _from(branch: Branch, interval: Interval, value: Value, *, descending: bool) -> Interval | None:
+    """What is left of a lane from a sort value on, the value included."""
+    key = branch.key_value(value)
+    if _is_too_long(key):
+        return at_most(interval, greatest_below(key)) if descending else _above_all_below(interval, key)
+    return at_most(interval, key) if descending else at_least(interval, key)
+
+
+def _past(branch: Branch, interval: Interval, value: Value, *, descending: bool) -> Interval | None:
+    """What is left of a lane after a sort value, the value left out."""
+    key = branch.key_value(value)
+    if _is_too_long(key):
+        return at_most(interval, greatest_below(key)) if descending else _above_all_below(interval, key)
+    return below(interval, key) if descending else above(interval, key)
+
+
+def _is_too_long(key: Value) -> bool:
+    """Whether a value that another branch's names have lengthened is longer than any key."""
+    return isinstance(key, str) and text_bytes(key) > MAX_RANGE_KEY_BYTES
+
+
+def _above_all_below(interval: Interval, key: str) -> Interval | None:
+    following = successor(greatest_below(key))
+    return None if following is None else at_least(interval, following)
 
 
 def _start_key(plan: Plan, position: Position) -> Item:

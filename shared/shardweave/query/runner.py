@@ -1,34 +1,40 @@
-"""The runner: carries out a plan page by page.
+"""The runner: answers queries page by page.
 
-Guarantees: a page is in the plan's order; every page but the last has exactly `limit` records; the pages put together
-are the sorted answer, each record once; a cursor is given only when another record exists. Under writes: a record
-whose relevant properties do not change during the walk is returned exactly once.
+Guarantees: a page is in the plan's order; every page has exactly `limit` records while that many remain, unless it was
+cut, which it says; the pages put together are the sorted answer, each record once; a cursor is given only when another
+record exists, the page was cut, or a lane failed. Under writes: a record whose relevant properties do not change
+during the walk is returned exactly once.
 
-Cost: one read of each lane of the current stage, sized by `sizes`; further reads only of lanes that the merge needs,
-in parallel. A page costs the same at any depth.
+Cost: see `walk`. A page costs the same at any depth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from ..entity import now_ms
-from ..entity_type import EntityType
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
-from ..table.operations import PageAnswer, Query
-from ..table.values import Item, item_bytes
+from ..table.values import Item
+from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
+from .explain import Explanation, explain
 from .fanout import DEFAULT_THROTTLE, FanOut
-from .merge import LaneState, Order, needed, ready
+from .hydrate import hydrated
 from .plan import Plan, plan_query
-from .resume import Start, position_of, starts
-from .sizes import fetch_size, records_per_unit
-from .spec import Page, QuerySpec
+from .resume import Start, advanced, order_of, starts
+from .show import shown
+from .sizes import RecordSizes
+from .spec import LaneReport, Page, QuerySpec, QueryStats
+from .walk import Bounds, Record, Walk, Walked, keeper
 
-ASSUMED_RECORD_BYTES = 1024.0
+Observer = Callable[[Plan, QueryStats], None]
+"""Told of every page and count: its plan and what it cost."""
 
 
 class QueryRunner:
@@ -44,46 +50,138 @@ class QueryRunner:
         clock: Callable[[], int] = now_ms,
         throttle: int = DEFAULT_THROTTLE,
         cursor_life_ms: int = DEFAULT_LIFE_MS,
+        observer: Observer | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._schema = schema
         self._maps = maps or StaticMaps()
         self._clock = clock
         self._cursors = CursorCodec(cursor_keys, cursor_life_ms)
-        self._fanout = FanOut(table, throttle)
-        self._sizes: dict[tuple[str, str | None], float] = {}
+        self._fanout = FanOut(table, throttle, sleep=sleep)
+        self._sizes = RecordSizes()
+        self._observer = observer
+
+    # -- pages
 
     def run(self, spec: QuerySpec) -> Page:
-        """One page. Raises the errors of planning and of cursors, and TableError's kinds."""
-        now = self._clock()
-        plan, state = self._plan(spec, now)
-        walk = _Walk(self, plan, starts(plan, state.position), now)
-        records, more = walk.page(plan.limit)
-        cursor = None
-        if more:
-            item, lane_state = records[-1]
-            position = position_of(plan.branches[lane_state.lane.rank], item)
-            cursor = self._cursors.encode(CursorState(state.started_ms, plan.map_id, position), plan.fingerprint)
-        return Page(
-            items=tuple(_shown(plan, item) for item, _ in records),
-            cursor=cursor,
-            index=plan.branches[0].view.index,
-            requests=walk.requests,
-            scanned=walk.scanned,
-            units=walk.units,
-        )
+        """One page. Raises InputError's kinds, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
+        return self._run(spec)[0]
+
+    def pages(self, spec: QuerySpec) -> Iterator[Page]:
+        """Every page from the spec's cursor on; the next one is read while the caller works on the last."""
+        with ThreadPoolExecutor(1, thread_name_prefix="next-page") as ahead:
+            coming = ahead.submit(self.run, spec)
+            while True:
+                page = coming.result()
+                if page.cursor is None:
+                    yield page
+                    return
+                coming = ahead.submit(self.run, replace(spec, cursor=page.cursor))
+                yield page
+
+    def records(self, spec: QuerySpec) -> Iterator[Any]:
+        """Every record, page by page."""
+        for page in self.pages(spec):
+            yield from page.items
+
+    async def run_async(self, spec: QuerySpec) -> Page:
+        """One page, without blocking the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.run, spec)
+
+    async def pages_async(self, spec: QuerySpec) -> AsyncIterator[Page]:
+        """As `pages`."""
+        while True:
+            page = await self.run_async(spec)
+            yield page
+            if page.cursor is None:
+                return
+            spec = replace(spec, cursor=page.cursor)
+
+    async def records_async(self, spec: QuerySpec) -> AsyncIterator[Any]:
+        """As `records`."""
+        async for page in self.pages_async(spec):
+            for item in page.items:
+                yield item
+
+    # -- shorter questions
+
+    def first(self, spec: QuerySpec) -> Any | None:
+        """The first record, or None."""
+        for page in self.pages(replace(spec, limit=1)):
+            if page.items:
+                return page.items[0]
+        return None
+
+    def exists(self, spec: QuerySpec) -> bool:
+        """Whether any record answers the query."""
+        return self.first(spec) is not None
+
+    def count(self, spec: QuerySpec) -> CountAnswer:
+        """How many records answer the query, on all pages; no limit or cursor is taken into account."""
+        begun = time.monotonic()
+        plan = self.plan(replace(spec, cursor=None))
+        answer = Counter(plan, self._fanout, self._clock() / 1000).count(self._deadline(spec, begun))
+        if self._observer is not None:
+            self._observer(plan, answer.stats)
+        return answer
+
+    # -- plans
 
     def plan(self, spec: QuerySpec) -> Plan:
         """The plan of a query, without reading anything."""
         return self._plan(spec, self._clock())[0]
 
+    def explain(self, spec: QuerySpec, *, run: bool = False) -> Explanation:
+        """What the query would do, and with `run` what it did."""
+        if run:
+            page, plan, begins = self._run(spec)
+            return explain(plan, begins, self._sizes, page.stats)
+        plan, state = self._plan(spec, self._clock())
+        return explain(plan, starts(plan, state), self._sizes, None)
+
     def close(self) -> None:
         """Stop the threads."""
         self._fanout.close()
 
+    # -- parts
+
+    def _run(self, spec: QuerySpec) -> tuple[Page, Plan, list[Start]]:
+        begun = time.monotonic()
+        now = self._clock()
+        plan, state = self._plan(spec, now)
+        begins = starts(plan, state)
+        bounds = Bounds(self._deadline(spec, begun), spec.budget, spec.on_shard_error == "partial")
+        walk = Walk(plan, begins, self._fanout, self._sizes, keeper(plan, now / 1000), bounds)
+        walked = walk.page(plan.limit)
+        following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
+        items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)
+        stats = _stats(plan, walk, walked, (time.monotonic() - begun) * 1000)
+        if self._observer is not None:
+            self._observer(plan, stats)
+        page = Page(
+            items=items,
+            cursor=None if following is None else self._cursors.encode(following, plan.fingerprint),
+            complete=not walked.cut and not walk.failed,
+            index=plan.branches[0].view.index,
+            failed=tuple(plan.title(lane.lane) for lane in walk.failed),
+            late=_late(plan, state, walked.records),
+            stats=stats,
+        )
+        return page, plan, begins
+
+    def _items(self, plan: Plan, items: list[Item], deadline: float | None) -> tuple[Any, ...]:
+        if plan.hydrate:
+            items = hydrated(plan, items, self._fanout, deadline, self._clock() / 1000)
+        return tuple(shown(plan, item) for item in items)
+
+    def _deadline(self, spec: QuerySpec, begun: float) -> float | None:
+        return None if spec.time_limit_ms is None else begun + spec.time_limit_ms / 1000
+
     def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState]:
         entity = self._schema.entity(spec.entity)
-        current = self._maps.current(entity)
-        plan = plan_query(self._schema, spec, current, now)
+        plan = plan_query(self._schema, spec, self._maps.current(entity), now)
         if spec.cursor is None:
             return plan, CursorState(now, plan.map_id, None)
         state = self._cursors.decode(spec.cursor, plan.fingerprint, now)
@@ -92,101 +190,43 @@ class QueryRunner:
         return plan, state
 
 
-class _Walk:
-    """The reading of one page."""
+def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:
+    """How many of the first records stand before the position that the page's main lanes began at."""
+    if not state.lagging:
+        return 0
+    if state.at_end or state.position is None:
+        return len(records) if state.at_end else 0
+    begin = order_of(plan, state.position)
+    return sum(order > begin if plan.descending else order <= begin for order, _, _ in records)
 
-    def __init__(self, runner: QueryRunner, plan: Plan, begins: list[Start], now_ms: int) -> None:
-        self._runner = runner
-        self._plan = plan
-        self._now_seconds = now_ms / 1000
-        self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
-        self._intervals = {}
-        for lane, start in zip(plan.lanes, begins, strict=True):
-            if start.interval is not None:
-                self._stages[lane.stage].append(LaneState(lane, last_key=start.start_key))
-                self._intervals[lane.number] = start.interval
-        self.requests = 0
-        self.scanned = 0
-        self.units = 0.0
 
-    def page(self, limit: int) -> tuple[list[tuple[Item, LaneState]], bool]:
-        """Up to `limit` records in order, and whether another exists."""
-        given: list[tuple[Item, LaneState]] = []
-        for states in self._stages:
-            while True:
-                wanted = limit - len(given)
-                final = ready(states, descending=self._plan.descending) if _started(states) else None
-                if final is not None:
-                    if len(final.records) >= wanted and len(final.records) + final.beyond > wanted:
-                        given += [(item, state) for _, item, state in final.records[:wanted]]
-                        return given, True
-                    if all(state.finished for state in states):
-                        given += [(item, state) for _, item, state in final.records]
-                        break
-                self._read(states, wanted + 1)
-        return given, False
-
-    def _read(self, states: list[LaneState], count: int) -> None:
-        """Read the lanes that must be read before `count` records are final."""
-        lanes = [state for state in states if not state.started]
-        lanes = lanes or needed(states, count, descending=self._plan.descending)
-        answers = self._runner._fanout.read([self._query(state, len(states), count) for state in lanes])
-        for state, answer in zip(lanes, answers, strict=True):
-            self._take(state, answer)
-
-    def _query(self, state: LaneState, lanes: int, count: int) -> Query:
-        plan, branch = self._plan, self._plan.branches[state.lane.rank]
-        mean = self._runner._sizes.get((plan.entity.token, branch.view.index), ASSUMED_RECORD_BYTES)
-        size = fetch_size(lanes, count, records_per_unit(mean))
-        return Query(
-            hash_name=branch.view.hash_name,
-            hash_value=state.lane.hash_value,
-            range_name=branch.view.range_name,
-            interval=self._intervals[state.lane.number],
-            index=branch.view.index,
-            descending=plan.descending,
-            limit=size,
-            start_key=state.last_key,
-            consistent=plan.consistent,
+def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> QueryStats:
+    returned: dict[int, int] = {}
+    for _, _, state in walked.records:
+        returned[state.lane.number] = returned.get(state.lane.number, 0) + 1
+    reports = tuple(
+        LaneReport(
+            lane=plan.title(state.lane),
+            requests=state.requests,
+            scanned=state.scanned,
+            returned=returned.get(state.lane.number, 0),
+            units=state.units,
+            milliseconds=state.milliseconds,
+            failure=None if state.failure is None else state.failure.code,
         )
-
-    def _take(self, state: LaneState, answer: PageAnswer) -> None:
-        plan, branch = self._plan, self._plan.branches[state.lane.rank]
-        self.requests += 1
-        self.scanned += answer.scanned
-        self.units += answer.units
-        state.started = True
-        state.finished = answer.last_key is None
-        state.last_key = answer.last_key
-        if answer.last_key is not None:
-            state.evaluated = self._order(state, answer.last_key)
-        for item in answer.items:
-            if self._keeps(item):
-                state.records.append((self._order(state, item), item))
-        if answer.items:
-            sizes, key = self._runner._sizes, (plan.entity.token, branch.view.index)
-            sizes[key] = 0.9 * sizes.get(key, ASSUMED_RECORD_BYTES) + 0.1 * item_bytes(answer.items[0])
-
-    def _order(self, state: LaneState, item: Item) -> Order:
-        return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order
-
-    def _keeps(self, item: Item) -> bool:
-        """Whether a record is shown: not expired, and inside the asked time window."""
-        entity: EntityType[Any] = self._plan.entity
-        if entity.is_expired(item, self._now_seconds):
-            return False
-        window = self._plan.window
-        if entity.timestamp is None or (window.low is None and window.high is None):
-            return True
-        created = item[entity.timestamp]
-        return (window.low is None or created >= window.low) and (window.high is None or created <= window.high)
-
-
-def _started(states: list[LaneState]) -> bool:
-    return all(state.started for state in states)
-
-
-def _shown(plan: Plan, item: Item) -> Any:
-    if plan.branches[0].view.projected is None:
-        return plan.entity.load(item)
-    return plan.entity.visible(item)
+        for state in walk.states
+        if state.requests
+    )
+    return QueryStats(
+        lanes=len(reports),
+        requests=walk.requests,
+        rounds=walk.rounds,
+        scanned=sum(report.scanned for report in reports),
+        returned=len(walked.records),
+        empty=sum(report.scanned == 0 and report.failure is None for report in reports),
+        units=sum(report.units for report in reports),
+        milliseconds=milliseconds,
+        failed_lanes=len(walk.failed),
+        cut=walked.cut,
+        reports=reports,
+    )

@@ -12,6 +12,7 @@ from functools import lru_cache
 READ_UNIT_BYTES = 4096
 RETRY_CHANCE = 0.05
 MAX_FETCH = 1000
+ASSUMED_RECORD_BYTES = 1024.0
 
 
 @lru_cache(maxsize=4096)
@@ -33,3 +34,19 @@ def fetch_size(lanes: int, count: int, per_unit: int) -> int:
 def records_per_unit(mean_bytes: float) -> int:
     """Records that one read unit pays for, 1 to 25."""
     return max(1, min(25, int(READ_UNIT_BYTES // max(mean_bytes, 1.0))))
+
+
+class RecordSizes:
+    """The mean size of an entity's records in an index, learned from what was read. A hint: it decides how much is
+    asked for, never what is answered, so threads may race on it."""
+
+    def __init__(self) -> None:
+        self._means: dict[tuple[str, str | None], float] = {}
+
+    def mean(self, entity: str, index: str | None) -> float:
+        """Bytes."""
+        return self._means.get((entity, index), ASSUMED_RECORD_BYTES)
+
+    def learn(self, entity: str, index: str | None, size: int) -> None:
+        """Take one more record into account."""
+        self._means[entity, index] = 0.9 * self.mean(entity, index) + 0.1 * size

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from ..table.conditions import Condition
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
@@ -20,6 +22,13 @@ class Equal:
     """The property has this value."""
 
     value: Any
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The property has one of these values. Each is a branch of its own on the same index."""
+
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,16 @@ class Range:
 
 
 Constraint = Equal | Prefix | Range
+ANY_TIME = Range()
+
+
+@dataclass(frozen=True)
+class BranchSpec:
+    """One of several questions whose answers are merged: conditions on one index, and a filter of its own."""
+
+    conditions: Mapping[str, Constraint | OneOf] = field(default_factory=dict)
+    index: str | None = None
+    filter: Condition | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +65,15 @@ class QuerySpec:
 
     `index` None lets the planner choose. `limit` is 1 to 500 records a page. `earliest` and `latest` bound the
     record's timestamp (in the timestamp property's unit, both included) and prune generations. `scope` is the caller
-    (tenant, principal) that a cursor is bound to.
+    (tenant, principal) that a cursor is bound to. `branches`, when given, replace `conditions` and `index`.
+
+    `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
+    that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` and `budget` (reads)
+    cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes that fail.
     """
 
     entity: str
-    conditions: Mapping[str, Constraint] = field(default_factory=dict)
+    conditions: Mapping[str, Constraint | OneOf] = field(default_factory=dict)
     index: str | None = None
     reverse: bool = False
     limit: int = DEFAULT_LIMIT
@@ -59,18 +82,58 @@ class QuerySpec:
     earliest: int | None = None
     latest: int | None = None
     scope: str = ""
+    branches: tuple[BranchSpec, ...] = ()
+    filter: Condition | None = None
+    properties: tuple[str, ...] | None = None
+    hydrate: bool = False
+    time_limit_ms: int | None = None
+    budget: int | None = None
+    on_shard_error: Literal["fail", "partial"] = "fail"
+
+
+@dataclass(frozen=True)
+class LaneReport:
+    """What one lane did for a page. `failure` is the code of the error that stopped it, None when it did not fail."""
+
+    lane: str
+    requests: int
+    scanned: int
+    returned: int
+    units: float
+    milliseconds: float
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class QueryStats:
+    """What a page, or a count, cost. `rounds` are the times that reads were sent and waited for."""
+
+    lanes: int = 0
+    requests: int = 0
+    rounds: int = 0
+    scanned: int = 0
+    returned: int = 0
+    empty: int = 0
+    units: float = 0.0
+    milliseconds: float = 0.0
+    failed_lanes: int = 0
+    cut: bool = False
+    reports: tuple[LaneReport, ...] = ()
 
 
 @dataclass(frozen=True)
 class Page:
     """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
-    properties (stored names) that were read. `cursor` is None when nothing follows. `complete` is False when the page
-    was cut short. `requests`, `scanned` and `units` say what it cost."""
+    properties (stored names) that were read. `cursor` is None when nothing follows.
+
+    `complete` is False when the page was cut by its deadline or budget, or lanes failed; `failed` names those. `late`
+    is how many of the first records stand before where the page began, since their lanes had failed earlier.
+    """
 
     items: tuple[Any, ...]
     cursor: str | None
     complete: bool = True
     index: str | None = None
-    requests: int = 0
-    scanned: int = 0
-    units: float = 0.0
+    failed: tuple[str, ...] = ()
+    late: int = 0
+    stats: QueryStats = QueryStats()

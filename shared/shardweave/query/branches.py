@@ -1,0 +1,154 @@
+"""Branches: several index queries merged in one order, each record once.
+
+Branches agree when their range keys have the same number of elements with the same codecs. Where the elements' names
+differ, sort values are compared by the stored text with the names left out (the value delimiter kept), which orders
+as the text does within a branch and makes branches comparable.
+
+A record that satisfies several branches is given once, at its lowest position in ascending order among them. That is
+judged from its stored attributes alone (its hash key is one of the branch's, its sort key lies in the interval, the
+branch's filter holds), so nothing has to be remembered between pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..codecs import Codec, DescendingCodec
+from ..entity_type import IndexView
+from ..errors import UnsupportedQuery
+from ..key_format import KeyFormat
+from ..keys import Element
+from ..table.operations import Interval
+from ..table.values import Item, Value
+from .conditions import Conditions, Match
+from .filters import NO_FILTER, SplitFilter
+from .intervals import contains
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One index with its conditions and filter, as one part of a query.
+
+    `time_ordered` says that its order is that of the timestamp property, `time_reversed` that it runs against it.
+    `names` are the element names to leave out of the sort value, empty when every branch has the same ones.
+    """
+
+    rank: int
+    view: IndexView
+    conditions: Conditions
+    matched: Match
+    filter: SplitFilter = NO_FILTER
+    time_ordered: bool = False
+    time_reversed: bool = False
+    names: tuple[str, ...] = ()
+    element_delimiter: str = " |"
+
+    def sort_value(self, item: Item) -> Value:
+        """Where an item stands in the merged order."""
+        return self.comparable(item[self.view.range_name])
+
+    def comparable(self, value: Value) -> Value:
+        """A value of this branch's range key in the form that all branches share."""
+        if not self.names or not isinstance(value, str):
+            return value
+        parts = value.split(self.element_delimiter)
+        shortened = [part[len(name) :] for part, name in zip(parts, self.names, strict=False)]
+        return self.element_delimiter.join(shortened)
+
+    def key_value(self, value: Value) -> Value:
+        """The inverse of `comparable`."""
+        if not self.names or not isinstance(value, str):
+            return value
+        parts = value.split(self.element_delimiter)
+        return self.element_delimiter.join(name + part for part, name in zip(parts, self.names, strict=False))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Tells whether a record found in one branch is given there. `lanes[rank]` maps a branch's hash keys to their
+    intervals."""
+
+    branches: Sequence[Branch]
+    lanes: Sequence[Mapping[str, Interval | None]]
+    _possible: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        # Branches of one index with other hash keys, such as several values of one element, share no record.
+        seen: set[tuple[str | None, str]] = set()
+        names = {(branch.view.hash_name, branch.view.range_name) for branch in self.branches}
+        shared = len(names) > 1
+        for branch, lanes in zip(self.branches, self.lanes, strict=True):
+            keys = {(branch.view.index, hash_value) for hash_value in lanes}
+            shared = shared or bool(keys & seen)
+            seen |= keys
+        object.__setattr__(self, "_possible", shared)
+
+    @property
+    def possible(self) -> bool:
+        """Whether two branches can hold the same record."""
+        return self._possible
+
+    def is_given(self, branch: Branch, hash_value: str, item: Item) -> bool:
+        """Whether no other branch holds the record at a lower position."""
+        if not self._possible:
+            return True
+        own = (branch.sort_value(item), hash_value, branch.rank)
+        for other, lanes in zip(self.branches, self.lanes, strict=True):
+            if other.rank == branch.rank:
+                continue
+            place, value = item.get(other.view.hash_name), item.get(other.view.range_name)
+            interval = lanes.get(place) if isinstance(place, str) else None
+            if interval is None or value is None or not contains(interval, value):
+                continue
+            if (other.comparable(value), place, other.rank) < own and other.filter.evaluate(item):
+                return False
+        return True
+
+
+def check_agreement(branches: Sequence[Branch]) -> None:
+    """Refuses branches whose order can't be merged, or that can't be told to overlap. Raises UnsupportedQuery."""
+    first = branches[0]
+    for branch in branches[1:]:
+        where = f"branches[{branch.rank}]"
+        if branch.view.raw != first.view.raw or len(branch.view.range_elements) != len(first.view.range_elements):
+            raise UnsupportedQuery(
+                f"{branch.view.title} and {first.view.title} are ordered by another number of elements",
+                where=where,
+                fix="use indexes whose range keys have the same elements",
+            )
+        for one, other in zip(first.view.range_elements, branch.view.range_elements, strict=True):
+            if not _same_order(one, other):
+                raise UnsupportedQuery(
+                    f"{one.name} of {first.view.title} and {other.name} of {branch.view.title} have other types",
+                    where=where,
+                    fix="use indexes whose range keys have elements of the same types, in the same order",
+                )
+    needed = {name for branch in branches for name in (branch.view.hash_name, branch.view.range_name)}
+    needed |= {name for branch in branches for name in branch.filter.attributes()}
+    for branch in branches:
+        hidden = sorted(needed - branch.view.projected) if branch.view.projected is not None else []
+        if hidden:
+            raise UnsupportedQuery(
+                f"{branch.view.title} does not project {', '.join(hidden)}, which another branch needs",
+                where=f"branches[{branch.rank}]",
+                fix="project ALL, or project these",
+            )
+
+
+def names_to_leave_out(branches: Sequence[Branch], key_format: KeyFormat) -> bool:
+    """Whether the branches' element names differ, so that sort values are compared without them."""
+    names = {tuple(element.name for element in branch.view.range_elements) for branch in branches}
+    return len(names) > 1 and not branches[0].view.raw
+
+
+def _same_order(one: Element, other: Element) -> bool:
+    return one.descending == other.descending and _signature(one.codec) == _signature(other.codec)
+
+
+def _signature(codec: Codec) -> tuple[object, ...]:
+    """What decides a codec's order: its type and its parameters."""
+    if isinstance(codec, DescendingCodec):
+        return (DescendingCodec, *_signature(codec.inner))
+    parameters = {name: value for name, value in vars(codec).items() if not name.startswith("_")}
+    return (type(codec), tuple(sorted(parameters.items(), key=str)))

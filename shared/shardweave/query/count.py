@@ -1,0 +1,127 @@
+"""Counting: how many records answer a query.
+
+Lanes are counted by the table, all in parallel and each to its end, without a record leaving it. Where that can't be
+exact (branches that overlap, a filter that is evaluated here, a time window, a TTL that is a key) keys are read and
+counted here.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ..errors import DeadlineTooShort, LaneFailed
+from ..table.conditions import And, Compare, Condition, Missing, Or
+from ..table.operations import PageAnswer, Query
+from ..table.values import Item
+from .fanout import FanOut
+from .merge import LaneState
+from .plan import Plan
+from .spec import ANY_TIME, LaneReport, QueryStats
+from .walk import keeper
+
+
+@dataclass(frozen=True)
+class CountAnswer:
+    """The exact number of records, and what counting cost."""
+
+    count: int
+    stats: QueryStats
+
+
+class Counter:
+    """Counts one plan."""
+
+    def __init__(self, plan: Plan, fanout: FanOut, now_seconds: float) -> None:
+        self._plan = plan
+        self._fanout = fanout
+        self._now = now_seconds
+        self._keeps = keeper(plan, now_seconds)
+        self._by_table = self._can_table_count()
+
+    def count(self, deadline: float | None = None) -> CountAnswer:
+        """Raises LaneFailed, or DeadlineTooShort when the deadline passes first."""
+        begun = time.monotonic()
+        states = [LaneState(lane, lane.interval) for lane in self._plan.lanes if lane.interval is not None]
+        open_states, rounds = list(states), 0
+        while open_states:
+            rounds += 1
+            outcomes = self._fanout.read([self._query(state) for state in open_states], deadline)
+            for state, outcome in zip(open_states, outcomes, strict=True):
+                state.requests += 1
+                state.milliseconds += outcome.milliseconds
+                if outcome.answer is None:
+                    assert outcome.error is not None
+                    if isinstance(outcome.error, DeadlineTooShort):
+                        raise outcome.error
+                    raise LaneFailed(self._plan.title(state.lane), outcome.error)
+                self._take(state, outcome.answer)
+            open_states = [state for state in open_states if not state.finished]
+        return CountAnswer(sum(state.kept for state in states), self._stats(states, rounds, begun))
+
+    def _can_table_count(self) -> bool:
+        plan = self._plan
+        if plan.overlap.possible or plan.window != ANY_TIME:
+            return False
+        return all(
+            branch.filter.here is None and plan.entity.ttl not in (branch.view.hash_name, branch.view.range_name)
+            for branch in plan.branches
+        )
+
+    def _query(self, state: LaneState) -> Query:
+        plan, branch = self._plan, self._plan.branches[state.lane.rank]
+        condition = branch.filter.by_table
+        if self._by_table:
+            condition = self._live(condition)
+        return Query(
+            hash_name=branch.view.hash_name,
+            hash_value=state.lane.hash_value,
+            range_name=branch.view.range_name,
+            interval=state.interval,
+            index=branch.view.index,
+            filter=condition,
+            projection=None if self._by_table else self._read_names(),
+            start_key=state.last_key,
+            consistent=plan.consistent,
+            count_only=self._by_table,
+        )
+
+    def _live(self, condition: Condition | None) -> Condition | None:
+        ttl = self._plan.entity.ttl
+        if ttl is None:
+            return condition
+        live = Or((Missing(ttl), Compare(ttl, ">", int(self._now))))
+        return live if condition is None else And((condition, live))
+
+    def _read_names(self) -> tuple[str, ...]:
+        plan = self._plan
+        names = [name for name in (plan.entity.ttl, plan.entity.timestamp if plan.window != ANY_TIME else None) if name]
+        for branch in plan.branches:
+            names += [branch.view.hash_name, branch.view.range_name, *sorted(branch.filter.attributes())]
+        return tuple(dict.fromkeys(names))
+
+    def _take(self, state: LaneState, answer: PageAnswer) -> None:
+        state.scanned += answer.scanned
+        state.units += answer.units
+        state.last_key = answer.last_key
+        state.finished = answer.last_key is None
+        state.kept += answer.count if self._by_table else sum(self._is_counted(state, item) for item in answer.items)
+
+    def _is_counted(self, state: LaneState, item: Item) -> bool:
+        return self._keeps(state, item)
+
+    def _stats(self, states: list[LaneState], rounds: int, begun: float) -> QueryStats:
+        reports = tuple(
+            LaneReport(self._plan.title(s.lane), s.requests, s.scanned, s.kept, s.units, s.milliseconds) for s in states
+        )
+        return QueryStats(
+            lanes=len(states),
+            requests=sum(state.requests for state in states),
+            rounds=rounds,
+            scanned=sum(state.scanned for state in states),
+            returned=sum(state.kept for state in states),
+            empty=sum(state.scanned == 0 for state in states),
+            units=sum(state.units for state in states),
+            milliseconds=(time.monotonic() - begun) * 1000,
+            reports=reports,
+        )

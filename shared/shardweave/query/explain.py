@@ -1,0 +1,136 @@
+"""Explain: what a query does and why, before it runs and after.
+
+An explanation is plain data, made for people (`text`) and for programs (`as_json`). It holds conditions' property
+names and key texts, so it is for whoever may run the query, and nothing of other records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..table.operations import Interval
+from ..table.values import Value
+from .plan import Lane, Plan
+from .resume import Start
+from .sizes import READ_UNIT_BYTES, RecordSizes, fetch_size, records_per_unit
+from .spec import QueryStats
+
+
+@dataclass(frozen=True)
+class LanePlan:
+    """One lane: what it reads, from where, and how much at first."""
+
+    lane: str
+    index: str | None
+    hash_key: str
+    generation: str
+    stage: int
+    low: str | None
+    high: str | None
+    empty: bool
+    resumes: bool
+    first_fetch: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The index and why, every lane, the estimate, and, after a run, what it cost."""
+
+    entity: str
+    indexes: tuple[str | None, ...]
+    reasons: tuple[str, ...]
+    order: str
+    limit: int
+    stages: int
+    lanes: tuple[LanePlan, ...]
+    estimated_reads: int
+    estimated_units: float
+    filter_by_table: str | None
+    filter_here: str | None
+    stats: QueryStats | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+    def plan_text(self) -> str:
+        """The plan without anything that changes from run to run: what tests record."""
+        where = ", ".join(index or "the table" for index in self.indexes)
+        lines = [f"{self.entity} by {where}, {self.order}, {self.limit} a page"]
+        lines += [f"  because {reason}" for reason in self.reasons]
+        lines += [
+            f"  stage {lane.stage}: {lane.lane} [{lane.low or ''} .. {lane.high or ''}]"
+            + (" empty" if lane.empty else f" first {lane.first_fetch}")
+            for lane in self.lanes
+        ]
+        return "\n".join(lines)
+
+
+def explain(plan: Plan, begins: Sequence[Start], sizes: RecordSizes, stats: QueryStats | None) -> Explanation:
+    """Explain a plan that starts at `begins`."""
+    open_lanes = [start for start in begins if start.interval is not None]
+    first_stage = min(
+        (lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None), default=0
+    )
+    sharing = sum(
+        lane.stage == first_stage and start.interval is not None for lane, start in zip(plan.lanes, begins, strict=True)
+    )
+    lanes = tuple(_lane_plan(plan, lane, start, sharing, sizes) for lane, start in zip(plan.lanes, begins, strict=True))
+    read = [lane for lane in lanes if lane.stage == first_stage and not lane.empty]
+    means = [sizes.mean(plan.entity.token, lane.index) for lane in read]
+    half = 1.0 if plan.consistent else 0.5
+    units = sum(
+        half * max(1, -(-int(lane.first_fetch * mean) // READ_UNIT_BYTES))
+        for lane, mean in zip(read, means, strict=True)
+    )
+    by_table = {_text(branch.filter.by_table) for branch in plan.branches} - {None}
+    here = {_text(branch.filter.here) for branch in plan.branches} - {None}
+    return Explanation(
+        entity=plan.entity.token,
+        indexes=tuple(branch.view.index for branch in plan.branches),
+        reasons=plan.reasons,
+        order="descending" if plan.descending else "ascending",
+        limit=plan.limit,
+        stages=len({lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None}),
+        lanes=lanes,
+        estimated_reads=min(len(open_lanes), sharing),
+        estimated_units=units,
+        filter_by_table="; ".join(sorted(filter(None, by_table))) or None,
+        filter_here="; ".join(sorted(filter(None, here))) or None,
+        stats=stats,
+    )
+
+
+def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, sizes: RecordSizes) -> LanePlan:
+    view = plan.branches[lane.rank].view
+    per_unit = records_per_unit(sizes.mean(plan.entity.token, view.index))
+    interval = start.interval or Interval()
+    generation = lane.generation
+    return LanePlan(
+        lane=plan.title(lane),
+        index=view.index,
+        hash_key=lane.hash_value,
+        generation=f"{generation.space.shards} shards from {generation.begins}",
+        stage=lane.stage,
+        low=_bound(interval.low),
+        high=_bound(interval.high),
+        empty=start.interval is None,
+        resumes=start.start_key is not None or start.interval != lane.interval,
+        first_fetch=fetch_size(sharing, plan.limit + 1, per_unit),
+    )
+
+
+def _bound(value: Value) -> str | None:
+    """A bound as text; the filling at the end of an upper bound is shown as an ellipsis."""
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    text = str(value)
+    return text.rstrip("\x7f\u07ff\uffff\U0010ffff") + "…" if text.endswith("\U0010ffff") or len(text) > 900 else text
+
+
+def _text(condition: object | None) -> str | None:
+    return None if condition is None else repr(condition)

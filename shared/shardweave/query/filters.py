@@ -1,0 +1,220 @@
+"""Filters: predicates over properties, compiled to conditions over stored attributes.
+
+A filter is a tree of the nodes of `table.conditions` whose names are properties (stored or Python names) and whose
+values are given in the property's own type. Compiling checks names and types and gives the tree over stored values.
+DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, so those parts are evaluated here.
+
+A comparison with a property that the record does not have is false, except `ne`, which is true. Enums compare by
+their stored value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..stored_form import stored_form
+from ..entity_type import EntityType, IndexView
+from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
+from ..table.conditions import (
+    And,
+    BeginsWith,
+    Between,
+    Compare,
+    Condition,
+    Contains,
+    Exists,
+    In,
+    Missing,
+    Not,
+    Or,
+    Size,
+)
+
+MAX_DEPTH = 8
+MAX_NODES = 100
+
+_COMPARATORS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", "size")
+
+
+@dataclass(frozen=True)
+class SplitFilter:
+    """A compiled filter in two parts that must both hold: what DynamoDB evaluates and what is evaluated here."""
+
+    by_table: Condition | None = None
+    here: Condition | None = None
+
+    def attributes(self) -> frozenset[str]:
+        """Every attribute that either part looks at."""
+        return frozenset(name for part in (self.by_table, self.here) if part for name in part.attributes())
+
+    def evaluate(self, item: Mapping[str, Any]) -> bool:
+        """The whole filter's answer for an item that has every attribute the filter looks at."""
+        return all(part.evaluate(item) for part in (self.by_table, self.here) if part is not None)
+
+
+NO_FILTER = SplitFilter()
+
+
+def compile_filter(entity: EntityType[Any], view: IndexView, condition: Condition | None) -> SplitFilter:
+    """A filter for one view. Raises UnknownName, ValidationFailed, UnsupportedQuery or LimitExceeded."""
+    if condition is None:
+        return NO_FILTER
+    _check_size(condition)
+    compiled = _compiled(entity, condition)
+    if view.projected is not None:
+        hidden = sorted(set(compiled.attributes()) - view.projected)
+        if hidden:
+            raise UnsupportedQuery(
+                f"the index {view.index!r} does not project {', '.join(hidden)}",
+                where="filter",
+                fix="project it, use another index, or filter after reading",
+            )
+    keys = {view.hash_name, view.range_name}
+    parts = compiled.conditions if isinstance(compiled, And) else (compiled,)
+    here = tuple(part for part in parts if keys & set(part.attributes()))
+    by_table = tuple(part for part in parts if not keys & set(part.attributes()))
+    return SplitFilter(_all(by_table), _all(here))
+
+
+def _all(parts: tuple[Condition, ...]) -> Condition | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return And(parts)
+
+
+def _check_size(condition: Condition) -> None:
+    nodes, deepest, open_nodes = 0, 0, [(condition, 1)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        nodes, deepest = nodes + 1, max(deepest, depth)
+        if nodes > MAX_NODES or deepest > MAX_DEPTH:
+            raise LimitExceeded(
+                f"a filter has at most {MAX_NODES} nodes in {MAX_DEPTH} levels", where="filter", fix="simplify it"
+            )
+        if isinstance(node, (And, Or)):
+            open_nodes += [(each, depth + 1) for each in node.conditions]
+        elif isinstance(node, Not):
+            open_nodes.append((node.condition, depth + 1))
+
+
+def _compiled(entity: EntityType[Any], node: Condition) -> Condition:
+    if isinstance(node, And):
+        return And(tuple(_compiled(entity, each) for each in node.conditions))
+    if isinstance(node, Or):
+        return Or(tuple(_compiled(entity, each) for each in node.conditions))
+    if isinstance(node, Not):
+        return Not(_compiled(entity, node.condition))
+    found = entity.property_of(node.attribute)  # type: ignore[attr-defined]
+    name = found.stored
+    try:
+        if isinstance(node, Compare):
+            return Compare(name, node.operator, found.parse(node.value))
+        if isinstance(node, Between):
+            return Between(name, found.parse(node.low), found.parse(node.high))
+        if isinstance(node, In):
+            return In(name, tuple(found.parse(value) for value in node.values))
+        if isinstance(node, BeginsWith):
+            return BeginsWith(name, node.prefix)
+        if isinstance(node, Contains):
+            return Contains(name, stored_form(node.value))
+    except ValueRefused as error:
+        error.where = error.where or name
+        raise
+    if isinstance(node, Size):
+        return Size(name, node.operator, node.value)
+    return Exists(name) if isinstance(node, Exists) else Missing(name)
+
+
+# -- the JSON form ----------------------------------------------------------------------------------------------------
+
+
+def filter_from_json(content: Any) -> Condition:
+    """The filter of its JSON form: `{"and": [...]}`, `{"or": [...]}`, `{"not": {...}}`, or a property with one
+    test: `{"property": "phone", "begins_with": "177"}`. Tests: eq, ne, lt, le, gt, ge, between [low, high],
+    in [...], begins_with, contains, exists true or false, size {"gt": 3}. Raises InputError naming the place."""
+    return _node(content, "filter", 1)
+
+
+def _node(content: Any, where: str, depth: int) -> Condition:
+    if depth > MAX_DEPTH:
+        raise LimitExceeded(f"a filter has at most {MAX_DEPTH} levels", where=where, fix="simplify it")
+    if not isinstance(content, Mapping):
+        raise InputError("a filter is an object", where=where, fix='give {"property": ..., "eq": ...}')
+    for word, kind in (("and", And), ("or", Or)):
+        if word in content:
+            _only(content, {word}, where)
+            parts = content[word]
+            if not isinstance(parts, Sequence) or isinstance(parts, str) or not 1 <= len(parts) <= MAX_NODES:
+                raise InputError(f"{word!r} takes a list of filters", where=f"{where}.{word}", fix="give at least one")
+            return kind(tuple(_node(part, f"{where}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)))
+    if "not" in content:
+        _only(content, {"not"}, where)
+        return Not(_node(content["not"], f"{where}.not", depth + 1))
+    return _leaf(content, where)
+
+
+def _only(content: Mapping[str, Any], names: set[str], where: str) -> None:
+    unknown = sorted(set(content) - names)
+    if unknown:
+        raise InputError(f"{', '.join(map(str, unknown))[:80]} is unknown here", where=where, fix="remove it")
+
+
+def _leaf(content: Mapping[str, Any], where: str) -> Condition:
+    tests = [word for word in _LEAVES if word in content]
+    name = content.get("property")
+    if not isinstance(name, str) or len(tests) != 1:
+        raise InputError(
+            "a filter names one property and one test",
+            where=where,
+            fix=f"give property and one of {', '.join(_LEAVES)}",
+        )
+    (test,) = tests
+    _only(content, {"property", test}, where)
+    value = content[test]
+    place = f"{where}.{test}"
+    try:
+        return _test(name, test, value, place)
+    except ValueRefused as error:
+        error.where = error.where or place
+        raise
+
+
+def _test(name: str, test: str, value: Any, where: str) -> Condition:
+    if test in _COMPARATORS:
+        return Compare(name, _COMPARATORS[test], _scalar(value, where))  # type: ignore[arg-type]
+    if test == "between":
+        low, high = _list(value, where, 2, 2)
+        return Between(name, low, high)
+    if test == "in":
+        return In(name, tuple(_list(value, where, 1, 100)))
+    if test == "begins_with":
+        if not isinstance(value, str):
+            raise InputError("a prefix is text", where=where, fix="give a string")
+        return BeginsWith(name, value)
+    if test == "contains":
+        return Contains(name, _scalar(value, where))
+    if test == "exists":
+        if not isinstance(value, bool):
+            raise InputError("exists is true or false", where=where, fix="give true or false")
+        return Exists(name) if value else Missing(name)
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _COMPARATORS:
+        raise InputError("size takes one comparison", where=where, fix='give {"gt": 3}')
+    ((comparator, count),) = value.items()
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise InputError("a size is a whole number", where=where, fix="give an integer")
+    return Size(name, _COMPARATORS[comparator], count)  # type: ignore[arg-type]
+
+
+def _scalar(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, (list, dict)):
+        raise InputError("a test takes one value that is not null", where=where, fix="use exists for absence")
+    return stored_form(value)
+
+
+def _list(value: Any, where: str, least: int, most: int) -> list[Any]:
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        raise InputError(f"it takes a list of {least} to {most} values", where=where, fix="correct the list")
+    return [_scalar(each, where) for each in value]

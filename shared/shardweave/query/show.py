@@ -1,0 +1,38 @@
+"""What a caller sees of a record: the entity itself when it was read whole, else a mapping of its properties.
+
+Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..table.values import Item, Value
+from .plan import Plan
+
+
+def shown(plan: Plan, item: Item) -> Any:
+    """The record, or, when properties are left out, the properties by stored name."""
+    if plan.whole:
+        return plan.entity.load(item)
+    visible = _from_keys(plan, item) | plan.entity.visible(item)
+    if plan.shown is not None:
+        return {name: visible[name] for name in plan.shown if name in visible}
+    return visible
+
+
+def _from_keys(plan: Plan, item: Item) -> dict[str, Value]:
+    keys = plan.entity.keys
+    found: dict[str, Value] = {}
+    for view in (branch.view for branch in plan.branches):
+        if not view.raw and isinstance(item.get(view.range_name), str) and view.range_elements:
+            parts = item[view.range_name].split(keys.format.element_delimiter)
+            found |= keys.parse_elements(view.range_name, view.range_elements, parts)
+        if isinstance(item.get(view.hash_name), str) and view.hash_elements:
+            parts = item[view.hash_name].split(keys.format.element_delimiter)[1:]
+            found |= keys.parse_elements(view.hash_name, view.hash_elements, parts)
+    design = keys.design
+    if design.sort and isinstance(item.get(design.range_name), str):
+        parts = item[design.range_name].split(keys.format.element_delimiter)
+        found |= keys.parse_elements(design.range_name, design.sort, parts)
+    return found
