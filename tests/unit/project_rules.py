@@ -1,0 +1,231 @@
+"""The rules of this repository that no linter knows, each a function from a tree to its breaches.
+
+Trees are read from the disk, not from git, so that the rules hold in an unpacked archive too; what `.gitignore` names
+is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+LONGEST_MODULE = 500
+VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
+
+PURE = (
+    "shardweave.codecs",
+    "shardweave.key_format",
+    "shardweave.keys",
+    "shardweave.query.cursor",
+    "shardweave.query.intervals",
+    "shardweave.query.merge",
+    "shardweave.query.plan",
+    "shardweave.reshard.phases",
+    "shardweave.schema",
+    "shardweave.shard_key",
+    "shardweave.sharding",
+)
+"""They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
+
+REACHES_OUT = {
+    "asyncio",
+    "boto3",
+    "botocore",
+    "concurrent",
+    "http",
+    "logging",
+    "requests",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "threading",
+    "urllib",
+}
+
+ONE_MACHINES_PATH = re.compile(r"(?<![\w.])/(?:root|home|work|tmp|Users)/[A-Za-z0-9._-]+")
+PACKAGE_INDEX = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|debian\.org|crates\.io", re.IGNORECASE)
+LOCK_FILE_ADDRESS = re.compile(r"https?://|--index-url|--find-links|--extra-index-url")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkout."""
+
+    root: Path
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(sorted(self._walk(self.root, self._ignored())))
+
+    def _ignored(self) -> set[str]:
+        ignore = self.root / ".gitignore"
+        lines = ignore.read_text().split() if ignore.exists() else []
+        return {".git", *(line.rstrip("/") for line in lines)}
+
+    def _walk(self, folder: Path, ignored: set[str]) -> Iterator[Path]:
+        for path in folder.iterdir():
+            if path.name in ignored or path.suffix == ".pyc":
+                continue
+            if path.is_dir():
+                yield from self._walk(path, ignored)
+            elif not path.is_symlink():
+                yield path
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def modules(self, *folders: str) -> Iterator[tuple[str, ast.Module]]:
+        """Each Python file below the folders (or anywhere), by its name."""
+        for path in self.files:
+            name = self.name(path)
+            if path.suffix == ".py" and (not folders or name.startswith(tuple(f"{folder}/" for folder in folders))):
+                yield name, ast.parse(path.read_text(), name)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Each text file, by its name."""
+        for path in self.files:
+            content = path.read_bytes()
+            if b"\0" not in content[:8192]:
+                yield self.name(path), content.decode(errors="replace")
+
+
+def imported(name: str, module: ast.Module) -> set[str]:
+    """The full names of what a module of `shared/`, or of the top, imports while it is loaded or later."""
+    package = module_name(name).split(".")
+    if not name.endswith("__init__.py"):
+        package = package[:-1]
+    found = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def module_name(name: str) -> str:
+    return name.removeprefix("shared/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def long_modules(tree: Tree) -> list[str]:
+    """A module is one noun, and fits in a reader's head."""
+    code = [path for path in tree.files if path.suffix == ".py" or path == tree.root / "run"]
+    counted = [(tree.name(path), len(path.read_text().splitlines())) for path in code]
+    return [f"{name}: {lines} lines, at most {LONGEST_MODULE}" for name, lines in counted if lines > LONGEST_MODULE]
+
+
+def vague_modules(tree: Tree) -> list[str]:
+    """A module is named for what it holds."""
+    return [
+        f"{tree.name(path)}: name it for what it holds"
+        for path in tree.files
+        if path.suffix == ".py" and VAGUE_NAMES & set(module_name(tree.name(path)).split("."))
+    ]
+
+
+def boto3_outside_its_backend(tree: Tree) -> list[str]:
+    """Only the DynamoDB backend knows boto3, so that all else runs on any table."""
+    return [
+        f"{name}: imports {each}"
+        for name, module in tree.modules("shared", "functions")
+        if not name.startswith("shared/shardweave/table/dynamodb")
+        for each in sorted(imported(name, module))
+        if each.partition(".")[0] in {"boto3", "botocore"}
+    ]
+
+
+def library_that_looks_up(tree: Tree) -> list[str]:
+    """The library knows nothing of what is built on it."""
+    above = {"app", "benchmarks", "functions", "infra", "local", "services", "tests"}
+    return [
+        f"{name}: imports {each}"
+        for name, module in tree.modules("shared/shardweave")
+        for each in sorted(imported(name, module))
+        if each.partition(".")[0] in above
+    ]
+
+
+def impure_modules(tree: Tree) -> list[str]:
+    """What plans does not act: no file, socket, thread, log or wait, through any import."""
+    modules = {module_name(name): (name, module) for name, module in tree.modules("shared")}
+    breaches = []
+    for start in PURE:
+        reached, pending = set(), [start]
+        while pending:
+            current = pending.pop()
+            if current in reached or current not in modules:
+                continue
+            reached.add(current)
+            name, module = modules[current]
+            imports = imported(name, module)
+            pending += imports
+            bad = {each for each in imports if each.partition(".")[0] in REACHES_OUT}
+            bad |= {"time.sleep"} if "time.sleep" in imports or "time.sleep(" in ast.unparse(module) else set()
+            breaches += [f"{start}: through {name}, {each}" for each in sorted(bad)]
+    return breaches
+
+
+def skipped_tests(tree: Tree) -> list[str]:
+    """A test that does not run shows nothing. (A known fault of an emulator is a strict expected failure.)"""
+    skipping = {"pytest.skip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.importorskip"}
+    return [
+        f"{name}:{node.lineno}: {ast.unparse(node)}"
+        for name, module in tree.modules("tests")
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in skipping
+    ]
+
+
+def patched_tests(tree: Tree) -> list[str]:
+    """Tests replace parts where the service is put together, not behind the code's back."""
+    breaches = []
+    for name, module in tree.modules("tests"):
+        if any(each.startswith(("unittest.mock", "mock.")) for each in imported(name, module)):
+            breaches.append(f"{name}: imports a mocking library")
+        breaches += [
+            f"{name}:{node.lineno}: {ast.unparse(node)}"
+            for node in ast.walk(module)
+            if isinstance(node, ast.Attribute) and node.attr == "setattr"
+        ]
+    return breaches
+
+
+def addresses_of_one_machine(tree: Tree) -> list[str]:
+    """What is committed works anywhere: no path of one machine, no package index of one network."""
+    return [
+        f"{name}:{number}: {found[0]}"
+        for name, text in tree.texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        for pattern in (ONE_MACHINES_PATH, PACKAGE_INDEX)
+        if (found := pattern.search(line))
+    ]
+
+
+def lock_files_with_addresses(tree: Tree) -> list[str]:
+    """Lock files pin content by hash, and leave where it comes from to each machine's settings."""
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in tree.texts()
+        if name.startswith("requirements/") and not name.endswith(".md")
+        for number, line in enumerate(text.splitlines(), 1)
+        if LOCK_FILE_ADDRESS.search(line)
+    ]
+
+
+RULES: tuple[Callable[[Tree], list[str]], ...] = (
+    long_modules,
+    vague_modules,
+    boto3_outside_its_backend,
+    library_that_looks_up,
+    impure_modules,
+    skipped_tests,
+    patched_tests,
+    addresses_of_one_machine,
+    lock_files_with_addresses,
+)
