@@ -30,7 +30,8 @@ from ..table.operations import MAX_BATCH_WRITE, BatchWrite
 from ..table.values import Item
 from .actions import Moment, stored_item
 from .operations import BatchWriteResult, Delete, Put, WriteOutcome
-from .reads import Reader, Sighting, Wanted
+from .places import Sighting
+from .reads import Reader, Wanted
 from .retries import UNANSWERED, Pauses, Waiting
 from .steps import CreateStep, Step, StepMaker
 from .writer import Writer, check_distinct

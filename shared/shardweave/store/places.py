@@ -31,6 +31,14 @@ class Found:
     item: Item
 
 
+@dataclass(frozen=True)
+class Sighting:
+    """What was seen of an identity: the live record, if any, and the lookup record where there is one."""
+
+    found: Found | None = None
+    lookup: Item | None = None
+
+
 def home(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> Place:
     """Where the record of `item` belongs."""
     generation = shard_map.sole or shard_map.generation_of(entity.keys.timestamp(item))

@@ -21,7 +21,7 @@ from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem
 from ..table.values import Item
 from . import lookups
 from .actions import Moment
-from .places import Found, Place, home, places
+from .places import Found, Place, Sighting, home, places
 from .retries import UNANSWERED, Pauses, Waiting
 
 PrimaryKey = tuple[Any, Any]
@@ -34,14 +34,6 @@ class Wanted:
     entity: EntityType[Any]
     identity: Item
     moment: Moment
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """What was seen of an identity: the live record, if any, and the lookup record where there is one."""
-
-    found: Found | None = None
-    lookup: Item | None = None
 
 
 class Reader:

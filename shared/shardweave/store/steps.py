@@ -21,8 +21,7 @@ from . import actions
 from .actions import Moment, Part, PlannedAction
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
 from .operations import Changes, Check, Create, Operation, Put, Update
-from .places import places
-from .reads import Sighting
+from .places import Sighting, places
 
 Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 """The actions of a step whose conditions were false, each with why."""
@@ -255,7 +254,9 @@ class StepMaker:
         entity = self._entity_of(record, operation.model)
         moment = self._moment_of(entity)
         draft = new_draft(entity, record, moment.now_ms, self._context.new_revision())
-        identity = {name: draft.item[name] for name in entity.identity}
+        identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
+        if len(identity) < len(entity.identity):
+            identity = entity.identify(identity)
         if isinstance(operation, Create) or draft.generated:
             return CreateStep(entity, identity, draft)
         return PutStep(entity, identity, record, draft)

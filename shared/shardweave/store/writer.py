@@ -15,7 +15,8 @@ from ..entity_type import EntityType
 from ..errors import InputError, LimitExceeded, OutcomeUnknown, ShardweaveError
 from ..table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
 from .actions import Moment
-from .reads import Reader, Sighting, Wanted
+from .places import Sighting
+from .reads import Reader, Wanted
 from .retries import CONTENDED, Waiting
 from .sending import CONDITION_FAILED, Refusal, Sender
 from .steps import Context, Plan, Refused, Step, kept_changing, name_operation

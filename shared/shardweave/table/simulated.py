@@ -1,0 +1,258 @@
+"""A table that misbehaves on purpose: it wraps another and, call by call, does what networks and processes do.
+
+A `Fault` stands for one thing that goes wrong with one call; `Faults` decide which call gets which. The faults are
+those that a correct caller must survive: requests and answers that are lost, throttling, conflicts with transactions,
+batches that are done in part, other writers in between, requests that arrive long after they were given up, and the
+death of the process before or after a call. A call without a fault goes straight to the wrapped table.
+
+Safe for use by many threads. `calls` lists every operation asked for, in order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from ..errors import (
+    CancellationReason,
+    ShardweaveError,
+    TableUnavailable,
+    Throttled,
+    TransactionCanceled,
+    TransactionConflict,
+)
+from . import Guard, Table
+from .layout import TableLayout
+from .operations import BatchGet, BatchWrite, Delete, Operation, Put, TransactGet, TransactWrite, Update
+
+R = TypeVar("R")
+
+WRITES: tuple[type[Any], ...] = (Put, Update, Delete, BatchWrite, TransactWrite)
+ALL: tuple[type[Any], ...] = (Operation,)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. `run` carries an operation out on the wrapped table, `keep` leaves one to be delivered late."""
+
+    operation: Operation[Any]
+    run: Callable[[Operation[Any]], Any]
+    keep: Callable[[], None]
+
+
+class Fault(Protocol):
+    """One thing that goes wrong."""
+
+    def carry_out(self, call: Call) -> Any:
+        """Answer the call, or raise, as the fault would have it."""
+
+
+class Faults(Protocol):
+    """Decides what goes wrong with each call, in the order of the calls."""
+
+    def next_for(self, operation: Operation[Any]) -> Fault | None:
+        """The fault of the next call, None when it shall go well."""
+
+
+class SimulatedTable:
+    """`table` with faults."""
+
+    def __init__(self, table: Table, faults: Faults) -> None:
+        self._table = table
+        self._faults = faults
+        self._lock = threading.Lock()
+        self._late: list[Operation[Any]] = []
+        self.calls: list[Operation[Any]] = []
+
+    @property
+    def layout(self) -> TableLayout:
+        return self._table.layout
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        with self._lock:
+            self.calls.append(operation)
+            fault = self._faults.next_for(operation)
+        if fault is None:
+            return self._table.run(operation, guard=guard)
+        call = Call(
+            operation,
+            run=lambda given: self._table.run(given, guard=guard),
+            keep=lambda: self._late.append(operation),
+        )
+        answer: R = fault.carry_out(call)
+        return answer
+
+    def deliver_late(self) -> None:
+        """Let the requests arrive that were kept back. Nobody waits for their answers."""
+        kept, self._late = self._late, []
+        for operation in kept:
+            with contextlib.suppress(ShardweaveError):
+                self._table.run(operation)
+
+    def close(self) -> None:
+        self._table.close()
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LoseRequest:
+    """The request never arrives."""
+
+    def carry_out(self, call: Call) -> Any:
+        raise TableUnavailable("the request was lost", where=call.operation.method, fix="retry")
+
+
+@dataclass(frozen=True)
+class LoseAnswer:
+    """The request is carried out, whatever comes of it, and the answer never arrives."""
+
+    def carry_out(self, call: Call) -> Any:
+        with contextlib.suppress(ShardweaveError):
+            call.run(call.operation)
+        raise TableUnavailable("the answer was lost", where=call.operation.method, fix="retry")
+
+
+@dataclass(frozen=True)
+class DeliverLate:
+    """The request gets no answer, and arrives when `SimulatedTable.deliver_late` says so."""
+
+    def carry_out(self, call: Call) -> Any:
+        call.keep()
+        raise TableUnavailable("the request is late", where=call.operation.method, fix="retry")
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """The request is refused for lack of capacity."""
+
+    def carry_out(self, call: Call) -> Any:
+        raise Throttled
+
+
+@dataclass(frozen=True)
+class MeetTransaction:
+    """Another transaction is in progress on an item of the request."""
+
+    def carry_out(self, call: Call) -> Any:
+        operation = call.operation
+        if isinstance(operation, TransactWrite | TransactGet):
+            count = len(operation.actions if isinstance(operation, TransactWrite) else operation.keys)
+            others = [CancellationReason("None")] * (count - 1)
+            raise TransactionCanceled([CancellationReason("TransactionConflict"), *others])
+        raise TransactionConflict("a transaction is in progress on the same item", where=operation.method, fix="retry")
+
+
+@dataclass(frozen=True)
+class ProcessPart:
+    """Only the first `count` items of a batch are processed. Other requests go well."""
+
+    count: int
+
+    def carry_out(self, call: Call) -> Any:
+        operation = call.operation
+        if isinstance(operation, BatchGet):
+            return self._get(operation, call)
+        if isinstance(operation, BatchWrite):
+            return self._write(operation, call)
+        return call.run(operation)
+
+    def _get(self, operation: BatchGet, call: Call) -> Any:
+        now, left = operation.keys[: self.count], operation.keys[self.count :]
+        if not now:
+            raise Throttled
+        answer = call.run(replace(operation, keys=now))
+        return replace(answer, unprocessed=(*answer.unprocessed, *left))
+
+    def _write(self, operation: BatchWrite, call: Call) -> Any:
+        puts, deletes = operation.puts[: self.count], operation.deletes[: max(0, self.count - len(operation.puts))]
+        if not puts and not deletes:
+            raise Throttled
+        answer = call.run(BatchWrite(puts, deletes))
+        return replace(
+            answer,
+            unprocessed_puts=(*answer.unprocessed_puts, *operation.puts[len(puts) :]),
+            unprocessed_deletes=(*answer.unprocessed_deletes, *operation.deletes[len(deletes) :]),
+        )
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """Somebody else acts just before the request arrives, after which `then` happens, or nothing else."""
+
+    act: Callable[[], object]
+    then: Fault | None = None
+
+    def carry_out(self, call: Call) -> Any:
+        self.act()
+        return call.run(call.operation) if self.then is None else self.then.carry_out(call)
+
+
+@dataclass(frozen=True)
+class Afterwards:
+    """The request is carried out as `first` has it, and somebody else acts before the caller goes on."""
+
+    act: Callable[[], object]
+    first: Fault | None = None
+
+    def carry_out(self, call: Call) -> Any:
+        try:
+            return call.run(call.operation) if self.first is None else self.first.carry_out(call)
+        finally:
+            self.act()
+
+
+class Crashed(BaseException):
+    """The process died. No library code may catch it."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The process dies before the request is carried out, or after."""
+
+    carried_out: bool = False
+
+    def carry_out(self, call: Call) -> Any:
+        if self.carried_out:
+            call.run(call.operation)
+        raise Crashed
+
+
+# -- when it goes wrong -----------------------------------------------------------------------------------------------
+
+
+class Script:
+    """The n-th call of one of the `matching` kinds has the n-th fault; None, and every later call, goes well."""
+
+    def __init__(self, *faults: Fault | None, matching: Sequence[type[Any]] = ALL) -> None:
+        self._left = list(faults)
+        self._matching = tuple(matching)
+
+    def next_for(self, operation: Operation[Any]) -> Fault | None:
+        if not self._left or not isinstance(operation, self._matching):
+            return None
+        return self._left.pop(0)
+
+
+class Seeded:
+    """Each call of one of the `matching` kinds has each fault with its probability, the same ones for a seed."""
+
+    def __init__(self, seed: int, rates: Mapping[Fault, float], matching: Sequence[type[Any]] = ALL) -> None:
+        self._random = random.Random(seed)
+        self._rates = dict(rates)
+        self._matching = tuple(matching)
+
+    def next_for(self, operation: Operation[Any]) -> Fault | None:
+        if not isinstance(operation, self._matching):
+            return None
+        drawn = self._random.random()
+        for fault, rate in self._rates.items():
+            drawn -= rate
+            if drawn < 0:
+                return fault
+        return None
