@@ -22,12 +22,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 
 from shardweave.table import Table
 from shardweave.table.dynamodb import DynamoDBTable, create_table
+from shardweave.table.dynamodb.client import Connection, Settings
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from tests.integration.table_contract import OpenTable
@@ -88,18 +88,16 @@ def moto_clients() -> Iterator[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
         with mock_aws():
-            session = boto3.session.Session(region_name=REGION)
-            yield {"client": session.client("dynamodb"), "streams_client": session.client("dynamodbstreams")}
+            yield _clients(Settings(region=REGION))
 
 
 @pytest.fixture(scope="session")
-def ministack_clients(ministack_url: str) -> dict[str, Any]:
+def ministack_clients(ministack_url: str) -> Iterator[dict[str, Any]]:
     """Clients of the MiniStack server."""
-    session = boto3.session.Session("test", "test", region_name=REGION)
-    return {
-        "client": session.client("dynamodb", endpoint_url=ministack_url),
-        "streams_client": session.client("dynamodbstreams", endpoint_url=ministack_url),
-    }
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        yield _clients(Settings(endpoint_url=ministack_url, region=REGION))
 
 
 @pytest.fixture(scope="session")
@@ -124,6 +122,12 @@ def ministack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(timeout=30)
+
+
+def _clients(settings: Settings) -> dict[str, Any]:
+    """Clients as the library makes them, for all tables of a test process: making one takes longer than most tests."""
+    connection = Connection(settings)
+    return {"client": connection.client, "streams_client": connection.streams}
 
 
 def ministack_command() -> Path:
