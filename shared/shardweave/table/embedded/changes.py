@@ -15,7 +15,7 @@ import sqlite3
 from itertools import takewhile
 
 from ...errors import InvalidRequest, StreamTrimmed
-from ..operations import StreamPage, StreamRead, StreamRecord, StreamShard, key_of
+from ..operations import MAX_PAGE_BYTES, StreamPage, StreamRead, StreamRecord, StreamShard, key_of
 from .images import decode
 from .schema import Schema
 
@@ -62,9 +62,16 @@ def read(schema: Schema, reader: sqlite3.Connection, operation: StreamRead, now:
         "SELECT sequence, created, by_service, old, new FROM changes WHERE sequence > ? AND created >= ?"
         " ORDER BY sequence LIMIT ?",
         (after, now - RETENTION_SECONDS, operation.limit),
-    ).fetchall()
-    records = tuple(_record(schema, *row) for row in rows)
-    return StreamPage(records, records[-1].sequence if records else _text(after))
+    )
+    records = []
+    size = 0
+    for row in rows:
+        records.append(_record(schema, *row))
+        size += sum(len(image) for image in row[-2:] if image is not None)
+        if size >= MAX_PAGE_BYTES:
+            break
+    rows.close()
+    return StreamPage(tuple(records), records[-1].sequence if records else _text(after))
 
 
 def _position(reader: sqlite3.Connection, after: str) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...errors import InvalidRequest, RecordTooLarge
 from ..values import MAX_ITEM_BYTES, Item, Value
-from .images import normal_form
+from .images import normal_form, normal_value
 from .ordering import tie_bytes
 from .schema import KeyIndex, Schema
 
@@ -33,7 +33,7 @@ def check_key(schema: Schema, key: Item) -> Place:
     """The place of a primary key, which must hold the key's attributes and nothing else."""
     hash_column, range_column = schema.table.hash, schema.table.range
     refuse_other_attributes(key, (hash_column.attribute, range_column.attribute), "key")
-    return _place(schema, key)
+    return _place(schema, {name: value if type(value) is str else normal_value(value) for name, value in key.items()})
 
 
 def check_item(schema: Schema, item: Item) -> tuple[Place, dict[str, Value], int]:

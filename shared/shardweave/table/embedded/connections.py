@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import TableError, TableUnavailable, Throttled
+from ...errors import ConfigurationError, TableError, TableNotFound, TableUnavailable, Throttled
 
 R = TypeVar("R")
 
@@ -38,8 +38,10 @@ class Connections:
         self._closed = False
         try:
             self._writer = self._open()
-        except sqlite3.Error as error:
+        except sqlite3.OperationalError as error:
             raise _table_error(error) from error
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(f"The file is no table: {error}.", fix="choose another path") from error
 
     def read(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Do `work` with a connection to read from, by one statement; see `snapshot` for several."""
@@ -108,7 +110,9 @@ class Connections:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._open()
+            reader = self._open()
+            reader.execute("PRAGMA query_only = ON")
+            return reader
 
     def _give_back(self, reader: sqlite3.Connection) -> None:
         self._idle.append(reader)
@@ -146,4 +150,9 @@ def _table_error(error: sqlite3.Error) -> TableError:
     text = str(error)
     if "locked" in text or "busy" in text:
         return Throttled(f"Another process held the table's file for more than {BUSY_SECONDS:.0f} seconds.")
+    if "no such index" in text:
+        return TableNotFound(
+            "Another process has removed the index from the table's file.",
+            fix="open the table again, with the same layout in every process",
+        )
     return TableUnavailable(f"SQLite failed: {text}.", fix="check the file, its folder and the free space")

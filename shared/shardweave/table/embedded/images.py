@@ -1,15 +1,17 @@
 """Items as the table keeps them: checked, in one normal form, as compact bytes.
 
-Format: a byte that names the form, then JSON in UTF-8 with sorted names. Form `p` is the item itself, for items of
-text, integers, booleans, nulls, lists and maps; it decodes in one call of the C parser. Form `t` is DynamoDB's typed
-form (binary as base64), for items that hold anything else. Guarantees: equal items have equal bytes, whatever the
-order of their attributes; what comes back equals what went in, numbers exactly.
+Format: a byte that names the form, then JSON in UTF-8 with sorted names. Form `p` is the item itself, when JSON has all
+that it holds: text, integers, booleans, nulls, lists and maps; it decodes in one call of the C parser. Form `t`, for
+the others, is a list of two objects: the attributes that are plain scalars, and the rest in DynamoDB's typed form
+(binary as base64). Guarantees: equal items have equal bytes, whatever the order of their attributes; what comes back
+equals what went in, numbers exactly.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from types import NoneType
 from typing import Any
 
 from ...errors import InvalidRequest
@@ -17,13 +19,12 @@ from ..values import (
     Item,
     Value,
     from_attribute_value,
-    from_attribute_values,
     to_attribute_value,
-    to_attribute_values,
     value_bytes,
 )
 
 _PLAIN, _TYPED = b"p", b"t"
+_SCALARS = (str, int, NoneType)
 
 
 class _NotPlain(Exception):
@@ -35,16 +36,20 @@ def encode(item: Item) -> bytes:
     try:
         return _PLAIN + _plain_json.encode(item).encode()
     except _NotPlain:
-        return _TYPED + _typed_json.encode(to_attribute_values(item)).encode()
+        plain = {name: value for name, value in item.items() if isinstance(value, _SCALARS)}
+        typed = {name: to_attribute_value(value) for name, value in item.items() if name not in plain}
+        return _TYPED + _typed_json.encode([plain, typed]).encode()
 
 
 def decode(image: bytes) -> dict[str, Value]:
     """The item of `encode`'s bytes."""
-    content = image[1:]
+    content = json.loads(image[1:].decode())
     if image[:1] == _PLAIN:
-        plain: dict[str, Value] = json.loads(content)
-        return plain
-    return from_attribute_values({name: _from_typed(value) for name, value in json.loads(content).items()})
+        item: dict[str, Value] = content
+    else:
+        item, typed = content
+        item.update((name, from_attribute_value(_from_typed(value))) for name, value in typed.items())
+    return item
 
 
 def normal_form(item: Item) -> tuple[dict[str, Value], int]:

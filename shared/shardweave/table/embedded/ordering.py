@@ -15,7 +15,7 @@ from typing import Literal
 
 from ...errors import InvalidRequest
 from ..layout import KeyType
-from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Value, number_text
+from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Value, number_text, to_attribute_value
 
 PLACE_BYTES = 4
 
@@ -37,7 +37,8 @@ class KeyColumn:
     name: str
 
     def encode(self, value: Value) -> bytes:
-        """The column's bytes. Raises InvalidRequest for a value that can't be this key."""
+        """The column's bytes. Raises InvalidRequest for a value that can't be this key, ValueRefused for one that
+        can't be stored at all."""
         ordered = self._ordered(value)
         if self.role == "range":
             return ordered
@@ -45,11 +46,11 @@ class KeyColumn:
 
     def _ordered(self, value: Value) -> bytes:
         if self.type == "S" and isinstance(value, str):
-            ordered = value.encode(errors="surrogatepass")
+            ordered = _text_bytes(value)
         elif self.type == "N" and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
             return number_bytes(value)
-        elif self.type == "B" and isinstance(value, bytes):
-            ordered = value
+        elif self.type == "B" and isinstance(value, (bytes, bytearray)):
+            ordered = bytes(value)
         else:
             raise InvalidRequest(
                 f"The {self.role} key must be {_KINDS[self.type]}, and is {_describe(value)}.",
@@ -90,6 +91,14 @@ def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
     places = 1 << 8 * PLACE_BYTES
     low, high = (-(-part * places // total) for part in (segment, segment + 1))
     return low.to_bytes(PLACE_BYTES, "big"), None if high >= places else high.to_bytes(PLACE_BYTES, "big")
+
+
+def _text_bytes(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        to_attribute_value(text)
+        raise
 
 
 def _describe(value: Value) -> str:

@@ -65,7 +65,7 @@ def scan(schema: Schema, reader: sqlite3.Connection, operation: Scan) -> PageAns
 
 def _page(schema: Schema, reader: sqlite3.Connection, operation: Query | Scan, seek: Seek) -> PageAnswer:
     index, limit, condition = seek.index, operation.limit, operation.filter
-    names = check_projection(index, operation.projection)
+    names = None if operation.count_only else check_projection(index, operation.projection)
     items: list[Item] = []
     count = scanned = total = 0
     last: bytes | None = None
@@ -105,14 +105,15 @@ def _index(schema: Schema, name: str | None, limit: int | None, consistent: bool
 
 
 def _seek_of_query(schema: Schema, index: KeyIndex, operation: Query) -> Seek:
-    if (operation.hash_name, operation.range_name) != (index.hash.attribute, index.range.attribute):
+    range_name = index.range.attribute if operation.interval.is_whole else operation.range_name
+    if (operation.hash_name, range_name) != (index.hash.attribute, index.range.attribute):
         raise InvalidRequest(
             "The query's key condition names other attributes than the keys of what it reads.",
             where=operation.index or "",
             fix=f"use {index.hash.attribute} and {index.range.attribute}",
         )
     hash_key = index.hash.encode(operation.hash_value)
-    interval, range_name = operation.interval, index.range.name
+    interval, column = operation.interval, index.range.name
     low = None if interval.low is None else index.range.encode(interval.low)
     high = None if interval.high is None else index.range.encode(interval.high)
     if low is not None and high is not None and low > high:
@@ -127,10 +128,10 @@ def _seek_of_query(schema: Schema, index: KeyIndex, operation: Query) -> Seek:
         conditions.append(f"({', '.join(index.order)}) {after} ({', '.join('?' for _ in index.order)})")
         operands += start[1:]
     elif first is not None:
-        conditions.append(f"{range_name} {after}= ?")
+        conditions.append(f"{column} {after}= ?")
         operands.append(first)
     if final is not None:
-        conditions.append(f"{range_name} {before}= ?")
+        conditions.append(f"{column} {before}= ?")
         operands.append(final)
     return Seek(index, tuple(conditions), tuple(operands), index.order, operation.descending)
 
