@@ -15,8 +15,9 @@ from .operations import Operation
 R = TypeVar("R")
 
 Guard = Callable[[], None]
-"""Called before every attempt is sent, inside what makes it effective (request signing; the embedded table's own
-write transaction). It raises to stop the attempt."""
+"""Called before every attempt is sent, when nothing can delay its effect without end any more: after the attempt was
+signed, since DynamoDB refuses an old signature; inside the embedded table's own write transaction. It raises to stop
+the attempt."""
 
 
 class Table(Protocol):
@@ -27,7 +28,8 @@ class Table(Protocol):
         """The table's keys and indexes."""
 
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
-        """Carry out one operation and give its answer. Raises TableError's kinds, and whatever `guard` raises."""
+        """Carry out one operation and give its answer. Raises TableError's kinds, RecordTooLarge for an item over
+        400 KB, ValueRefused for a value that has no form in DynamoDB, and whatever `guard` raises."""
 
     def close(self) -> None:
         """Release connections and files."""

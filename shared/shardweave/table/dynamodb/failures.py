@@ -94,8 +94,9 @@ def _mismatch(response: Mapping[str, Any], method: str) -> ShardweaveError:
 
 
 def _throttled(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    reasons = [_throttling_reason(reason) for reason in response.get("ThrottlingReasons") or ()]
-    return Throttled(reasons=reasons)
+    # The service's model spells the field in both ways, depending on the error.
+    reasons = response.get("ThrottlingReasons") or response.get("throttlingReasons") or ()
+    return Throttled(reasons=[_throttling_reason(reason) for reason in reasons])
 
 
 def _unavailable(response: Mapping[str, Any], method: str) -> ShardweaveError:

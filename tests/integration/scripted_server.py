@@ -1,0 +1,91 @@
+"""An HTTP server on the loopback interface that answers DynamoDB's requests from a script, for what no emulator does:
+throttling, failures, silence, unreadable answers. boto3 is the real one, with its retries and its signing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: a status with a JSON body, or `raw` bytes; with `silent` none, until the server is closed."""
+
+    body: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    raw: bytes | None = None
+    silent: bool = False
+
+    @property
+    def content(self) -> bytes:
+        return json.dumps(self.body).encode() if self.raw is None else self.raw
+
+
+def error(code: str, message: str = "", status: int = 400, **fields: Any) -> Reply:
+    """DynamoDB's form of an error."""
+    return Reply({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message, **fields}, status)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What arrived: the operation's name, its parameters, its headers."""
+
+    operation: str
+    parameters: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+
+class ScriptedServer:
+    """Answers each request with the next reply; the last one answers all that follow."""
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self.requests: list[Request] = []
+        self._replies = list(replies)
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._closed.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _answer(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        scripted = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                parameters = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                operation = self.headers["X-Amz-Target"].partition(".")[2]
+                reply = scripted._answer(Request(operation, parameters, dict(self.headers)))
+                if reply.silent:
+                    scripted._closed.wait()
+                    return
+                self.send_response(reply.status)
+                self.send_header("Content-Type", "application/x-amz-json-1.0")
+                self.send_header("Content-Length", str(len(reply.content)))
+                self.end_headers()
+                self.wfile.write(reply.content)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing: the tests see what arrived in `requests`."""
+
+        return Handler
