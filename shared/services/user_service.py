@@ -2,6 +2,7 @@
 
 Users are spread over 4 shards (`user!0` to `user!3`), e-mails lie in one (`email!`). Names are searched in a canonical
 form (no case, accents or punctuation), which this service derives on every write; the library knows nothing of it.
+`POST /v1/sign-up` makes a user and the first e-mail address together: both, or neither.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from shardweave.api.collection import ROOT, created, record_json
+from shardweave.api.messages import Response
+from shardweave.api.models import RecordModels, validated
+from shardweave.api.operation import Answer, Body, Call, Operation
 from shardweave.codecs import Timestamp
 from shardweave.entity import (
     Entity,
@@ -21,9 +26,12 @@ from shardweave.entity import (
     unique_property,
     updated_property,
 )
+from shardweave.errors import AlreadyExists
 from shardweave.key_format import ORDERED, KeyFormat
 from shardweave.schema import Index, Schema
+from shardweave.service import Parts
 from shardweave.sharding import ShardBump
+from shardweave.store import Create
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i"})
 _MARKS_MATTER_FROM = "\u0530"
@@ -53,8 +61,11 @@ def canonical_email(address: str) -> str:
     return address
 
 
+Address = Annotated[str, AfterValidator(canonical_email), Field(max_length=254)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Canonical = Annotated[str, Field(min_length=1, max_length=200)]
+Phone = Annotated[str, Field(min_length=1, max_length=40)]
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+Canonical = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra={"readOnly": True})]
 
 
 class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
@@ -63,12 +74,12 @@ class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)
     user_id: str = unique_property(default_factory=nanoid, min_length=1, max_length=200)
     created: Timestamp = timestamp_property()
     updated: Timestamp = updated_property()
-    beneficiary_id: Annotated[str, Field(min_length=1, max_length=200)]
+    beneficiary_id: Id
     first_name: Name
     first_name_canonical: Canonical
     last_name: Name
     last_name_canonical: Canonical
-    phone: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    phone: Phone | None = None
 
     user_beneficiary_hash_key = HashKey("beneficiary_id")
     user_hash_key = HashKey("user_id")
@@ -101,7 +112,7 @@ class Email(Entity, token="email"):
     """An address that a user signs in with."""
 
     email: Annotated[str, AfterValidator(canonical_email)] = unique_property(max_length=254)
-    user_id: Annotated[str, Field(min_length=1, max_length=200)]
+    user_id: Id
     created: Timestamp = timestamp_property()
 
     user_hash_key = HashKey("user_id")
@@ -125,3 +136,62 @@ INDEXES = (
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     return Schema(entities=[User, Email], indexes=INDEXES, key_format=key_format)
+
+
+# -- sign-up ----------------------------------------------------------------------------------------------------------
+
+
+class SignUp(BaseModel):
+    """What a person gives to sign up."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: Address
+    first_name: Name = Field(alias="firstName")
+    last_name: Name = Field(alias="lastName")
+    beneficiary_id: Id = Field(alias="beneficiaryId")
+    phone: Phone | None = Field(default_factory=lambda: None)
+
+
+def operations(parts: Parts) -> tuple[Operation, ...]:
+    """The routes that this service adds to those of its collections."""
+    user, email = parts.schema[User], parts.schema[Email]
+    answer = create_model(
+        "SignedUp",
+        __doc__="The records that were made.",
+        user=(RecordModels(user).read, ...),
+        email=(RecordModels(email).read, ...),
+    )
+
+    def sign_up(call: Call) -> Response:
+        given = validated(SignUp, call.document)
+        user_id, address = nanoid(), given.pop("email")
+        try:
+            made = parts.store.transact(
+                [
+                    Create({**given, "userId": user_id}, User),
+                    Create({"email": address, "userId": user_id}, Email),
+                ]
+            )
+        except AlreadyExists:
+            raise AlreadyExists(
+                "The e-mail address is in use.", where="email", fix="sign in with it, or give another"
+            ) from None
+        new_user, new_email = (record for record in made if record is not None)
+        body = b'{"user":' + record_json(new_user) + b',"email":' + record_json(new_email) + b"}"
+        return created(user, new_user, body)
+
+    return (
+        Operation(
+            "POST",
+            f"{ROOT}/sign-up",
+            "signUp",
+            "A new user with an e-mail address",
+            sign_up,
+            Answer(201, "The user and the e-mail as they are stored.", answer, {"Location": "The user's path."}),
+            description="Both records are written in one transaction.",
+            tag="sign-up",
+            body=Body(SignUp),
+            errors=(AlreadyExists,),
+        ),
+    )

@@ -150,6 +150,41 @@ class CursorExpired(InputError):
     code = "cursor_expired"
 
 
+class MalformedRequest(InputError):
+    """A request that can't be read: not JSON, not UTF-8, no object."""
+
+    code = "malformed_request"
+
+
+class BodyTooLarge(InputError):
+    """A request whose body exceeds the limit."""
+
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(InputError):
+    """A request whose body is of another type than the operation takes."""
+
+    code = "unsupported_media_type"
+
+
+class RouteNotFound(InputError):
+    """A path that the API does not have."""
+
+    code = "route_not_found"
+
+
+class MethodNotAllowed(InputError):
+    """A path that the API has, with other methods. `allowed` lists them."""
+
+    code = "method_not_allowed"
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self.allowed = tuple(allowed)
+        listed = ", ".join(self.allowed)
+        super().__init__("The path does not take this method.", where="method", fix=f"use one of {listed}")
+
+
 class DeadlineTooShort(ShardweaveError):
     """The deadline left no time to advance at all; no page could make progress."""
 

@@ -1,0 +1,223 @@
+"""One entity over HTTP: its collection's operations.
+
+    POST    /v1/{collection}         a new record (201, with its place)
+    GET     /v1/{collection}         a page of records
+    GET     /v1/{collection}/{key}   one record
+    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property
+    PUT     /v1/{collection}/{key}   a whole record, whether there is one or not
+    DELETE  /v1/{collection}/{key}   204, or 404 when there is none
+
+`{key}` is the unique property, percent-encoded; an entity that several properties identify has a part for each, one
+that is there once has its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from pydantic_core import to_jsonable_python
+
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import (
+    AlreadyExists,
+    Conflict,
+    ImmutableProperty,
+    NotFound,
+    RecordTooLarge,
+    UnsupportedQuery,
+    ValueRefused,
+)
+from ..query.runner import QueryRunner
+from ..store import Store
+from .bodies import merge_patch
+from .list_query import ListQuery, index_table
+from .messages import JSON, Response
+from .models import RecordModels, json_text, validated
+from .operation import Answer, Body, Call, Operation, Parameter
+
+ROOT = "/v1"
+
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class Collection:
+    """The operations of one entity on a store and a query runner."""
+
+    def __init__(self, entity: EntityType[Any], store: Store, queries: QueryRunner) -> None:
+        self._entity = entity
+        self._store = store
+        self._queries = queries
+        self._models = RecordModels(entity)
+        self._list_query = ListQuery(entity)
+
+    # -- what is done
+
+    def create(self, call: Call) -> Response:
+        record = self._store.create(validated(self._models.write, call.document), self._entity.model)
+        return created(self._entity, record)
+
+    def list(self, call: Call) -> Response:
+        page = self._queries.run(self._list_query.spec(call.query))
+        items = b",".join(self._item(item) for item in page.items)
+        rest = json_text({"nextToken": page.cursor, "complete": page.complete})
+        return Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
+
+    def get(self, call: Call) -> Response:
+        record = self._store.get(self._entity.model, self._key(call))
+        if record is None:
+            raise self._missing()
+        return Response.json(200, record_json(record))
+
+    def patch(self, call: Call) -> Response:
+        patch, model = call.document, self._models.patch
+        nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
+
+        def merged(record: Entity) -> dict[str, Any]:
+            stored = record.model_dump(mode="json", by_alias=True, exclude_none=True)
+            return validated(model, {**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
+
+        changes = merged if nested else validated(model, patch)
+        return Response.json(200, record_json(self._store.update(self._entity.model, self._key(call), changes)))
+
+    def put(self, call: Call) -> Response:
+        key = self._entity.identify(self._key(call))
+        document = {**to_jsonable_python(key, bytes_mode="base64"), **call.document}
+        values = validated(self._models.write, document)
+        for name, value in self._entity.identify({name: values[name] for name in key}).items():
+            if value != key[name]:
+                raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
+        return Response.json(200, record_json(self._store.put(values, self._entity.model)))
+
+    def delete(self, call: Call) -> Response:
+        if not self._store.delete(self._entity.model, self._key(call)):
+            raise self._missing()
+        return Response(204)
+
+    # -- parts
+
+    def _key(self, call: Call) -> dict[str, str]:
+        return {name: call.path[parameter] for name, parameter in zip(self._entity.identity, self._names, strict=True)}
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return ("key",) if len(self._entity.identity) == 1 else self._entity.identity
+
+    def _missing(self) -> NotFound:
+        return NotFound(f"There is no such {self._entity.token}.", where="key", fix="check the key")
+
+    def _item(self, item: Any) -> bytes:
+        if isinstance(item, Entity):
+            return record_json(item)
+        part = self._models.part.model_validate(item)
+        return part.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    # -- how it is described
+
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations of the collection."""
+        return (*self._of_the_collection(), *self._of_a_record())
+
+    def _of_the_collection(self) -> tuple[Operation, ...]:
+        entity, models = self._entity, self._models
+        path = f"{ROOT}/{entity.collection}"
+        return (
+            Operation(
+                "POST",
+                path,
+                f"create{models.name}",
+                f"A new {entity.token}",
+                self.create,
+                Answer(201, "The record as it is stored.", models.read, {"Location": "The record's path."}),
+                tag=entity.collection,
+                body=Body(models.write),
+                errors=(AlreadyExists, RecordTooLarge),
+            ),
+            Operation(
+                "GET",
+                path,
+                f"list{models.name}",
+                f"A page of {entity.collection}",
+                self.list,
+                Answer(200, "The page.", models.page),
+                description="Conditions fix every property that an index needs, then properties from the left: "
+                "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(entity),
+                tag=entity.collection,
+                query_parameters=self._list_query.parameters,
+                errors=(UnsupportedQuery,),
+            ),
+        )
+
+    def _of_a_record(self) -> tuple[Operation, ...]:
+        entity, models = self._entity, self._models
+        name, token = models.name, entity.token
+        stored = Answer(200, "The record as it is stored.", models.read)
+        keyed: dict[str, Any] = {
+            "path": record_path(entity, [f"{{{name}}}" for name in self._names]),
+            "tag": entity.collection,
+            "path_parameters": tuple(
+                Parameter(parameter, f"The record's `{identity}`.", required=True)
+                for parameter, identity in zip(self._names, entity.identity, strict=True)
+            ),
+        }
+        return (
+            Operation(
+                method="GET",
+                name=f"get{name}",
+                summary=f"One {token}",
+                run=self.get,
+                answer=Answer(200, "The record.", models.read),
+                errors=(NotFound,),
+                **keyed,
+            ),
+            Operation(
+                method="PATCH",
+                name=f"patch{name}",
+                summary=f"Change properties of one {token}",
+                description="A merge patch (RFC 7396): what is given replaces, null removes, an object is merged.",
+                run=self.patch,
+                answer=stored,
+                body=Body(models.patch, (MERGE_PATCH, JSON)),
+                errors=(NotFound, Conflict, ImmutableProperty, RecordTooLarge),
+                **keyed,
+            ),
+            Operation(
+                method="PUT",
+                name=f"put{name}",
+                summary=f"Write one whole {token}",
+                description="The record is made, or replaces the one that is there, whose time of creation it keeps.",
+                run=self.put,
+                answer=stored,
+                body=Body(models.write),
+                errors=(Conflict, ImmutableProperty, RecordTooLarge),
+                **keyed,
+            ),
+            Operation(
+                method="DELETE",
+                name=f"delete{name}",
+                summary=f"Remove one {token}",
+                run=self.delete,
+                answer=Answer(204, "It is gone."),
+                errors=(NotFound, Conflict),
+                **keyed,
+            ),
+        )
+
+
+def record_json(record: Entity) -> bytes:
+    """A record as JSON; a property without a value is left out."""
+    return record.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def created(entity: EntityType[Any], record: Entity, body: bytes | None = None) -> Response:
+    """The answer that says that a record was made, and where it is."""
+    stored = entity.dump(record)
+    place = record_path(entity, [quote(str(stored[name]), safe="") for name in entity.identity])
+    return Response.json(201, record_json(record) if body is None else body, location=place)
+
+
+def record_path(entity: EntityType[Any], parts: list[str]) -> str:
+    """The path of one record, from the parts that identify it."""
+    return "/".join((ROOT, entity.collection, *(parts or [entity.token])))

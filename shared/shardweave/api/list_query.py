@@ -1,0 +1,235 @@
+"""Lists: from query parameters to a QuerySpec.
+
+A condition is a parameter named after a property: `p=` for equality (`p.eq=` for a property that is named like one of
+the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude one another. Every
+property of one of the entity's indexes has its parameters; a prefix only where the property is text. A time may be
+given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its midnight in UTC, a time
+without a zone is refused. The rest of the query:
+
+    index       the index to use; without it the one that uses the conditions best
+    reverse     true for the reverse of the index's order
+    limit       records a page, 1 to 500, 100 if not given
+    nextToken   the token of the page before; the other parameters must be the same, but for limit
+    consistent  true for a consistent read, where the table itself answers
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..codecs import StringCodec, TimestampCodec
+from ..entity_type import EntityType, IndexView, Property, field_faults
+from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFailed, ValueRefused
+from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Constraint, Equal, Prefix, QuerySpec, Range
+from .operation import Parameter
+
+_INTEGER = re.compile("-?[0-9]{1,30}")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True)
+class ConditionParameter:
+    """What one condition parameter says: a group of the property's conditions, and its side in it."""
+
+    each: Property
+    group: str
+    side: str = ""
+
+
+class ListQuery:
+    """The list parameters of one entity. `parameters` describes them all."""
+
+    def __init__(self, entity: EntityType[Any]) -> None:
+        self._entity = entity
+        self._conditions: dict[str, ConditionParameter] = {}
+        self._adapters: dict[str, TypeAdapter[Any]] = {}
+        described: list[Parameter] = []
+        for each in _indexed(entity):
+            self._adapters[each.stored] = TypeAdapter(each.annotation)
+            described += self._parameters_of(each)
+        self.parameters: tuple[Parameter, ...] = (*_own_parameters(entity), *described)
+
+    def spec(self, given: Mapping[str, str]) -> QuerySpec:
+        """The query of parameters that are all among `parameters`. Raises InputError's kinds."""
+        return QuerySpec(
+            entity=self._entity.token,
+            conditions=self._conditions_of(given),
+            index=given.get("index"),
+            reverse=_flag(given, "reverse"),
+            limit=_limit(given),
+            cursor=given.get("nextToken"),
+            consistent=_flag(given, "consistent"),
+        )
+
+    def _conditions_of(self, given: Mapping[str, str]) -> dict[str, Constraint]:
+        groups: dict[str, str] = {}
+        found: dict[str, Constraint] = {}
+        for name, text in given.items():
+            meant = self._conditions.get(name)
+            if meant is None:
+                continue
+            stored = meant.each.stored
+            if groups.setdefault(stored, meant.group) != meant.group or (stored in found and not meant.side):
+                raise UnsupportedQuery(
+                    "equality, prefix and from/to exclude one another", where=stored, fix="keep one of them"
+                )
+            found[stored] = self._constraint(meant, text, name, found.get(stored))
+        return found
+
+    def _constraint(self, meant: ConditionParameter, text: str, name: str, before: Constraint | None) -> Constraint:
+        if meant.group == "prefix":
+            return Prefix(text)
+        value = self._value(meant.each, text, name)
+        if meant.group == "eq":
+            return Equal(value)
+        low, high = (before.low, before.high) if isinstance(before, Range) else (None, None)
+        return Range(value, high) if meant.side == "from" else Range(low, value)
+
+    def _value(self, each: Property, text: str, name: str) -> Any:
+        if isinstance(each.codec, TimestampCodec):
+            return _time(text, each.codec, name)
+        if isinstance(each.codec, StringCodec):
+            return text
+        try:
+            return self._adapters[each.stored].validate_strings(text)
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error, (name,)), where="query") from None
+
+    def _parameters_of(self, each: Property) -> list[Parameter]:
+        name, codec = each.stored, each.codec
+        assert codec is not None
+        hashed, ranged = _users(self._entity, name)
+        used = "; ".join(
+            text
+            for text in (
+                f"fixes the hash key of {', '.join(hashed)}" if hashed else "",
+                f"narrows {', '.join(ranged)}" if ranged else "",
+            )
+            if text
+        )
+        plain = name if name not in _OWN else f"{name}.eq"
+        self._conditions[plain] = ConditionParameter(each, "eq")
+        schema = self._schema(each)
+        found = [Parameter(plain, f"Equal to this; {used}.", schema)]
+        if not ranged:
+            return found
+        if codec.is_text:
+            self._conditions[f"{name}.prefix"] = ConditionParameter(each, "prefix")
+            found.append(Parameter(f"{name}.prefix", f"Begins with this text; narrows {', '.join(ranged)}."))
+        for side, words in (("from", "At or after this"), ("to", "At or before this")):
+            self._conditions[f"{name}.{side}"] = ConditionParameter(each, "range", side)
+            found.append(Parameter(f"{name}.{side}", f"{words}; narrows {', '.join(ranged)}.", schema))
+        return found
+
+    def _schema(self, each: Property) -> dict[str, Any]:
+        if isinstance(each.codec, TimestampCodec):
+            unit = "milliseconds" if each.codec.unit == "ms" else "seconds"
+            return {
+                "anyOf": [
+                    {"type": "integer", "description": f"Epoch {unit}."},
+                    {"type": "string", "format": "date", "description": "Midnight UTC."},
+                    {"type": "string", "format": "date-time"},
+                ]
+            }
+        if isinstance(each.codec, StringCodec):
+            return {"type": "string"}
+        schema = self._adapters[each.stored].json_schema()
+        return schema if "$defs" not in schema else {"type": "string"}
+
+
+def _indexed(entity: EntityType[Any]) -> list[Property]:
+    """The properties that a condition can be about, in the order of their declaration."""
+    names = {element.name for view in entity.views.values() for element in (*view.hash_elements, *view.range_elements)}
+    return [each for name, each in entity.properties.items() if name in names and each.codec is not None]
+
+
+def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
+    """The titles of the indexes whose hash key, and whose range key, has the property."""
+
+    def titles(key: str) -> list[str]:
+        return [
+            view.index or "the table"
+            for view in entity.views.values()
+            if any(element.name == name for element in getattr(view, key))
+        ]
+
+    return titles("hash_elements"), titles("range_elements")
+
+
+_OWN = frozenset({"index", "reverse", "limit", "nextToken", "consistent"})
+
+
+def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
+    indexes = [name for name in entity.views if name]
+    flag = {"type": "boolean", "default": False}
+    limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+    return (
+        Parameter(
+            "index",
+            "The index to use. Without it, the one that uses the conditions best.",
+            {"type": "string", "enum": indexes} if indexes else {"type": "string"},
+        ),
+        Parameter("reverse", "True for the reverse of the index's order.", flag),
+        Parameter("limit", "Records a page.", limit),
+        Parameter("nextToken", "The token of the page before; only `limit` may differ from that page's parameters."),
+        Parameter("consistent", "True for a consistent read, where the table itself answers.", flag),
+    )
+
+
+def index_table(entity: EntityType[Any]) -> str:
+    """What each index takes and how it is ordered, for people, as a Markdown table."""
+    rows = [
+        "| index | needs | then, from the left | order |",
+        "| --- | --- | --- | --- |",
+        *(_index_row(view) for view in entity.views.values()),
+    ]
+    return "\n".join(rows)
+
+
+def _index_row(view: IndexView) -> str:
+    needs = ", ".join(f"`{element.name}`" for element in view.hash_elements)
+    then = ", ".join(f"`{element.name}`" for element in view.range_elements)
+    order = ", ".join(
+        f"`{element.name}`" + (" descending" if element.descending else "") for element in view.range_elements
+    )
+    return f"| {view.index or '(none: the table)'} | {needs} | {then} | {order} |"
+
+
+def _flag(given: Mapping[str, str], name: str) -> bool:
+    text = given.get(name, "false")
+    if text not in ("true", "false"):
+        raise InputError("it is true or false", where=name, fix="write true or false")
+    return text == "true"
+
+
+def _limit(given: Mapping[str, str]) -> int:
+    text = given.get("limit", str(DEFAULT_LIMIT))
+    if not _INTEGER.fullmatch(text):
+        raise InputError("it is not a whole number", where="limit", fix=f"write a number from 1 to {MAX_LIMIT}")
+    if not 1 <= int(text) <= MAX_LIMIT:
+        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+    return int(text)
+
+
+def _time(text: str, codec: TimestampCodec, name: str) -> int:
+    """A time in the codec's unit. A fraction of the unit is cut off."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        fix = f"write epoch {codec.unit}, 2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
+        raise ValueRefused("it is neither a number nor an ISO 8601 time", where=name, fix=fix) from None
+    if instant.tzinfo is None:
+        if not _DATE.fullmatch(text):
+            raise ValueRefused("the time has no zone", where=name, fix="end it with Z, or with an offset (%2B02:00)")
+        instant = instant.replace(tzinfo=dt.UTC)
+    unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
+    return (instant - _EPOCH) // unit

@@ -1,0 +1,144 @@
+"""The JSON forms of an entity, derived from it: what is read, written whole, and patched.
+
+Each is a pydantic model whose fields are the entity's properties with their types and constraints, and nothing else of
+the entity: validators of the whole record run later, in the store. A body is validated strictly (a number in quotes is
+no number) and completely: every fault is found at once, an unknown property is one of them.
+
+    read    every property of a record; one without a value is left out
+    part    the same when an index gives only some properties
+    write   what makes a record: not required is what has a default, and what is derived (declared `readOnly`)
+    patch   what changes a record: nothing is required, and null removes what may be missing
+    list    a page of records
+
+Models are made when they are first asked for: once an entity, and only those that a process uses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from ..codecs import TimestampCodec
+from ..entity import Role
+from ..entity_type import EntityType, Property, field_faults
+from ..errors import MalformedRequest, ValidationFailed
+
+_CONFIG = ConfigDict(extra="forbid", frozen=True, val_json_bytes="base64", ser_json_bytes="base64")
+
+
+@dataclass(frozen=True)
+class RecordModels:
+    """The JSON forms of one entity."""
+
+    entity: EntityType[Any]
+
+    @property
+    def name(self) -> str:
+        return self.entity.model.__name__
+
+    @cached_property
+    def read(self) -> type[BaseModel]:
+        return self._derived("", self._always_there)
+
+    @cached_property
+    def part(self) -> type[BaseModel]:
+        return self._derived("Part", lambda each: False)
+
+    @cached_property
+    def write(self) -> type[BaseModel]:
+        return self._derived("Write", lambda each: each.required and not is_derived(self._declared(each)))
+
+    @cached_property
+    def patch(self) -> type[BaseModel]:
+        return self._derived("Patch", lambda each: False, nullable=lambda each: each.has_default)
+
+    @cached_property
+    def page(self) -> type[BaseModel]:
+        partly = any(view.projected is not None for view in self.entity.views.values())
+        item: Any = self.read | self.part if partly else self.read
+        return create_model(
+            f"{self.name}List",
+            __config__=_CONFIG,
+            __doc__="A page of records, in the order of the index.",
+            items=(list[item], Field(description="The records of this page.")),
+            nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
+            complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
+        )
+
+    def _derived(
+        self,
+        suffix: str,
+        required: Callable[[Property], bool],
+        nullable: Callable[[Property], bool] = lambda each: False,
+    ) -> type[BaseModel]:
+        fields: dict[str, Any] = {}
+        for each in self.entity.properties.values():
+            annotation = each.annotation | None if nullable(each) else each.annotation
+            fields[each.name] = (annotation, self._field(each, required=required(each)))
+        made = create_model(self.name + suffix, __config__=_CONFIG, __doc__=self.entity.model.__doc__, **fields)
+        return cast("type[BaseModel]", made)
+
+    def _field(self, each: Property, *, required: bool) -> Any:
+        declared = self._declared(each)
+        extra = dict(declared.json_schema_extra) if isinstance(declared.json_schema_extra, dict) else {}
+        if each.role is Role.UPDATED:
+            extra["readOnly"] = True
+        given: dict[str, Any] = {
+            "alias": each.stored,
+            "title": declared.title,
+            "description": self._description(each),
+            "examples": declared.examples,
+            "json_schema_extra": extra or None,
+        }
+        return Field(**given) if required else Field(default_factory=lambda: None, **given)
+
+    def _declared(self, each: Property) -> FieldInfo:
+        declared: FieldInfo = self.entity.model.model_fields[each.name]
+        return declared
+
+    def _always_there(self, each: Property) -> bool:
+        declared = self._declared(each)
+        filled = each.role in (Role.UNIQUE, Role.TIMESTAMP, Role.UPDATED)
+        return each.required or filled or declared.default_factory is not None or declared.default is not None
+
+    def _description(self, each: Property) -> str | None:
+        sentences = [self._declared(each).description or ""]
+        if isinstance(each.codec, TimestampCodec):
+            sentences.append("Epoch milliseconds." if each.codec.unit == "ms" else "Epoch seconds.")
+        if each.role is Role.UPDATED:
+            sentences.append("Set by every write.")
+        elif each.stored in self.entity.immutable:
+            filled = "Made when it is not given; it" if each.has_default else "It"
+            sentences.append(f"{filled} never changes.")
+        return " ".join(sentence for sentence in sentences if sentence) or None
+
+
+def is_derived(declared: FieldInfo) -> bool:
+    """Whether a property is declared `readOnly`: the service makes it from others, whatever is given for it."""
+    extra = declared.json_schema_extra
+    return isinstance(extra, dict) and extra.get("readOnly") is True
+
+
+def validated(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of a JSON object that were given, by JSON name, in their Python types. Raises ValidationFailed
+    that lists every fault."""
+    try:
+        record = model.model_validate_json(json_text(document), strict=True)
+    except ValidationError as error:
+        raise ValidationFailed(field_faults(error), where="body") from None
+    fields = type(record).model_fields
+    return {fields[name].alias or name: getattr(record, name) for name in record.model_fields_set}
+
+
+def json_text(document: Mapping[str, Any]) -> bytes:
+    """A JSON object as UTF-8. Raises MalformedRequest for text that has no UTF-8."""
+    try:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        raise MalformedRequest("it holds half of a surrogate pair", where="body", fix="give Unicode text") from None

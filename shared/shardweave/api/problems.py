@@ -1,0 +1,142 @@
+"""Problem documents (RFC 9457): how every error leaves the API, and which status each has.
+
+A document has `type` (`urn:shardweave:error:` and the error's stable code, what clients may switch on), `title`,
+`status`, `detail`, and where the error says so `where` (a property or parameter) and `fix`; a validation error lists
+every fault in `errors`. It never holds a record's values, and of a failure inside nothing but that it happened.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from .. import errors
+from .messages import Response
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:shardweave:error:"
+INTERNAL = "internal_error"
+
+STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
+    errors.ShardweaveError: (500, "Internal error"),
+    errors.InputError: (400, "The input is wrong"),
+    errors.ValidationFailed: (400, "The input does not fit its schema"),
+    errors.ValueRefused: (400, "A value can't be stored"),
+    errors.KeyTooLong: (400, "A key would be too long"),
+    errors.RecordTooLarge: (413, "The record is too large"),
+    errors.ImmutableProperty: (400, "A property never changes"),
+    errors.UnknownName: (400, "A name is not known"),
+    errors.UnsupportedQuery: (400, "No index answers the query"),
+    errors.LimitExceeded: (400, "A limit is exceeded"),
+    errors.InvalidCursor: (400, "The cursor is not valid"),
+    errors.CursorMismatch: (400, "The cursor belongs to another query"),
+    errors.CursorExpired: (400, "The cursor has expired"),
+    errors.MalformedRequest: (400, "The request can't be read"),
+    errors.BodyTooLarge: (413, "The body is too large"),
+    errors.UnsupportedMediaType: (415, "The body's type is not supported"),
+    errors.RouteNotFound: (404, "There is no such path"),
+    errors.MethodNotAllowed: (405, "The path does not take this method"),
+    errors.NotFound: (404, "There is no such record"),
+    errors.Conflict: (409, "The stored state does not allow it"),
+    errors.AlreadyExists: (409, "Such a record exists"),
+    errors.RevisionConflict: (409, "The record has changed"),
+    errors.DeadlineTooShort: (503, "The time was too short"),
+    errors.OutcomeUnknown: (504, "The outcome is not known"),
+    errors.BatchIncomplete: (503, "Not everything was processed"),
+    errors.ConditionFailed: (409, "The stored state does not allow it"),
+    errors.TransactionCanceled: (409, "The stored state does not allow it"),
+    errors.TransactionConflict: (503, "Another transaction is in progress"),
+    errors.TransactionInProgress: (503, "The transaction is still in progress"),
+    errors.Throttled: (503, "The table is busy"),
+    errors.TableUnavailable: (503, "The table does not answer"),
+}
+"""Status and title by class; a class that is not here has those of its nearest base."""
+
+RETRY_AFTER_SECONDS = 1
+
+MAX_FAULTS = 100
+"""Faults that one document lists; what a client sends does not decide how long the answer is."""
+
+MAX_NAME_CHARACTERS = 80
+
+
+class Fault(BaseModel):
+    """One value that does not fit."""
+
+    where: str = Field(description="The property's path, or the parameter.")
+    detail: str = Field(description="What is wrong with it.")
+    type: str = Field(description="A stable word for what is wrong.")
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="The stable name of this kind of error, a URI.")
+    title: str = Field(description="What this kind of error is.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What was wrong this time.")
+    where: str | None = Field(None, description="The property or parameter at fault.")
+    fix: str | None = Field(None, description="What to do.")
+    errors: list[Fault] | None = Field(None, description="Every value that does not fit.")
+
+
+def status_of(kind: type[errors.ShardweaveError]) -> int:
+    """The status that an error of this class is answered with."""
+    return _row(kind)[0]
+
+
+def problem(error: errors.ShardweaveError) -> Response:
+    """The answer to a request that failed with this error."""
+    status, title = _row(type(error))
+    if status == 500:
+        return internal_problem()
+    document: dict[str, Any] = {
+        "type": TYPE_PREFIX + error.code,
+        "title": title,
+        "status": status,
+        "detail": _detail(error),
+    }
+    document |= {name: text for name, text in (("where", error.where), ("fix", error.fix)) if text}
+    if isinstance(error, errors.ValidationFailed):
+        document["errors"] = [
+            {"where": _path(fault), "detail": _message(fault), "type": fault.type} for fault in error.fields[:MAX_FAULTS]
+        ]
+    return _response(status, document, error)
+
+
+def internal_problem() -> Response:
+    """The answer to a request that failed inside: what happened is in the log, not here."""
+    detail = "The request could not be carried out; the log says why."
+    document = {"type": TYPE_PREFIX + INTERNAL, "title": "Internal error", "status": 500, "detail": detail}
+    return _response(500, document, None)
+
+
+def _row(kind: type[errors.ShardweaveError]) -> tuple[int, str]:
+    return next(STATUSES[base] for base in kind.__mro__ if base in STATUSES)
+
+
+def _detail(error: errors.ShardweaveError) -> str:
+    if isinstance(error, errors.ValidationFailed):
+        shown = "; ".join(f"{_path(fault)}: {_message(fault)}" for fault in error.fields[:MAX_FAULTS])
+        more = len(error.fields) - MAX_FAULTS
+        return f"{shown}; and {more} more" if more > 0 else shown
+    return error.message
+
+
+def _path(fault: errors.FieldFault) -> str:
+    return ".".join(str(part)[:MAX_NAME_CHARACTERS] for part in fault.location) or "(the whole)"
+
+
+def _message(fault: errors.FieldFault) -> str:
+    return fault.message.removeprefix("Value error, ")
+
+
+def _response(status: int, document: dict[str, Any], error: errors.ShardweaveError | None) -> Response:
+    headers = {"content-type": MEDIA_TYPE}
+    if isinstance(error, errors.MethodNotAllowed):
+        headers["allow"] = ", ".join(error.allowed)
+    if status == 503:
+        headers["retry-after"] = str(RETRY_AFTER_SECONDS)
+    return Response(status, json.dumps(document).encode(), headers)

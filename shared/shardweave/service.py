@@ -1,0 +1,184 @@
+"""The composition root: from settings to a running service. Every part is put together here and nowhere else.
+
+    schema -> table -> store and queries -> operations -> API
+
+A service is a module `services.<name>` that has `schema(key_format)` and, when it has routes of its own,
+`operations(parts)`. A part is replaced by giving another one to `build`, as the tests and the local server do with the
+table; without one the table is DynamoDB, and boto3 is imported only then.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import inspect
+import json
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from .api.application import MAX_BODY_BYTES, Api, Observe
+from .api.collection import Collection
+from .api.operation import Operation
+from .entity import now_ms
+from .errors import ConfigurationError
+from .key_format import key_format
+from .query.cursor import DEFAULT_LIFE_MS, CursorKeys
+from .query.fanout import DEFAULT_THROTTLE
+from .query.runner import QueryRunner
+from .schema import Schema
+from .store import Store
+from .table import Table
+from .table.layout import TableLayout
+
+SERVICES = "services"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that differs between deployments.
+
+    `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
+    process.
+    """
+
+    cursor_keys: CursorKeys
+    service: str = "user_service"
+    key_format: str = "ordered"
+    table_name: str = ""
+    endpoint_url: str | None = None
+    region: str | None = None
+    throttle: int = DEFAULT_THROTTLE
+    cursor_life_ms: int = DEFAULT_LIFE_MS
+    max_body_bytes: int = MAX_BODY_BYTES
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str], cursor_keys: CursorKeys) -> Settings:
+        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE. Raises
+        ConfigurationError."""
+        if not variables.get("TABLE_NAME"):
+            raise ConfigurationError("it is not set", where="TABLE_NAME", fix="set it to the table's name")
+        throttle = variables.get("THROTTLE", str(DEFAULT_THROTTLE))
+        if not throttle.isdecimal() or not 1 <= int(throttle) <= 1000:
+            raise ConfigurationError("it is no number from 1 to 1000", where="THROTTLE", fix="set it to 32, say")
+        return cls(
+            cursor_keys=cursor_keys,
+            service=variables.get("SERVICE", cls.service),
+            key_format=variables.get("KEY_FORMAT", cls.key_format),
+            table_name=variables["TABLE_NAME"],
+            throttle=int(throttle),
+        )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a service's own operations are made of."""
+
+    schema: Schema
+    table: Table
+    store: Store
+    queries: QueryRunner
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that is put together."""
+
+    settings: Settings
+    parts: Parts
+    api: Api
+
+    def close(self) -> None:
+        """Stop the threads, release connections and files."""
+        self.parts.queries.close()
+        self.parts.table.close()
+
+
+def build(
+    settings: Settings,
+    *,
+    open_table: Callable[[TableLayout], Table] | None = None,
+    clock: Callable[[], int] = now_ms,
+    observe: Observe | None = None,
+) -> Service:
+    """The service of these settings. `clock` gives epoch milliseconds. Raises ConfigurationError, SchemaError."""
+    module = service_module(settings.service)
+    schema: Schema = module.schema(key_format(settings.key_format))
+    table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
+    parts = Parts(
+        schema=schema,
+        table=table,
+        store=Store(schema, table, clock=clock),
+        queries=QueryRunner(
+            schema,
+            table,
+            settings.cursor_keys,
+            clock=clock,
+            throttle=settings.throttle,
+            cursor_life_ms=settings.cursor_life_ms,
+        ),
+    )
+    api = Api(
+        operations_of(module, parts),
+        title=settings.service.replace("_", " ").capitalize(),
+        description=inspect.cleandoc(module.__doc__ or ""),
+        max_body_bytes=settings.max_body_bytes,
+        observe=observe,
+    )
+    return Service(settings, parts, api)
+
+
+def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
+    """The operations of every collection, then those that the service declares."""
+    collections = [Collection(entity, parts.store, parts.queries) for entity in parts.schema.entities.values()]
+    own: Sequence[Operation] = module.operations(parts) if hasattr(module, "operations") else ()
+    return (*(each for collection in collections for each in collection.operations()), *own)
+
+
+def service_module(name: str) -> ModuleType:
+    """The module of a service. Raises ConfigurationError that lists the services."""
+    known = service_names()
+    if name not in known:
+        raise ConfigurationError(f"there is no service {name!r}", where="service", fix=f"use one of {', '.join(known)}")
+    return importlib.import_module(f"{SERVICES}.{name}")
+
+
+def service_names() -> list[str]:
+    """The services that are there."""
+    return sorted(each.name for each in pkgutil.iter_modules(importlib.import_module(SERVICES).__path__))
+
+
+def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
+    """The deployed table, with a connection for every read that may run at once."""
+    from .table.dynamodb import DynamoDBTable
+
+    return DynamoDBTable(
+        layout,
+        settings.table_name,
+        endpoint_url=settings.endpoint_url,
+        region=settings.region,
+        max_pool_connections=settings.throttle,
+    )
+
+
+# -- cursor keys as text: {"current": "id", "secrets": {"id": "base64"}} -----------------------------------------------
+
+
+def encode_cursor_keys(keys: CursorKeys) -> str:
+    """The text that is kept where secrets are kept."""
+    secrets = {name: base64.b64encode(secret).decode() for name, secret in keys.secrets.items()}
+    return json.dumps({"current": keys.current, "secrets": secrets})
+
+
+def decode_cursor_keys(text: str) -> CursorKeys:
+    """The inverse of `encode_cursor_keys`. Raises ConfigurationError, which does not show the text."""
+    try:
+        found = json.loads(text)
+        secrets = {name: base64.b64decode(secret, validate=True) for name, secret in found["secrets"].items()}
+        return CursorKeys(found["current"], secrets)
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+        raise ConfigurationError(
+            "they can't be read", where="cursor keys", fix='give {"current": "id", "secrets": {"id": "base64"}}'
+        ) from None
