@@ -199,7 +199,7 @@ def stored_item(
     whole = entity.complete(item, shard_map)
     if unknown:
         whole = {**unknown, **whole}
-        size, limit = item_bytes(whole), MAX_ITEM_BYTES - MARK_RESERVE_BYTES
+        size, limit = item_bytes(whole), MAX_ITEM_BYTES - MARK_RESERVE_BYTES - entity.keys.reserve_bytes
         if size > limit:
             raise RecordTooLarge(
                 f"the record has {size} bytes with the attributes that the schema does not know, {limit} are possible",

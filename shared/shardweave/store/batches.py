@@ -109,12 +109,15 @@ class Batches:
             unprocessed = left
             try:
                 answer = self.table.run(BatchWrite(puts=tuple(left.values())))
-            except Throttled:
+            except (Throttled, TransactionConflict):
                 pass
             except TableUnavailable:
                 # Without conditions, sending it again could undo an update that has been made since.
                 for position in left:
                     self._write_one(position, steps[position], None, outcomes, uncertain=True)
+                return
+            except ShardweaveError as error:
+                outcomes.update(dict.fromkeys(left, WriteOutcome("failed", error=error)))
                 return
             else:
                 again = {_key(self.table, item) for item in answer.unprocessed_puts}

@@ -104,8 +104,7 @@ def _draft(
 
 def _by_stored_name(entity: EntityType[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The properties by stored name. Unknown names stay, so that validation lists them with every other fault."""
-    fields = entity.model.model_fields
-    return {(fields[name].alias or name) if name in fields else name: value for name, value in given.items()}
+    return {entity.stored_name(name): value for name, value in given.items()}
 
 
 def _set_missing_times(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:

@@ -17,20 +17,26 @@ from __future__ import annotations
 from typing import Any
 
 from ..entity_type import REVISION, EntityType
+from ..errors import KeyTooLong
 from ..key_format import crc32
 from ..sharding import ShardSpace
-from ..table.values import Item, Value
-from .places import check_range_key
+from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
 
 LOOKUP_SPACE = ShardSpace(char_bits=4, chars=2)
 PLACE = "_place"
 
 
 def identity_lookup_key(entity: EntityType[Any], values: Item) -> dict[str, Value]:
-    """The key of the lookup for a record's identity."""
+    """The key of the lookup for a record's identity. Raises KeyTooLong."""
     design = entity.keys.design
     range_key = entity.keys.join((*design.partition, *design.sort), values)
-    check_range_key(range_key, design.range_name)
+    size = len(range_key.encode())
+    if size > MAX_RANGE_KEY_BYTES:
+        raise KeyTooLong(
+            f"the lookup's key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible",
+            where=", ".join(entity.identity),
+            fix="shorten the value",
+        )
     shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
     hash_key = f"{entity.token}.{'.'.join(entity.identity)}{design.key_format.shard_delimiter}{shard}"
     return {design.hash_name: hash_key, design.range_name: range_key}

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..entity_type import EntityType
-from ..errors import KeyTooLong
 from ..sharding import Generation, ShardMap
-from ..table.values import MAX_RANGE_KEY_BYTES, Item
+from ..table.values import Item
 
 
 @dataclass(frozen=True)
@@ -59,16 +58,4 @@ def place_in(entity: EntityType[Any], values: Item, generation: Generation) -> P
     keys = entity.keys
     space = generation.space
     suffix = space.suffix_of(keys.format.hash(keys.shard_text(values))) if space.chars else ""
-    key = keys.primary_key(values, suffix)
-    check_range_key(key[keys.design.range_name], keys.design.range_name)
-    return Place(generation, key)
-
-
-def check_range_key(text: str, where: str) -> None:
-    """Refuse a range key that the table can't hold."""
-    if len(text) * 4 > MAX_RANGE_KEY_BYTES and len(text.encode()) > MAX_RANGE_KEY_BYTES:
-        raise KeyTooLong(
-            f"the key would have {len(text.encode())} bytes, {MAX_RANGE_KEY_BYTES} are possible",
-            where=where,
-            fix="shorten its values",
-        )
+    return Place(generation, keys.primary_key(values, suffix))
