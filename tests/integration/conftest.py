@@ -30,6 +30,7 @@ from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.dynamodb.client import Connection, Settings
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
+from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer
 from tests.integration.table_contract import OpenTable
 from tests.integration.table_differences import DIFFERENCES
 
@@ -79,6 +80,27 @@ def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTab
     yield open_one
     for table in opened:
         table.close()
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
+    """Makes a table whose requests are answered by the given replies, at one attempt each unless asked otherwise."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    made: list[tuple[DynamoDBTable, ScriptedServer]] = []
+
+    def make(*replies: Reply, max_attempts: int = 1, **settings: Any) -> tuple[DynamoDBTable, ScriptedServer]:
+        server = ScriptedServer(replies)
+        table = DynamoDBTable(
+            LAYOUT, "orders", endpoint_url=server.url, region=REGION, max_attempts=max_attempts, **settings
+        )
+        made.append((table, server))
+        return table, server
+
+    yield make
+    for table, server in made:
+        table.close()
+        server.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from shardweave.table.dynamodb import DynamoDBTable
+from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
+
+LAYOUT = TableLayout(
+    indexes=(IndexLayout("byN", KeyAttribute("hashKey"), KeyAttribute("n", "N")),), ttl_attribute="ttl"
+)
+"""Of the tables that a script answers for."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +97,7 @@ class ScriptedServer:
                 """Nothing: the tests see what arrived in `requests`."""
 
         return Handler
+
+
+Script = Callable[..., tuple[DynamoDBTable, ScriptedServer]]
+"""Makes a table of LAYOUT, and the server that answers its requests with the given replies."""

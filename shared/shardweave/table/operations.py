@@ -13,12 +13,13 @@ transaction TransactionCanceled with one reason for each action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from .conditions import Condition, Names
 from .layout import IndexLayout
+from .rendering import page_parts, projected, single_write, write_parts
 from .values import Item, Value, to_attribute_values
 
 R = TypeVar("R")
@@ -66,7 +67,7 @@ class GetItem(Operation[ItemAnswer]):
             "Key": to_attribute_values(self.key),
             "ConsistentRead": self.consistent,
             "ReturnConsumedCapacity": "TOTAL",
-            **_projected(self.projection, names),
+            **projected(self.projection, names),
         }
         return request | names.request_parts()
 
@@ -94,7 +95,7 @@ class BatchGet(Operation[BatchGetAnswer]):
         asked = {
             "Keys": [to_attribute_values(key) for key in self.keys],
             "ConsistentRead": self.consistent,
-            **_projected(self.projection, names),
+            **projected(self.projection, names),
         }
         return {"RequestItems": {table: asked | names.request_parts()}, "ReturnConsumedCapacity": "TOTAL"}
 
@@ -179,7 +180,7 @@ class Query(Operation[PageAnswer]):
             "KeyConditionExpression": self._key_condition(names),
             "ScanIndexForward": not self.descending,
             "ReturnConsumedCapacity": "TOTAL",
-            **_page_parts(self, names),
+            **page_parts(self, names),
         }
         return request | names.request_parts()
 
@@ -220,7 +221,7 @@ class Scan(Operation[PageAnswer]):
             "Segment": self.segment,
             "TotalSegments": self.total_segments,
             "ReturnConsumedCapacity": "TOTAL",
-            **_page_parts(self, names),
+            **page_parts(self, names),
         }
         return request | names.request_parts()
 
@@ -247,11 +248,13 @@ class Put(Operation[WriteAnswer]):
     method: ClassVar[str] = "put_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(self.action(table)["Put"], self.return_values)
+        return single_write(self.action(table)["Put"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
-        return {"Put": _write(table, {"Item": to_attribute_values(self.item)}, self.condition, self.return_on_failure)}
+        return {
+            "Put": write_parts(table, {"Item": to_attribute_values(self.item)}, self.condition, self.return_on_failure)
+        }
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,7 @@ class Update(Operation[WriteAnswer]):
     method: ClassVar[str] = "update_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(self.action(table)["Update"], self.return_values)
+        return single_write(self.action(table)["Update"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
@@ -284,7 +287,7 @@ class Update(Operation[WriteAnswer]):
             clauses.append("ADD " + ", ".join(f"{names.name(n)} {names.value(v)}" for n, v in self.add.items()))
         if clauses:
             parts["UpdateExpression"] = " ".join(clauses)
-        return {"Update": _write(table, parts, self.condition, self.return_on_failure, names)}
+        return {"Update": write_parts(table, parts, self.condition, self.return_on_failure, names)}
 
 
 @dataclass(frozen=True)
@@ -298,11 +301,13 @@ class Delete(Operation[WriteAnswer]):
     method: ClassVar[str] = "delete_item"
 
     def request(self, table: str) -> dict[str, Any]:
-        return _single(self.action(table)["Delete"], self.return_values)
+        return single_write(self.action(table)["Delete"], self.return_values)
 
     def action(self, table: str) -> dict[str, Any]:
         """This write as one action of a transaction."""
-        return {"Delete": _write(table, {"Key": to_attribute_values(self.key)}, self.condition, self.return_on_failure)}
+        return {
+            "Delete": write_parts(table, {"Key": to_attribute_values(self.key)}, self.condition, self.return_on_failure)
+        }
 
 
 @dataclass(frozen=True)
@@ -315,7 +320,7 @@ class ConditionCheck:
 
     def action(self, table: str) -> dict[str, Any]:
         parts = {"Key": to_attribute_values(self.key)}
-        return {"ConditionCheck": _write(table, parts, self.condition, self.return_on_failure)}
+        return {"ConditionCheck": write_parts(table, parts, self.condition, self.return_on_failure)}
 
 
 Action = Put | Update | Delete | ConditionCheck
@@ -459,50 +464,6 @@ class Describe(Operation[TableDescription]):
 
     def request(self, table: str) -> dict[str, Any]:
         return {"TableName": table}
-
-
-# -- rendering that several share -------------------------------------------------------------------------------------
-
-
-def _projected(projection: Sequence[str] | None, names: Names) -> dict[str, str]:
-    if projection is None:
-        return {}
-    return {"ProjectionExpression": ", ".join(names.name(name) for name in dict.fromkeys(projection))}
-
-
-def _page_parts(page: Query | Scan, names: Names) -> dict[str, Any]:
-    parts: dict[str, Any] = {"Select": "COUNT"} if page.count_only else _projected(page.projection, names)
-    if page.index is not None:
-        parts["IndexName"] = page.index
-    if page.limit is not None:
-        parts["Limit"] = page.limit
-    if page.start_key is not None:
-        parts["ExclusiveStartKey"] = to_attribute_values(page.start_key)
-    if page.filter is not None:
-        parts["FilterExpression"] = page.filter.render(names)
-    if page.consistent:
-        parts["ConsistentRead"] = True
-    return parts
-
-
-def _write(
-    table: str,
-    parts: dict[str, Any],
-    condition: Condition | None,
-    return_on_failure: bool,
-    names: Names | None = None,
-) -> dict[str, Any]:
-    names = names or Names()
-    write = {"TableName": table, **parts}
-    if condition is not None:
-        write["ConditionExpression"] = condition.render(names)
-    if return_on_failure:
-        write["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return write | names.request_parts()
-
-
-def _single(write: dict[str, Any], return_values: str) -> dict[str, Any]:
-    return {**write, "ReturnValues": return_values, "ReturnConsumedCapacity": "TOTAL"}
 
 
 def key_of(names: tuple[str, str], item: Item) -> dict[str, Value]:
