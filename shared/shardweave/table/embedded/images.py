@@ -43,7 +43,7 @@ def encode(item: Item) -> bytes:
 
 def decode(image: bytes) -> dict[str, Value]:
     """The item of `encode`'s bytes."""
-    content = json.loads(image[1:].decode())
+    content, _ = _json.raw_decode(image.decode(), 1)
     if image[:1] == _PLAIN:
         item: dict[str, Value] = content
     else:
@@ -83,6 +83,7 @@ def _binary_to_json(value: Any) -> str:
     return b64encode(value).decode()
 
 
+_json = json.JSONDecoder()
 _plain_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse)
 _typed_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_binary_to_json)
 
