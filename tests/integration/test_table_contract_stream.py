@@ -7,6 +7,7 @@ import pytest
 from shardweave.errors import ConditionFailed, TransactionCanceled
 from shardweave.table import Table
 from shardweave.table.conditions import Exists, Missing
+from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import (
     BatchWrite,
     ConditionCheck,
@@ -19,7 +20,7 @@ from shardweave.table.operations import (
     TransactWrite,
     Update,
 )
-from tests.integration.table_contract import LAYOUT, OpenTable, fill, item, key
+from tests.integration.table_contract import LAYOUT, OpenTable, every_item, fill, item, key, query, values
 
 
 @pytest.fixture
@@ -140,6 +141,22 @@ def test_positions_order_the_records_of_a_shard(table: Table) -> None:
         table.run(Put(item("a", n=number), condition=Exists("hashKey") if number else Missing("hashKey")))
     sequences = [int(record.sequence) for record in changes(table)]
     assert sequences == sorted(set(sequences))
+
+
+def test_what_the_service_removes_for_its_ttl_is_marked() -> None:
+    # On DynamoDB this takes up to two days and the emulators never do it, so only the embedded table can be asked.
+    table = EmbeddedTable(LAYOUT, None)
+    fill(table, [item("past", ttl=1_000, text="t"), item("future", ttl=3_000), item("text", ttl="1000"), item("none")])
+    assert table.expire(2_000.0) == 1
+    table.run(Delete(key("future")))
+    removals = [record for record in changes(table) if record.event == "REMOVE"]
+    assert [(record.key, record.old, record.by_service) for record in removals] == [
+        (key("past"), item("past", ttl=1_000, text="t"), True),
+        (key("future"), item("future", ttl=3_000), False),
+    ]
+    assert values(every_item(table, query()), "rangeKey") == ["none", "text"]
+    assert every_item(table, query("byText")) == []
+    table.close()
 
 
 # -- what the table says of itself ------------------------------------------------------------------------------------

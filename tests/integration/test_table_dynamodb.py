@@ -196,6 +196,16 @@ def test_a_failed_condition_carries_the_item(script: Script) -> None:
     assert raised.value.item == {**KEY, "n": 1}
 
 
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_failed_condition_says_whether_an_earlier_attempt_may_have_made_it_false(script: Script, before: int) -> None:
+    replies = [error("InternalServerError", status=500)] * before + [error("ConditionalCheckFailedException")]
+    table, server = script(*replies, max_attempts=2)
+    with pytest.raises(ConditionFailed) as raised:
+        table.run(Put(KEY))
+    assert raised.value.repeated is (before > 0)
+    assert len(server.requests) == before + 1
+
+
 def test_a_canceled_transaction_carries_its_reasons(script: Script) -> None:
     reasons = [
         {"Code": "None"},
