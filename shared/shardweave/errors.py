@@ -273,13 +273,15 @@ class InvalidRequest(TableError):
 
 
 class ConditionFailed(TableError):
-    """A write's condition was false. `item` is the stored item when the operation asked for it, else None."""
+    """A write's condition was false. `item` is the stored item when the operation asked for it, else None. `repeated`:
+    the table's client sent the write more than once, so an earlier attempt may have made the condition false."""
 
     code = "condition_failed"
 
-    def __init__(self, item: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, item: Mapping[str, Any] | None = None, *, repeated: bool = False) -> None:
         super().__init__("The condition of the write was not met.")
         self.item = item
+        self.repeated = repeated
 
 
 @dataclass(frozen=True)

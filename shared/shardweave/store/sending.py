@@ -35,7 +35,7 @@ _PASSING = {"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroug
 @dataclass(frozen=True)
 class Refusal:
     """A write that was not carried out, because of conditions. `reasons` has one entry for each action. `uncertain`:
-    an earlier attempt at the same write got no answer, so it may be that very attempt that made the conditions false.
+    an earlier attempt at the same write may have been carried out, and itself have made the conditions false.
     """
 
     reasons: tuple[CancellationReason, ...]
@@ -64,7 +64,7 @@ class Sender:
             except (Throttled, TransactionConflict, TransactionInProgress) as error:
                 cause = error
             except ConditionFailed as error:
-                return Refusal((CancellationReason(CONDITION_FAILED, error.item),), unanswered)
+                return Refusal((CancellationReason(CONDITION_FAILED, error.item),), unanswered or error.repeated)
             except TransactionCanceled as error:
                 if any(reason.code == CONDITION_FAILED for reason in error.reasons):
                     # With the token, an earlier attempt that had been carried out would have been answered as such.

@@ -71,7 +71,8 @@ def _from_response(response: Mapping[str, Any], method: str) -> ShardweaveError:
 
 
 def _condition_failed(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    return ConditionFailed(_item(response))
+    repeated = int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0)) > 0
+    return ConditionFailed(_item(response), repeated=repeated)
 
 
 def _canceled(response: Mapping[str, Any], method: str) -> ShardweaveError:
