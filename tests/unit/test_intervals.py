@@ -59,11 +59,13 @@ def test_successor_and_predecessor_walk_the_whole_universe_of_two_bytes() -> Non
 def test_neighbours_undo_each_other_and_fit_the_limit(text: str) -> None:
     following = successor(text)
     if following is not None:
-        assert text < following and size(following) <= LIMIT
+        assert text < following
+        assert size(following) <= LIMIT
         assert predecessor(following) == text
     preceding = predecessor(text)
     if preceding is not None:
-        assert preceding < text and size(preceding) <= LIMIT
+        assert preceding < text
+        assert size(preceding) <= LIMIT
         assert successor(preceding) == text
 
 
@@ -72,14 +74,17 @@ def test_nothing_lies_between_neighbours(one: str, other: str) -> None:
     lower, upper = sorted([one, other])
     if lower != upper:
         following, preceding = successor(lower), predecessor(upper)
-        assert following is not None and following <= upper
-        assert preceding is not None and preceding >= lower
+        assert following is not None
+        assert following <= upper
+        assert preceding is not None
+        assert preceding >= lower
 
 
 @given(edge_text, st.one_of(any_text, long_text))
 def test_fill_is_the_greatest_text_with_the_prefix(prefix: str, text: str) -> None:
     greatest = fill(prefix)
-    assert greatest.startswith(prefix) and size(greatest) <= LIMIT
+    assert greatest.startswith(prefix)
+    assert size(greatest) <= LIMIT
     if text.startswith(prefix):
         assert text <= greatest
     following = successor(greatest)
@@ -90,11 +95,13 @@ def test_fill_is_the_greatest_text_with_the_prefix(prefix: str, text: str) -> No
 def test_an_operand_over_the_limit_becomes_its_neighbour_within_it(lead: str, tail: str, text: str) -> None:
     over = lead + "a" * (LIMIT - size(lead)) + "b" + tail
     below_it = greatest_below(over)
-    assert size(below_it) <= LIMIT and below_it < over
+    assert size(below_it) <= LIMIT
+    assert below_it < over
     following = successor(below_it)
     assert following is None or following > over
     high, low = text_between(None, over), text_between(over, None)
-    assert high is not None and contains(high, text) == (text <= over)
+    assert high is not None
+    assert contains(high, text) == (text <= over)
     assert (low is not None and contains(low, text)) == (text >= over)
 
 
@@ -104,9 +111,11 @@ def test_a_character_that_straddles_the_limit_is_cut_to_the_greatest_that_fits(w
     for room in range(width):
         text = "a" * (LIMIT - room) + character
         replaced = greatest_below(text)
-        assert replaced < text and size(replaced) <= LIMIT
+        assert replaced < text
+        assert size(replaced) <= LIMIT
         following = successor(replaced)
-        assert following is not None and following > text
+        assert following is not None
+        assert following > text
 
 
 @given(st.binary(max_size=4), st.binary(max_size=4))
@@ -118,23 +127,30 @@ def test_binary_neighbours(one: bytes, other: bytes) -> None:
     lower, upper = sorted([one, other])
     if lower != upper:
         following = successor(lower)
-        assert following is not None and following <= upper
+        assert following is not None
+        assert following <= upper
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value="-1e30", max_value="1e30", places=5))
 def test_decimal_neighbours_have_38_digits_and_nothing_between(value: Decimal) -> None:
     following, preceding = successor(value), predecessor(value)
-    assert following is not None and preceding is not None
+    assert following is not None
+    assert preceding is not None
     assert preceding < value < following
-    assert len(following.as_tuple().digits) <= 38 and len(preceding.as_tuple().digits) <= 38
-    assert predecessor(following) == value and successor(preceding) == value
+    assert len(following.as_tuple().digits) <= 38
+    assert len(preceding.as_tuple().digits) <= 38
+    assert predecessor(following) == value
+    assert successor(preceding) == value
 
 
 def test_numbers_around_zero_skip_what_dynamodb_can_not_hold() -> None:
     smallest = Decimal("1E-130")
-    assert successor(Decimal(0)) == smallest and predecessor(smallest) == 0
-    assert predecessor(Decimal(0)) == -smallest and successor(-smallest) == 0
-    assert successor(7) == 8 and predecessor(-7) == -8
+    assert successor(Decimal(0)) == smallest
+    assert predecessor(smallest) == 0
+    assert predecessor(Decimal(0)) == -smallest
+    assert successor(-smallest) == 0
+    assert successor(7) == 8
+    assert predecessor(-7) == -8
 
 
 @given(st.lists(any_text, max_size=3), any_text, any_text, any_text)

@@ -14,7 +14,7 @@ from ..table.operations import Interval
 from ..table.values import Value
 from .plan import Lane, Plan
 from .resume import Start
-from .sizes import READ_UNIT_BYTES, RecordSizes, fetch_size, records_per_unit
+from .sizes import RECORDS_PER_UNIT, fetch_size
 from .spec import QueryStats
 
 
@@ -68,7 +68,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(plan: Plan, begins: Sequence[Start], sizes: RecordSizes, stats: QueryStats | None) -> Explanation:
+def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Explanation:
     """Explain a plan that starts at `begins`."""
     open_lanes = [start for start in begins if start.interval is not None]
     first_stage = min(
@@ -77,14 +77,10 @@ def explain(plan: Plan, begins: Sequence[Start], sizes: RecordSizes, stats: Quer
     sharing = sum(
         lane.stage == first_stage and start.interval is not None for lane, start in zip(plan.lanes, begins, strict=True)
     )
-    lanes = tuple(_lane_plan(plan, lane, start, sharing, sizes) for lane, start in zip(plan.lanes, begins, strict=True))
+    lanes = tuple(_lane_plan(plan, lane, start, sharing) for lane, start in zip(plan.lanes, begins, strict=True))
     read = [lane for lane in lanes if lane.stage == first_stage and not lane.empty]
-    means = [sizes.mean(plan.entity.token, lane.index) for lane in read]
     half = 1.0 if plan.consistent else 0.5
-    units = sum(
-        half * max(1, -(-int(lane.first_fetch * mean) // READ_UNIT_BYTES))
-        for lane, mean in zip(read, means, strict=True)
-    )
+    units = sum(half * -(-lane.first_fetch // RECORDS_PER_UNIT) for lane in read)
     by_table = {_text(branch.filter.by_table) for branch in plan.branches} - {None}
     here = {_text(branch.filter.here) for branch in plan.branches} - {None}
     return Explanation(
@@ -103,9 +99,8 @@ def explain(plan: Plan, begins: Sequence[Start], sizes: RecordSizes, stats: Quer
     )
 
 
-def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, sizes: RecordSizes) -> LanePlan:
+def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int) -> LanePlan:
     view = plan.branches[lane.rank].view
-    per_unit = records_per_unit(sizes.mean(plan.entity.token, view.index))
     interval = start.interval or Interval()
     generation = lane.generation
     return LanePlan(
@@ -118,7 +113,7 @@ def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, sizes: Record
         high=_bound(interval.high),
         empty=start.interval is None,
         resumes=start.start_key is not None or start.interval != lane.interval,
-        first_fetch=fetch_size(sharing, plan.limit + 1, per_unit),
+        first_fetch=fetch_size(sharing, plan.limit + 1),
     )
 
 

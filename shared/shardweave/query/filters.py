@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..stored_form import stored_form
 from ..entity_type import EntityType, IndexView
 from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
+from ..stored_form import stored_form
 from ..table.conditions import (
     And,
     BeginsWith,

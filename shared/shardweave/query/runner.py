@@ -29,7 +29,6 @@ from .hydrate import hydrated
 from .plan import Plan, plan_query
 from .resume import Start, advanced, order_of, starts
 from .show import shown
-from .sizes import RecordSizes
 from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import Bounds, Record, Walk, Walked, keeper
 
@@ -58,7 +57,6 @@ class QueryRunner:
         self._clock = clock
         self._cursors = CursorCodec(cursor_keys, cursor_life_ms)
         self._fanout = FanOut(table, throttle, sleep=sleep)
-        self._sizes = RecordSizes()
         self._observer = observer
 
     # -- pages
@@ -137,9 +135,9 @@ class QueryRunner:
         """What the query would do, and with `run` what it did."""
         if run:
             page, plan, begins = self._run(spec)
-            return explain(plan, begins, self._sizes, page.stats)
+            return explain(plan, begins, page.stats)
         plan, state = self._plan(spec, self._clock())
-        return explain(plan, starts(plan, state), self._sizes, None)
+        return explain(plan, starts(plan, state), None)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -153,7 +151,7 @@ class QueryRunner:
         plan, state = self._plan(spec, now)
         begins = starts(plan, state)
         bounds = Bounds(self._deadline(spec, begun), spec.budget, spec.on_shard_error == "partial")
-        walk = Walk(plan, begins, self._fanout, self._sizes, keeper(plan, now / 1000), bounds)
+        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
         walked = walk.page(plan.limit)
         following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
         items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)

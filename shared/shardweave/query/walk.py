@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 from ..errors import DeadlineTooShort, LaneFailed, ShardweaveError
 from ..table.operations import PageAnswer, Query
-from ..table.values import Item, item_bytes
+from ..table.values import Item
 from .cursor import Position
 from .fanout import FanOut
 from .merge import LaneState, Order, needed, ready
 from .merge import frontier as first_unfinished
 from .plan import Plan
 from .resume import Start, position_of
-from .sizes import MAX_FETCH, RecordSizes, fetch_size, records_per_unit
+from .sizes import MAX_FETCH, fetch_size
 from .spec import ANY_TIME
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
@@ -58,13 +58,11 @@ class Walk:
         plan: Plan,
         begins: Sequence[Start],
         fanout: FanOut,
-        sizes: RecordSizes,
         keeps: Callable[[LaneState, Item], bool],
         bounds: Bounds,
     ) -> None:
         self._plan = plan
         self._fanout = fanout
-        self._sizes = sizes
         self._keeps = keeps
         self._bounds = bounds
         self._descending = plan.descending
@@ -178,7 +176,6 @@ class Walk:
     def _fail(self, state: LaneState, error: ShardweaveError | None) -> None:
         assert error is not None
         state.failure = error
-        state.records.clear()
         if not self._bounds.partial:
             raise self._failure(state)
 
@@ -189,8 +186,7 @@ class Walk:
 
     def _query(self, state: LaneState, sharing: int, count: int) -> Query:
         plan, branch = self._plan, self._plan.branches[state.lane.rank]
-        per_unit = records_per_unit(self._sizes.mean(plan.entity.token, branch.view.index))
-        size = fetch_size(sharing, count, per_unit)
+        size = fetch_size(sharing, count)
         if state.started and state.kept < state.scanned:
             size = min(MAX_FILTERED_FETCH, max(size, 2 * state.asked))
         state.asked = size
@@ -209,7 +205,6 @@ class Walk:
         )
 
     def _take(self, state: LaneState, answer: PageAnswer) -> None:
-        branch = self._plan.branches[state.lane.rank]
         state.scanned += answer.scanned
         state.units += answer.units
         state.started = True
@@ -221,8 +216,6 @@ class Walk:
             if self._keeps(state, item):
                 state.kept += 1
                 state.records.append((self._order(state, item), item))
-        if answer.items and self._plan.attributes is None:
-            self._sizes.learn(self._plan.entity.token, branch.view.index, item_bytes(answer.items[0]))
 
     def _order(self, state: LaneState, item: Item) -> Order:
         return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order

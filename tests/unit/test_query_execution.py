@@ -1,0 +1,559 @@
+"""How queries behave when they span indexes, when time or reads run out, and when shards fail."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shardweave.codecs import Timestamp
+from shardweave.entity import Entity, RangeKey, timestamp_property, ttl_property, unique_property
+from shardweave.errors import (
+    DeadlineTooShort,
+    InputError,
+    LaneFailed,
+    LimitExceeded,
+    Throttled,
+    TooManyLaggingLanes,
+    UnknownName,
+    UnsupportedQuery,
+)
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import BranchSpec, Equal, OneOf, Page, Prefix, QuerySpec, Range
+from shardweave.schema import Index, Schema
+from shardweave.sharding import ShardBump
+from shardweave.table import Guard
+from shardweave.table.conditions import BeginsWith, Compare, Condition, Or
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchGet, Delete, Operation, PageAnswer, Put, Query
+
+NOW = 1_730_000_000_000
+DAY = 86_400_000
+KEYS = CursorKeys("k", {"k": b"k" * 32})
+
+
+def people_schema(*bumps: ShardBump) -> Schema:
+    class Person(Entity, token="person", shard_bumps=bumps):
+        person_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        first: str
+        last: str
+        nick: str | None = None
+        state: str = "active"
+        photo: str | None = None
+        expires: int | None = ttl_property()
+
+        first_range_key = RangeKey("first", "last", "created")
+        last_range_key = RangeKey("last", "first", "created")
+        nick_range_key = RangeKey("nick", "first", "created")
+        pair_range_key = RangeKey("first", "last")
+
+    return Schema(
+        [Person],
+        [
+            Index("first", "hash_key", "first_range_key"),
+            Index("last", "hash_key", "last_range_key"),
+            Index("nick", "hash_key", "nick_range_key"),
+            Index("pair", "hash_key", "pair_range_key"),
+            Index("created", "hash_key", "created"),
+            Index("state", "hash_key", "state", projection="KEYS_ONLY"),
+        ],
+    )
+
+
+class TestTable:
+    """An embedded table with a hook that sees every query before it runs and may raise, wait, or change the answer."""
+
+    __test__ = False
+
+    def __init__(self, schema: Schema) -> None:
+        self.inner = EmbeddedTable(schema.layout)
+        self.layout = schema.layout
+        self.before: Callable[[Query], None] = lambda query: None
+        self.after: Callable[[Query, PageAnswer], PageAnswer] = lambda query, answer: answer
+        self.operations: list[Operation[Any]] = []
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if not isinstance(operation, Query):
+            self.operations.append(operation)
+            return self.inner.run(operation, guard=guard)
+        self.operations.append(operation)
+        self.before(operation)
+        return self.after(operation, self.inner.run(operation, guard=guard))
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def queries(self) -> list[Query]:
+        return [operation for operation in self.operations if isinstance(operation, Query)]
+
+
+class People:
+    """People in a table, and a runner."""
+
+    def __init__(self, *bumps: ShardBump) -> None:
+        self.schema = people_schema(*bumps)
+        self.table = TestTable(self.schema)
+        self.entity = self.schema.entity("person")
+        self.now = NOW
+        self.runner = QueryRunner(
+            self.schema, self.table, KEYS, clock=lambda: self.now, throttle=8, sleep=lambda seconds: None
+        )
+
+    def add(self, person_id: str, **values: Any) -> dict[str, Any]:
+        given = {"personId": person_id, "created": NOW, "first": "x", "last": "x"} | values
+        item = self.entity.complete(self.entity.dump(self.entity.validate(given)))
+        self.table.inner.run(Put(item))
+        return item
+
+    def fill(self, count: int, **values: Callable[[int], Any]) -> list[str]:
+        for number in range(count):
+            self.add(f"p{number:05d}", **{name: value(number) for name, value in values.items()})
+        return [f"p{number:05d}" for number in range(count)]
+
+    def pages(self, spec: QuerySpec) -> Iterator[Page]:
+        while True:
+            page = self.runner.run(spec)
+            yield page
+            if page.cursor is None:
+                return
+            spec = replace(spec, cursor=page.cursor)
+
+    def ids(self, spec: QuerySpec) -> list[str]:
+        return [each.person_id for page in self.pages(spec) for each in page.items]
+
+    def close(self) -> None:
+        self.runner.close()
+        self.table.close()
+
+
+@pytest.fixture
+def people() -> Iterator[People]:
+    world = People(ShardBump(0, 2, 1))
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def many() -> Iterator[People]:
+    """16 shards."""
+    world = People(ShardBump(0, 4, 1))
+    yield world
+    world.close()
+
+
+def starts_with(text: str, filter: Condition | None = None) -> tuple[BranchSpec, ...]:
+    """First or last name starts with a text: two branches."""
+    return (
+        BranchSpec({"first": Prefix(text)}, "first", filter),
+        BranchSpec({"last": Prefix(text)}, "last", filter),
+    )
+
+
+class TestSeveralIndexes:
+    def test_two_branches_share_hash_keys(self, people: People) -> None:
+        people.add("both", first="jane", last="jackson")
+        people.add("first", first="jack", last="smith")
+        people.add("last", first="anna", last="jay")
+        people.add("none", first="anna", last="smith")
+        spec = QuerySpec("person", branches=starts_with("ja"), limit=1)
+        assert people.ids(spec) == ["first", "both", "last"], "by jack, jackson, jay"
+        assert people.ids(replace(spec, reverse=True)) == ["last", "both", "first"]
+
+    @pytest.mark.parametrize("reverse", [False, True])
+    @pytest.mark.parametrize("limit", [1, 3, 50])
+    def test_branches_that_hold_the_same_records_give_each_once(
+        self, people: People, limit: int, reverse: bool
+    ) -> None:
+        ids = people.fill(40, first=lambda n: f"ja{n % 7}", last=lambda n: f"ja{n % 5}")
+        found = people.ids(QuerySpec("person", branches=starts_with("ja"), limit=limit, reverse=reverse))
+        assert sorted(found) == ids
+
+    def test_branches_that_hold_no_common_record(self, people: People) -> None:
+        people.fill(40, first=lambda n: "ja" if n % 2 else "x", last=lambda n: "x" if n % 2 else "ja")
+        assert len(set(people.ids(QuerySpec("person", branches=starts_with("ja"), limit=7)))) == 40
+
+    def test_a_record_at_other_positions_in_three_branches_is_given_at_the_lowest(self, people: People) -> None:
+        people.add("far", first="c", last="b", nick="a")
+        people.add("near", first="b", last="c", nick="c")
+        branches = tuple(BranchSpec({}, index) for index in ("first", "last", "nick"))
+        assert people.ids(QuerySpec("person", branches=branches, limit=1)) == ["far", "near"], "by a, b"
+        assert people.ids(QuerySpec("person", branches=branches, limit=1, reverse=True)) == ["near", "far"]
+
+    def test_a_record_older_than_one_of_the_indexes_is_found_by_the_others(self, people: People) -> None:
+        item = people.add("old", first="ja", last="x")
+        del item["lastRangeKey"]
+        people.table.inner.run(Put(item))
+        people.add("new", first="x", last="ja")
+        assert sorted(people.ids(QuerySpec("person", branches=starts_with("ja"), limit=1))) == ["new", "old"]
+
+    def test_an_index_that_lags_behind_for_some_records_loses_no_other(self, people: People) -> None:
+        ids = people.fill(60, first=lambda n: f"ja{n % 9}", last=lambda n: f"ja{n % 4}")
+        behind = set(ids[::10])
+
+        def lag(query: Query, answer: PageAnswer) -> PageAnswer:
+            if query.index != "first":
+                return answer
+            return replace(answer, items=tuple(item for item in answer.items if item["personId"] not in behind))
+
+        people.table.after = lag
+        found = Counter(people.ids(QuerySpec("person", branches=starts_with("ja"), limit=7)))
+        assert {key: found[key] for key in ids if key not in behind} == dict.fromkeys(set(ids) - behind, 1)
+        assert all(found[key] <= 1 for key in behind)
+
+    def test_several_values_of_a_hash_element_are_branches_of_one_index(self) -> None:
+        from services import user_service
+
+        schema = user_service.schema()
+        runner = QueryRunner(schema, EmbeddedTable(schema.layout), KEYS)
+        plan = runner.plan(QuerySpec("user", {"beneficiaryId": OneOf(("b1", "b2", "b1"))}, "userBeneficiaryCreated"))
+        assert len(plan.branches) == 2
+        assert len(plan.lanes) == 8
+        assert not plan.overlap.possible
+        with pytest.raises(LimitExceeded, match="1 to 50 values"):
+            runner.plan(QuerySpec("user", {"beneficiaryId": OneOf(tuple(map(str, range(51))))}))
+        runner.close()
+
+    def test_identical_branches_are_read_once(self, people: People) -> None:
+        people.fill(5, first=lambda n: "ja")
+        branch = BranchSpec({"first": Prefix("ja")}, "first")
+        assert len(people.runner.plan(QuerySpec("person", branches=(branch, branch))).lanes) == 4
+        assert len(people.ids(QuerySpec("person", branches=(branch, branch), limit=2))) == 5
+
+    def test_branches_that_do_not_agree_are_refused_with_the_reason(self, people: People) -> None:
+        for other, reason in (("created", "another number of elements"), ("pair", "another number of elements")):
+            with pytest.raises(UnsupportedQuery, match=reason):
+                people.runner.run(QuerySpec("person", branches=(BranchSpec({}, "first"), BranchSpec({}, other))))
+        with pytest.raises(UnsupportedQuery, match="have other types"):
+            people.runner.run(QuerySpec("person", branches=(BranchSpec({}, "state"), BranchSpec({}, "created"))))
+        with pytest.raises(InputError, match="branches replace"):
+            people.runner.run(QuerySpec("person", index="first", branches=(BranchSpec({}, "first"),)))
+        with pytest.raises(LimitExceeded, match="at most 50 branches"):
+            people.runner.run(QuerySpec("person", branches=(BranchSpec({}, "first"),) * 51))
+
+
+class TestFilters:
+    def test_the_article_s_question_with_a_filter(self, people: People) -> None:
+        people.fill(
+            60, first=lambda n: f"ja{n % 7}", last=lambda n: "x", state=lambda n: "suspended" if n % 3 else "active"
+        )
+        spec = QuerySpec("person", branches=starts_with("ja"), filter=Compare("state", "<>", "suspended"), limit=6)
+        pages = list(people.pages(spec))
+        assert [len(page.items) for page in pages] == [6, 6, 6, 2]
+        assert {each.state for page in pages for each in page.items} == {"active"}
+
+    def test_a_filter_on_a_key_of_the_index_is_evaluated_here(self, people: People) -> None:
+        people.fill(20, first=lambda n: f"n{n}", state=lambda n: "a" if n % 2 else "b")
+        spec = QuerySpec("person", {"created": Range(0)}, "created", filter=Compare("created", "=", NOW))
+        explanation = people.runner.explain(spec)
+        assert explanation.filter_by_table is None
+        assert explanation.filter_here is not None
+        assert len(people.ids(spec)) == 20
+        either = Or((Compare("created", "<", NOW), Compare("state", "=", "a")))
+        assert len(people.ids(replace(spec, filter=either))) == 10
+
+    def test_a_filter_on_what_the_index_does_not_project_is_refused(self, people: People) -> None:
+        with pytest.raises(UnsupportedQuery, match="does not project photo"):
+            people.runner.run(QuerySpec("person", index="state", filter=BeginsWith("photo", "x")))
+        with pytest.raises(UnknownName, match="no property 'nope'"):
+            people.runner.run(QuerySpec("person", filter=Compare("nope", "=", 1)))
+
+    def test_a_filter_that_matches_nothing_ends_with_a_budget_smaller_than_the_lanes(self, many: People) -> None:
+        """16 lanes, 10 reads a page: every page makes progress, and the walk ends."""
+        many.fill(800, first=lambda n: f"n{n:04d}")
+        spec = QuerySpec("person", {}, "first", filter=Compare("state", "=", "gone"), limit=10, budget=10)
+        pages = list(many.pages(spec))
+        assert [len(page.items) for page in pages] == [0] * len(pages)
+        assert 1 < len(pages) < 200
+        assert [page.complete for page in pages] == [False] * (len(pages) - 1) + [True]
+        assert all(page.stats.requests <= 16 for page in pages), "each lane once, budget or not"
+
+
+class TestCuts:
+    def test_a_page_cut_by_its_budget_is_in_order_and_goes_on(self, many: People) -> None:
+        ids = many.fill(600, first=lambda n: f"n{n:04d}", state=lambda n: "rare" if n % 6 == 0 else "active")
+        spec = QuerySpec("person", {}, "first", filter=Compare("state", "=", "rare"), limit=60, budget=20)
+        pages = list(many.pages(spec))
+        assert not pages[0].complete
+        assert 0 < len(pages[0].items) < 60
+        assert [each.person_id for page in pages for each in page.items] == ids[::6]
+
+    def test_a_cut_between_generations_goes_on_with_the_next(self) -> None:
+        bumps = [ShardBump(0, 1, 1), *(ShardBump(NOW - (5 - n) * DAY, 1, n + 1) for n in range(1, 5))]
+        world = People(*bumps)
+        ids = world.fill(50, created=lambda n: NOW - (49 - n) * DAY // 8)
+        for reverse in (False, True):
+            wanted = ids[::-1] if reverse else ids
+            spec = QuerySpec("person", {}, "created", limit=500, budget=1, reverse=reverse)
+            pages = list(world.pages(spec))
+            assert [each.person_id for page in pages for each in page.items] == wanted
+            assert len(pages) >= 5
+            nothing = list(world.pages(replace(spec, filter=Compare("state", "=", "gone"))))
+            assert [page.items for page in nothing] == [()] * len(nothing)
+        world.close()
+
+    def test_a_deadline_cuts_a_page_at_the_frontier(self, many: People) -> None:
+        ids = many.fill(400, first=lambda n: f"n{n:04d}")
+        seen: Counter[Any] = Counter()
+
+        def slow_refills(query: Query) -> None:
+            seen[query.hash_value] += 1
+            if seen[query.hash_value] > 1:
+                time.sleep(0.3)
+
+        many.table.before = slow_refills
+        spec = QuerySpec("person", {}, "first", limit=400, time_limit_ms=200)
+        page = many.runner.run(replace(spec, limit=100, filter=Compare("state", "=", "gone")))
+        assert (page.items, page.complete) == ((), False)
+        assert page.cursor is not None
+        seen.clear()
+        many.table.before = lambda query: None
+        assert many.ids(replace(spec, time_limit_ms=None)) == ids
+
+    def test_a_deadline_that_allows_no_progress_is_an_error_and_never_the_same_cursor(self, many: People) -> None:
+        many.fill(40)
+        many.table.before = lambda query: time.sleep(0.2)
+        with pytest.raises(DeadlineTooShort):
+            many.runner.run(QuerySpec("person", {}, "first", time_limit_ms=30))
+
+    def test_a_slow_shard_is_left_out_of_a_partial_page(self, people: People) -> None:
+        ids = people.fill(40, first=lambda n: f"n{n:04d}")
+        release = threading.Event()
+
+        def slow(query: Query) -> None:
+            if query.hash_value == "person!0":
+                release.wait(2)
+
+        people.table.before = slow
+        spec = QuerySpec("person", {}, "first", limit=500, time_limit_ms=300, on_shard_error="partial")
+        page = people.runner.run(spec)
+        assert page.failed == ("first person!0",)
+        assert page.cursor is not None
+        release.set()
+        rest = people.ids(replace(spec, cursor=page.cursor, time_limit_ms=None))
+        assert sorted([*(each.person_id for each in page.items), *rest]) == ids
+
+    def test_limits_of_time_and_reads_are_checked(self, people: People) -> None:
+        for wrong in ({"budget": 0}, {"time_limit_ms": 0}):
+            with pytest.raises(LimitExceeded):
+                people.runner.run(QuerySpec("person", **wrong))  # type: ignore[arg-type]
+
+
+class TestFailingShards:
+    def breaking(self, world: People, *hashes: str) -> None:
+        def check(query: Query) -> None:
+            if query.hash_value in hashes:
+                raise Throttled
+
+        world.table.before = check
+
+    def test_by_default_a_failing_lane_fails_the_query_and_is_named(self, people: People) -> None:
+        people.fill(20)
+        self.breaking(people, "person!2")
+        with pytest.raises(LaneFailed, match="first person!2") as raised:
+            people.runner.run(QuerySpec("person", {}, "first"))
+        assert raised.value.cause == "throttled"
+
+    @pytest.mark.parametrize("reverse", [False, True])
+    def test_a_lane_that_recovers_three_pages_later_continues_from_where_it_was(
+        self, people: People, reverse: bool
+    ) -> None:
+        ids = people.fill(100, first=lambda n: f"n{n:04d}")
+        spec = QuerySpec("person", {}, "first", limit=10, on_shard_error="partial", reverse=reverse)
+        first = people.runner.run(spec)
+        self.breaking(people, "person!1")
+        pages = [first]
+        for _ in range(3):
+            pages.append(people.runner.run(replace(spec, cursor=pages[-1].cursor)))
+            assert pages[-1].failed == ("first person!1",)
+            assert not pages[-1].complete
+            assert len(pages[-1].items) == 10
+            assert pages[-1].late == 0
+        self.breaking(people)
+        rest = list(people.pages(replace(spec, cursor=pages[-1].cursor)))
+        assert rest[0].late > 0, "the recovered lane's records come first, and are flagged"
+        for page in [*pages, *rest]:
+            keys = [each.person_id for each in page.items]
+            assert keys == sorted(keys, reverse=reverse), "order holds within the page"
+        found = [each.person_id for page in [*pages, *rest] for each in page.items]
+        assert sorted(found) == ids
+
+    def test_lanes_may_lag_at_the_end_of_all_others(self, people: People) -> None:
+        ids = people.fill(30, first=lambda n: f"n{n:04d}")
+        self.breaking(people, "person!0", "person!3")
+        spec = QuerySpec("person", {}, "first", limit=500, on_shard_error="partial")
+        page = people.runner.run(spec)
+        assert page.cursor is not None
+        self.breaking(people)
+        late = people.runner.run(replace(spec, cursor=page.cursor))
+        assert late.late == len(late.items) > 0
+        assert late.cursor is None
+        assert sorted(each.person_id for each in [*page.items, *late.items]) == ids
+
+    def test_all_lanes_throttled_is_an_error_even_for_partial_answers(self, people: People) -> None:
+        people.fill(10)
+        self.breaking(people, *(f"person!{n}" for n in range(4)))
+        for mode in ("fail", "partial"):
+            with pytest.raises(LaneFailed):
+                people.runner.run(QuerySpec("person", {}, "first", on_shard_error=mode))  # type: ignore[arg-type]
+
+    def test_a_ninth_place_to_remember_is_an_error(self, many: People) -> None:
+        many.fill(400, first=lambda n: f"n{n:04d}")
+        spec = QuerySpec("person", {}, "first", limit=5, on_shard_error="partial")
+        broken: list[str] = []
+        digits = "0123456789abcdef"
+        for digit in digits[:8]:
+            broken.append(f"person!{digit}")
+            self.breaking(many, *broken)
+            spec = replace(spec, cursor=many.runner.run(spec).cursor)
+        self.breaking(many, *broken, f"person!{digits[8]}")
+        with pytest.raises(TooManyLaggingLanes):
+            many.runner.run(spec)
+
+    def test_a_throttled_read_is_tried_again(self, people: People) -> None:
+        ids = people.fill(20, first=lambda n: f"n{n:04d}")
+        chooser = random.Random(1)
+
+        def sometimes(query: Query) -> None:
+            if chooser.random() < 0.3:
+                raise Throttled
+
+        people.table.before = sometimes
+        assert people.ids(QuerySpec("person", {}, "first", limit=5)) == ids
+
+    def test_the_token_grows_by_its_key_and_a_few_bytes_for_each_lagging_place(self, many: People) -> None:
+        many.fill(200, first=lambda n: f"n{n:04d}")
+        spec = QuerySpec("person", {}, "first", limit=5, on_shard_error="partial")
+        whole = many.runner.run(spec).cursor
+        self.breaking(many, "person!3")
+        lagging = many.runner.run(replace(spec, cursor=whole)).cursor
+        assert whole is not None
+        assert lagging is not None
+        assert len(lagging) - len(whole) < 140
+
+
+class TestOtherQuestions:
+    def test_count_is_exact_over_all_pages(self, people: People) -> None:
+        people.fill(57, first=lambda n: f"ja{n % 5}", last=lambda n: f"ja{n % 2}" if n % 3 else "x")
+        assert people.runner.count(QuerySpec("person", {}, "first")).count == 57
+        assert people.runner.count(QuerySpec("person", {"first": Prefix("ja1")})).count == len(range(1, 57, 5))
+        both = people.runner.count(QuerySpec("person", branches=starts_with("ja")))
+        assert both.count == 57, "overlapping branches are counted by their keys, each record once"
+        assert people.runner.count(QuerySpec("person", {}, "first", filter=Compare("last", "=", "x"))).count == 19
+
+    def test_count_lets_the_table_count_where_it_can(self, people: People) -> None:
+        people.fill(20)
+        people.runner.count(QuerySpec("person", {}, "first", filter=Compare("state", "=", "active")))
+        assert all(query.count_only for query in people.table.queries())
+        assert [query for query in people.table.queries() if query.filter is None] == [], "the expired are left out"
+
+    def test_exists_and_first(self, people: People) -> None:
+        spec = QuerySpec("person", {"first": Prefix("n")})
+        assert not people.runner.exists(spec)
+        assert people.runner.first(spec) is None
+        people.fill(9, first=lambda n: f"n{n}")
+        assert people.runner.exists(spec)
+        assert people.runner.first(spec).person_id == "p00000"
+        assert people.runner.first(replace(spec, reverse=True)).person_id == "p00008"
+
+    def test_iteration_over_records_and_pages(self, people: People) -> None:
+        ids = people.fill(23, first=lambda n: f"n{n:02d}")
+        spec = QuerySpec("person", {}, "first", limit=5)
+        assert [each.person_id for each in people.runner.records(spec)] == ids
+        assert [len(page.items) for page in people.runner.pages(spec)] == [5, 5, 5, 5, 3]
+
+        async def everything() -> list[str]:
+            return [each.person_id async for each in people.runner.records_async(spec)]
+
+        assert asyncio.run(everything()) == ids
+
+    def test_named_properties_only(self, people: People) -> None:
+        people.fill(3, first=lambda n: f"n{n}")
+        page = people.runner.run(QuerySpec("person", {}, "first", limit=2, properties=("first", "personId")))
+        assert page.items == ({"first": "n0", "personId": "p00000"}, {"first": "n1", "personId": "p00001"})
+        read = people.table.queries()[-1].projection
+        assert read is not None
+        assert "photo" not in read
+        with pytest.raises(UnsupportedQuery, match="does not project photo"):
+            people.runner.run(QuerySpec("person", index="state", properties=("photo",)))
+        with pytest.raises(InputError, match="exclude one another"):
+            people.runner.run(QuerySpec("person", properties=("first",), hydrate=True))
+
+    def test_an_index_of_keys_shows_what_its_keys_hold(self, people: People) -> None:
+        people.fill(2)
+        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}))
+        assert page.index == "state"
+        expected = [{"personId": "p00000", "state": "active"}, {"personId": "p00001", "state": "active"}]
+        assert sorted(page.items, key=lambda each: each["personId"]) == expected
+
+    def test_hydration_reads_whole_records_in_batches(self, people: People) -> None:
+        people.fill(150, photo=lambda n: f"photo {n}")
+        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}, limit=150, hydrate=True))
+        assert {each.photo for each in page.items} == {f"photo {n}" for n in range(150)}
+        batches = [operation for operation in people.table.operations if isinstance(operation, BatchGet)]
+        assert [len(batch.keys) for batch in batches] == [100, 50]
+
+    def test_a_record_deleted_before_hydration_is_left_out(self, people: People) -> None:
+        people.fill(5)
+        item = people.add("gone")
+
+        def remove(query: Query, answer: PageAnswer) -> PageAnswer:
+            people.table.inner.run(Delete(people.entity.make_key(item)))
+            return answer
+
+        people.table.after = remove
+        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}, hydrate=True))
+        assert len(page.items) == 5
+
+    def test_newest_first_over_five_generations_reads_only_the_newest_until_it_is_exhausted(self) -> None:
+        bumps = [ShardBump(0, 1, 1), *(ShardBump(NOW - (5 - n) * DAY, 1, n + 1) for n in range(1, 5))]
+        world = People(*bumps)
+        ids = world.fill(200, created=lambda n: NOW - n * DAY // 40)
+        spec = QuerySpec("person", {}, "created", limit=10, reverse=True)
+        generations = []
+        for page in world.pages(spec):
+            widths = {len(query.hash_value) - len("person!") for query in world.table.queries()}
+            generations.append((len(page.items), sorted(widths)))
+            world.table.operations.clear()
+        assert generations[0] == (10, [5]), "32 lanes of the newest, none of the 30 others"
+        assert [read for _, read in generations[:3]] == [[5]] * 3
+        assert generations[-1][1] == [1]
+        assert world.ids(spec) == ids
+        world.close()
+
+    def test_explain_before_and_after_a_run(self, people: People) -> None:
+        people.fill(40, first=lambda n: f"n{n:02d}")
+        spec = QuerySpec("person", {"first": Prefix("n")}, "first", limit=10)
+        before = people.runner.explain(spec)
+        assert before.stats is None
+        assert people.table.queries() == []
+        assert before.plan_text().splitlines()[:3] == [
+            "person by first, ascending, 10 a page",
+            "  because first was named",
+            "  because 4 lanes in 1 generations, 1 stages",
+        ]
+        assert [lane.first_fetch for lane in before.lanes] == [before.lanes[0].first_fetch] * 4
+        after = people.runner.explain(spec, run=True)
+        assert after.stats is not None
+        assert (after.stats.requests, after.stats.rounds, after.stats.returned) == (4, 1, 10)
+        cursor = people.runner.run(spec).cursor
+        resumed = people.runner.explain(replace(spec, cursor=cursor))
+        assert [lane.resumes for lane in resumed.lanes] == [True] * 4
+        assert after.as_json()["stats"]["reports"][0]["lane"] == "first person!0"
+
+    def test_every_page_and_count_is_observed(self, people: People) -> None:
+        people.fill(12)
+        seen = []
+        runner = QueryRunner(people.schema, people.table, KEYS, observer=lambda plan, stats: seen.append(stats))
+        runner.run(QuerySpec("person", {}, "first", limit=5))
+        runner.count(QuerySpec("person", {}, "first"))
+        assert [(stats.lanes, stats.returned) for stats in seen] == [(4, 5), (4, 12)]
+        runner.close()
