@@ -1,4 +1,4 @@
-"""A process that dies at any moment: what it was told is written is there, whole, and so are the indexes and the log."""
+"""A process that dies at any moment: what it said is written is there, whole, and so are the indexes and the log."""
 
 from __future__ import annotations
 
