@@ -4,8 +4,8 @@ Guarantees: what a property of a supported type holds comes back equal when its 
 what has no exact form is refused. Subclasses of str, int and Decimal become the plain type, so that what is written
 never depends on how a subclass prints itself.
 
-Format: datetimes, dates, times and UUIDs are text; Enums their values; floats `Decimal(repr(x))`; time spans seconds as
-a Decimal; mappings have text keys. The rest is as `table.values` has it.
+Format: datetimes, dates, times, time spans (ISO 8601) and UUIDs are text; Enums their values; floats
+`Decimal(repr(x))`; mappings have text keys. The rest is as `table.values` has it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _stored_scalar(value: Any) -> Value:
     if isinstance(value, float):
         return _stored_float(value)
     if isinstance(value, dt.timedelta):
-        return Decimal(value // dt.timedelta(microseconds=1)).scaleb(-6)
+        return _duration_text(value)
     if isinstance(value, uuid.UUID):
         return str(value)
     return _stored_time(value)
@@ -83,6 +83,12 @@ def _stored_float(value: float) -> Decimal:
     if not number.is_finite():
         raise ValueRefused("a number is not finite", fix="store no NaN and no infinity")
     return number
+
+
+def _duration_text(value: dt.timedelta) -> str:
+    span = abs(value)
+    sign = "-" if value < span else ""
+    return f"{sign}P{span.days}DT{span.seconds}.{span.microseconds:06d}S"
 
 
 def _stored_time(value: Any) -> str:
