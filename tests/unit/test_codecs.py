@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 import uuid
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NewType, Optional
@@ -296,7 +297,12 @@ ANNOTATIONS: list[tuple[Any, type[Codec] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "kind"), ANNOTATIONS, ids=str)
+def without_addresses(value: object) -> str:
+    """A name that is the same in every process, as tests in parallel need it."""
+    return re.sub(r" object at 0x[0-9a-f]+", "", str(value))
+
+
+@pytest.mark.parametrize(("annotation", "kind"), ANNOTATIONS, ids=without_addresses)
 def test_the_codec_of_an_annotation(annotation: Any, kind: type[Codec] | None) -> None:
     found = codec_of(annotation)
     assert type(found) is (kind or type(None))
