@@ -42,7 +42,9 @@ def canonical_name(name: str) -> str:
     """A name as it is searched: `Gómez-Juárez-Álvarez` -> `gomezjuarezalvarez`. Letters of every script stay."""
     kept = []
     base = ""
-    for character in unicodedata.normalize("NFKD", name.casefold()):
+    # Taking compatibility forms apart may bring capitals to light, and those again such forms.
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name.casefold()).casefold())
+    for character in plain:
         if not unicodedata.combining(character):
             base = character
             if character.isalnum() or unicodedata.category(character).startswith("M"):
@@ -65,7 +67,8 @@ Address = Annotated[str, AfterValidator(canonical_email), Field(max_length=254)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Phone = Annotated[str, Field(min_length=1, max_length=40)]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
-Canonical = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra={"readOnly": True})]
+Canonical = Annotated[str, Field(json_schema_extra={"readOnly": True})]
+"""Derived from a Name; it may be longer, and empty for a name without letters and digits."""
 
 
 class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
