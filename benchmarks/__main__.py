@@ -1,0 +1,66 @@
+"""`./run bench [NAME ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+import benchmarks
+from benchmarks.tables import machine
+
+ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    skipped = {"__main__", "tables"}
+    return sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in skipped)
+
+
+def write_docs(name: str, text: str) -> None:
+    """Replace what stands between a page's markers for the benchmark, in every page that has them."""
+    begin, end = f"<!-- bench {name} -->", f"<!-- end {name} -->"
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+        content = page.read_text(encoding="utf-8")
+        if begin in content and end in content:
+            before, _, rest = content.partition(begin)
+            page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+            print(f"written to {page.relative_to(ROOT)}", flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run bench", description="Measure, side by side.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; without one they are listed")
+    parser.add_argument("--docs", action="store_true", help="put the tables into the pages that show them")
+    parser.add_argument("--all", action="store_true", help="run every benchmark")
+    options = parser.parse_args(arguments)
+    available = names()
+    chosen = available if options.all else options.names
+    unknown = sorted(set(chosen) - set(available))
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(available)}")
+    if not chosen:
+        for name in available:
+            print(f"{name:16} {importlib.import_module(f'benchmarks.{name}').TITLE}")
+        return 0
+    RESULTS.mkdir(exist_ok=True)
+    for name in chosen:
+        module = importlib.import_module(f"benchmarks.{name}")
+        print(f"## {module.TITLE}\n\n{machine()}\n", flush=True)
+        tables = module.run()
+        for table in tables:
+            print(table.markdown() + "\n", flush=True)
+        if options.docs:
+            write_docs(name, "\n\n".join([f"{machine()}.", *(table.markdown() for table in tables)]))
+        result = {"title": module.TITLE, "machine": machine(), "tables": [table.as_json() for table in tables]}
+        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2, default=str) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

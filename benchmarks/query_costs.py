@@ -1,0 +1,152 @@
+"""What a page reads, how many rounds it takes, and how long, as shards grow."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from typing import Any
+
+from benchmarks.tables import Table
+from shardweave.codecs import Timestamp
+from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.query.sizes import RECORDS_PER_UNIT
+from shardweave.query.spec import BranchSpec, Prefix, QuerySpec
+from shardweave.schema import Index, Schema
+from shardweave.sharding import ShardBump
+from shardweave.table import Guard
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchWrite, Operation, Query
+
+TITLE = "queries: records read, rounds and time as shards grow"
+KEYS = CursorKeys("bench", {"bench": b"b" * 32})
+NOW = 1_730_000_000_000
+RECORDS = 20_000
+PAGES = 40
+
+
+class SlowTable:
+    """A table that takes `latency` seconds for every query, as one over a network does."""
+
+    def __init__(self, table: EmbeddedTable, latency: float) -> None:
+        self._table = table
+        self._latency = latency
+        self.layout = table.layout
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if isinstance(operation, Query):
+            time.sleep(self._latency)
+        return self._table.run(operation, guard=guard)
+
+    def close(self) -> None:
+        self._table.close()
+
+
+def people(bits: int, chars: int) -> Schema:
+    """People in `2 ** (bits * chars)` shards."""
+
+    class Person(Entity, token="person", shard_bumps=[ShardBump(0, bits, chars)]):
+        person_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        first: str
+        last: str
+        note: str = "n" * 500
+
+        first_range_key = RangeKey("first", "last", "created")
+        last_range_key = RangeKey("last", "first", "created")
+
+    return Schema(
+        [Person], [Index("first", "hash_key", "first_range_key"), Index("last", "hash_key", "last_range_key")]
+    )
+
+
+def filled(schema: Schema, records: int) -> EmbeddedTable:
+    """A table with that many people."""
+    table = EmbeddedTable(schema.layout)
+    entity = schema.entity("person")
+    chooser = random.Random(3)
+    names = ["".join(chooser.choices("abcdefgh", k=5)) for _ in range(2000)]
+    items = [
+        entity.complete(
+            {
+                "personId": f"p{number:06d}",
+                "created": NOW + number,
+                "first": chooser.choice(names),
+                "last": chooser.choice(names),
+                "note": "n" * 500,
+            }
+        )
+        for number in range(records)
+    ]
+    for start in range(0, len(items), 25):
+        table.run(BatchWrite(puts=tuple(items[start : start + 25])))
+    return table
+
+
+def run() -> list[Table]:
+    return [records_read(), fan_out()]
+
+
+def records_read() -> Table:
+    rows = []
+    for bits, chars in ((2, 1), (4, 1), (3, 2), (7, 1)):
+        shards = 2 ** (bits * chars)
+        schema = people(bits, chars) if bits <= 5 else people_of_128()
+        table = filled(schema, RECORDS)
+        runner = QueryRunner(schema, table, KEYS, clock=lambda: NOW)
+        for limit in (10, 25, 100):
+            spec = QuerySpec("person", {}, "first", limit=limit)
+            stats = [page.stats for page, _ in zip(runner.pages(spec), range(PAGES), strict=False)]
+            read = statistics.mean(each.scanned for each in stats)
+            bound = 2 * limit + shards * RECORDS_PER_UNIT
+            one_round = sum(each.rounds == 1 for each in stats) / len(stats)
+            rows.append([shards, limit, read, read / limit, bound, read / bound, f"{one_round:.0%}"])
+        runner.close()
+        table.close()
+    return Table(
+        "Records read for a page",
+        ["shards", "limit", "read", "read per record", "aim", "read / aim", "pages in one round"],
+        rows,
+        f"Means over {PAGES} pages of {RECORDS:,} people. The aim is 2 x limit + shards x {RECORDS_PER_UNIT}, the "
+        "records of 1 KB that one read unit pays for.",
+    )
+
+
+def people_of_128() -> Schema:
+    """128 shards take a character of 5 bits too many or too few; 7 characters of one bit make exactly 128."""
+    return people(1, 7)
+
+
+def fan_out() -> Table:
+    latency, rows = 0.010, []
+    schema = people_of_128()
+    table = filled(schema, RECORDS)
+    slow = SlowTable(table, latency)
+    for throttle in (8, 32, 64):
+        runner = QueryRunner(schema, slow, KEYS, clock=lambda: NOW, throttle=throttle)
+        branches = (BranchSpec({"first": Prefix("a")}, "first"), BranchSpec({"last": Prefix("a")}, "last"))
+        spec = QuerySpec("person", branches=branches, limit=100)
+        runner.run(spec)
+        stats = [page.stats for page, _ in zip(runner.pages(spec), range(20), strict=False)]
+        bound = -(-256 // throttle) * latency * 1000
+        measured = statistics.median(each.milliseconds for each in stats)
+        rows.append(
+            [
+                throttle,
+                statistics.mean(each.requests for each in stats),
+                f"{sum(each.rounds == 1 for each in stats) / len(stats):.0%}",
+                bound,
+                measured,
+                measured / bound,
+            ]
+        )
+        runner.close()
+    table.close()
+    return Table(
+        "256 lanes (128 shards, two indexes), 10 ms for each read",
+        ["throttle", "requests", "pages in one round", "bound ms", "median ms", "measured / bound"],
+        rows,
+        "Pages of 100. The bound is ceil(256 / throttle) x 10 ms.",
+    )
