@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.files import open_schema
 from shardweave.table.embedded.pages import query, scan
 from shardweave.table.embedded.schema import Schema
 from shardweave.table.embedded.writes import plan_batch, write_batch
-from shardweave.table.operations import BatchWrite, Interval, PageAnswer, Query, Scan
+from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
+from shardweave.table.operations import BatchWrite, Interval, PageAnswer, Put, Query, Scan
 from tests.unit.embedded_table import LAYOUT, item
 
 RECORDS = 4000
@@ -88,6 +90,19 @@ def test_a_page_costs_the_same_at_any_depth(table: Counted, case: str, descendin
     assert len(keys) == len(set(keys)) == RECORDS
     second = pages[1][1]
     assert max(steps for _, steps in pages) <= second
+
+
+def test_an_index_may_turn_the_tables_key_around() -> None:
+    turned = IndexLayout("turned", KeyAttribute("rangeKey"), KeyAttribute("hashKey"))
+    table = EmbeddedTable(TableLayout(indexes=(turned,)))
+    for hash_key in "cab":
+        for range_key in "xy":
+            table.run(Put(item(range_key, hash_key)))
+    forward = Query("rangeKey", "x", "hashKey", Interval("a", "b"), index="turned", limit=1)
+    first = table.run(forward)
+    second = table.run(replace(forward, start_key=first.last_key))
+    assert [*first.items, *second.items] == [item("x", "a"), item("x", "b")]
+    assert table.run(replace(forward, start_key=second.last_key)).items == ()
 
 
 @pytest.mark.parametrize("case", ["index that is one tie", "index of numbers", "table"])

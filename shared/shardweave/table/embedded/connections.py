@@ -24,7 +24,7 @@ R = TypeVar("R")
 BUSY_SECONDS = 30.0
 
 _STATEMENTS = 512
-_CACHE_KIB = 8 * 1024
+_WRITER_CACHE_KIB, _READER_CACHE_KIB = 8 * 1024, 1024
 _CHECKPOINT_PAGES = 8000
 
 
@@ -37,7 +37,7 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         try:
-            self._writer = self._open()
+            self._writer = self._open(_WRITER_CACHE_KIB)
         except sqlite3.OperationalError as error:
             raise _table_error(error) from error
         except sqlite3.DatabaseError as error:
@@ -110,7 +110,7 @@ class Connections:
         try:
             return self._idle.pop()
         except IndexError:
-            reader = self._open()
+            reader = self._open(_READER_CACHE_KIB)
             reader.execute("PRAGMA query_only = ON")
             return reader
 
@@ -130,7 +130,7 @@ class Connections:
         if self._closed:
             raise TableError("The table is closed.", fix="open it again, or close it later")
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, cache_kib: int) -> sqlite3.Connection:
         connection = sqlite3.connect(
             ":memory:" if self._path is None else self._path,
             timeout=BUSY_SECONDS,
@@ -142,7 +142,7 @@ class Connections:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         return connection
 
 

@@ -42,13 +42,15 @@ Action = Put | Update | Delete | ConditionCheck
 
 @dataclass(frozen=True)
 class WritePlan:
-    """A checked write: a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`)."""
+    """A checked write: a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`).
+    `size`, `image` and `columns` are the item's."""
 
     place: Place
     condition: Condition | None
     return_on_failure: bool
     item: dict[str, Value] | None = None
     size: int = 0
+    image: bytes | None = None
     columns: dict[str, bytes | None] = field(default_factory=dict)
     update: UpdatePlan | None = None
     passive: bool = False
@@ -88,7 +90,7 @@ def plan(schema: Schema, action: Action) -> WritePlan:
     if isinstance(action, Put):
         place, item, size = check_item(schema, action.item)
         columns = _encode(schema.columns[2:], item)
-        return WritePlan(place, condition, on_failure, item, size, columns)
+        return WritePlan(place, condition, on_failure, item, size, encode(item), columns)
     place = check_key(schema, action.key)
     if isinstance(action, Update):
         return WritePlan(place, condition, on_failure, update=check_update(schema, action))
@@ -112,7 +114,7 @@ def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> 
     columns = write.columns
     if old is not None:
         columns = {column.name: columns[column.name] for column in _changed(schema, old.item, write.item)}
-    return Decision(write.place, old, write.item, write.size, encode(write.item), columns)
+    return Decision(write.place, old, write.item, write.size, write.image, columns)
 
 
 def store(
@@ -210,8 +212,9 @@ def _update(schema: Schema, writer: sqlite3.Connection, decision: Decision, old:
 
 
 def _changed(schema: Schema, old: Item, new: Item) -> list[KeyColumn]:
-    """The key columns of indexes whose attribute differs."""
-    return [c for c in schema.columns[2:] if old.get(c.attribute) != new.get(c.attribute)]
+    """The key columns of indexes whose attribute differs. Types count: Python alone takes True for 1."""
+    pairs = ((column, old.get(column.attribute), new.get(column.attribute)) for column in schema.columns[2:])
+    return [column for column, before, after in pairs if type(before) is not type(after) or before != after]
 
 
 def _encode(columns: Iterable[KeyColumn], item: Item) -> dict[str, bytes | None]:
