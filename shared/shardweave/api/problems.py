@@ -101,7 +101,8 @@ def problem(error: errors.ShardweaveError) -> Response:
     document |= {name: text for name, text in (("where", error.where), ("fix", error.fix)) if text}
     if isinstance(error, errors.ValidationFailed):
         document["errors"] = [
-            {"where": _path(fault), "detail": _message(fault), "type": fault.type} for fault in error.fields[:MAX_FAULTS]
+            {"where": _path(fault), "detail": _message(fault), "type": fault.type}
+            for fault in error.fields[:MAX_FAULTS]
         ]
     return _response(status, document, error)
 

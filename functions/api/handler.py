@@ -1,0 +1,65 @@
+"""The API as a Lambda function behind an HTTP API.
+
+Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), and the cursor keys as
+CURSOR_KEYS (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it). The service is put together at the
+first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from shardweave.api.application import Observation
+from shardweave.api.lambda_events import answer_of, request_of
+from shardweave.api.problems import problem
+from shardweave.api.traces import trace
+from shardweave.errors import ConfigurationError, ShardweaveError
+from shardweave.query.cursor import CursorKeys
+from shardweave.service import Service, Settings, build, decode_cursor_keys
+
+logger = Logger(service=os.environ.get("SERVICE"))
+
+
+@logger.inject_lambda_context(log_event=False)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    try:
+        return answer_of(service().api.handle(request_of(event)))
+    except ShardweaveError as error:
+        response = problem(error)
+        log(Observation("", "", response.status, 0.0, error.code, error if response.status == 500 else None))
+        return answer_of(response)
+
+
+@cache
+def service() -> Service:
+    """The service of this environment."""
+    return build(Settings.from_environment(os.environ, cursor_keys(os.environ)), observe=log)
+
+
+def cursor_keys(variables: Mapping[str, str]) -> CursorKeys:
+    """The cursor keys of this environment. Raises ConfigurationError."""
+    if variables.get("CURSOR_KEYS"):
+        return decode_cursor_keys(variables["CURSOR_KEYS"])
+    if not variables.get("CURSOR_KEYS_SECRET"):
+        raise ConfigurationError(
+            "there are no cursor keys", where="CURSOR_KEYS_SECRET", fix="set it to the id of the secret that has them"
+        )
+    from aws_lambda_powertools.utilities.parameters import get_secret
+
+    return decode_cursor_keys(str(get_secret(variables["CURSOR_KEYS_SECRET"])))
+
+
+def log(seen: Observation) -> None:
+    """One line for each request."""
+    extra = {"method": seen.method, "route": seen.route, "status": seen.status, "milliseconds": seen.milliseconds}
+    if seen.failure is not None:
+        logger.error("request failed", extra={**extra, "problem": seen.problem, "trace": trace(seen.failure)})
+    else:
+        logger.info("request", extra={**extra, "problem": seen.problem} if seen.problem else extra)

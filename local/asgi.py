@@ -1,0 +1,103 @@
+"""The API as an ASGI application.
+
+Requests run in threads, so a slow one holds up no other. The path and the query are decoded strictly, from the bytes
+that were sent; a body over the limit is not kept. Only requests addressed to this machine by name are answered: a page
+in a browser that has another name resolve to 127.0.0.1 gets nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from shardweave.api.application import Api
+from shardweave.api.bodies import too_large
+from shardweave.api.messages import Request, Response, decode_path, decode_query
+from shardweave.api.problems import problem
+from shardweave.errors import MalformedRequest, ShardweaveError
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+DRAINED_BYTES = 16 * 1024 * 1024
+"""How much of a body over the limit is read and dropped, so that its sender comes to reading the answer."""
+
+
+class AsgiApi:
+    """One API and the pages beside it, served by `threads` threads."""
+
+    def __init__(self, api: Api, pages: Mapping[str, Callable[[], Response]], threads: int) -> None:
+        self._api = api
+        self._pages = pages
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        response = await self._response(scope, receive)
+        bodiless = response.status == 204 or scope["method"] == "HEAD"
+        headers = {**response.headers, **({} if bodiless else {"content-length": str(len(response.body))})}
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": response.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": response.body})
+
+    def close(self) -> None:
+        """Wait for the requests that are being answered."""
+        self._pool.shutdown()
+
+    async def _response(self, scope: Message, receive: Receive) -> Response:
+        try:
+            headers = _headers(scope)
+            _check_host(headers.get("host", ""))
+            body = await _body(receive, self._api.max_body_bytes)
+            request = Request(
+                method=scope["method"],
+                path=decode_path(scope["raw_path"].decode("latin-1")),
+                query=decode_query(scope["query_string"].decode("latin-1")),
+                headers=headers,
+                body=body,
+            )
+        except ShardweaveError as error:
+            return problem(error)
+        answer = self._pages.get(request.path) if request.method == "GET" else None
+        work = (lambda: self._api.handle(request)) if answer is None else answer
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+def _headers(scope: Message) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def _check_host(host: str) -> None:
+    name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    if not name or name.lower() == "localhost":
+        return
+    try:
+        if ipaddress.ip_address(name).is_loopback:
+            return
+    except ValueError:
+        pass
+    raise MalformedRequest("the request is addressed to another machine", where="host", fix="use 127.0.0.1")
+
+
+async def _body(receive: Receive, limit: int) -> bytes:
+    """The whole body. Raises BodyTooLarge after dropping a part of what is over the limit."""
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size <= limit:
+            chunks.append(chunk)
+        if not message.get("more_body", False) or size > limit + DRAINED_BYTES:
+            break
+    if size > limit:
+        raise too_large(limit)
+    return b"".join(chunks)

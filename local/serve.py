@@ -1,0 +1,183 @@
+"""`./run serve`: the API of a service on this machine.
+
+Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered; all else goes to standard
+error. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 2 for wrong arguments. A write that was answered is
+in the table's file, whatever kills the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from shardweave.api.application import Observation
+from shardweave.api.messages import Response
+from shardweave.api.traces import trace
+from shardweave.errors import ShardweaveError
+from shardweave.key_format import KEY_FORMATS
+from shardweave.query.fanout import DEFAULT_THROTTLE
+from shardweave.service import Service, Settings, build, service_names
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Scan
+
+from .asgi import AsgiApi
+from .data_folder import DataFolder, SampleState
+from .loading import load
+from .sample_data import SAMPLES
+from .server import HttpServer, address_of, listen
+from .swagger import swagger_page
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+THREADS = 16
+
+
+class Stopped(BaseException):
+    """A signal asked to stop before there was a server that could."""
+
+
+def main(arguments: list[str]) -> int:
+    options = parser().parse_args(arguments)
+    signals = _Signals()
+    try:
+        run(options, signals)
+    except ShardweaveError as error:
+        say(f"error: {error}")
+        return 1
+    except Stopped:
+        say("stopped")
+    return 0
+
+
+def run(options: argparse.Namespace, signals: _Signals) -> None:
+    """Start, serve, stop. Raises ShardweaveError when it can't start."""
+    folder = DataFolder(options.data)
+    with ExitStack() as stack:
+        stack.enter_context(folder.used_by_this_process())
+        listening = stack.enter_context(listen(options.host, options.port))
+        service = open_service(options, folder)
+        stack.callback(service.close)
+        if not options.empty:
+            fill(service, folder, options.day)
+        address = address_of(listening)
+        app = AsgiApi(service.api, pages_beside(service), THREADS)
+        stack.callback(app.close)
+        signals.server = HttpServer(app, partial(print, f"ready {address}", flush=True))
+        say(f"{options.service}: try {address}/docs; Ctrl+C stops it")
+        signals.server.run(sockets=[listening])
+
+
+def pages_beside(service: Service) -> dict[str, Callable[[], Response]]:
+    """What a browser finds here and not in the deployed API."""
+    return {
+        "/docs": lambda: swagger_page(service.api.openapi),
+        "/": lambda: Response(307, b"", {"location": "/docs"}),
+    }
+
+
+def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
+    """The service on its table in the folder."""
+    settings = Settings(
+        cursor_keys=folder.cursor_keys(),
+        service=options.service,
+        key_format=options.key_format,
+        throttle=DEFAULT_THROTTLE,
+    )
+    path = folder.table_path(options.service, options.key_format)
+    return build(settings, open_table=lambda layout: EmbeddedTable(layout, path), observe=log)
+
+
+def fill(service: Service, folder: DataFolder, day: dt.date) -> None:
+    """Load the sample data into a table that never had any records, or complete what was interrupted."""
+    name = service.settings.service, service.settings.key_format
+    sample, state = SAMPLES.get(name[0]), folder.sample_state(*name)
+    if sample is None or (state is not None and state.complete):
+        return
+    if state is None:
+        if not is_empty(service):
+            return
+        state = SampleState(day.isoformat(), complete=False)
+        folder.set_sample_state(*name, state)
+    records = list(sample(dt.date.fromisoformat(state.day)))
+    written = load(service.parts.store, records, "Loading sample data", sys.stderr)
+    folder.set_sample_state(*name, SampleState(state.day, complete=True))
+    say(f"{written:,} sample records loaded")
+
+
+def is_empty(service: Service) -> bool:
+    """Whether the table has no item at all."""
+    return not service.parts.table.run(Scan(limit=1)).items
+
+
+def log(seen: Observation) -> None:
+    """One line for each request."""
+    detail = f" {seen.problem}" if seen.problem else ""
+    say(f"{seen.method} {seen.route or '(no such path)'} {seen.status} {seen.milliseconds:.1f} ms{detail}")
+    if seen.failure is not None:
+        say("\n".join(trace(seen.failure)))
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class _Signals:
+    """SIGTERM and SIGINT stop at once while there is no server, and then tell it to stop. uvicorn takes the signals
+    over while it runs and raises them again when it has stopped; by then they must not end the process."""
+
+    def __init__(self) -> None:
+        self.server: HttpServer | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if self.server is None:
+            raise Stopped
+        self.server.should_exit = True
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    found = argparse.ArgumentParser(
+        prog="./run serve",
+        description="Serve a service's API on this machine, with sample data when its data folder is empty.",
+    )
+    found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
+    found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
+    found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
+    found.add_argument("--data", type=Path, default=ROOT / ".data", help="the data folder (default: .data)")
+    found.add_argument("--empty", action="store_true", help="load no sample data")
+    found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
+    found.add_argument(
+        "--day",
+        type=dt.date.fromisoformat,
+        default=dt.datetime.now(dt.UTC).date(),
+        help="the day that sample data looks back from, as 2024-01-31 (default: today)",
+    )
+    return found
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError
+    return port
+
+
+def command() -> NoReturn:
+    """What `python -m local.serve` does."""
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    command()

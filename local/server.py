@@ -1,0 +1,89 @@
+"""The HTTP server: an own socket on loopback, a line when it answers, a clean stop.
+
+Guarantees: it listens on loopback only; the port is taken before anything else is done, so a port in use costs no
+waiting; `ready <address>` is printed when the first request would be answered; SIGTERM and SIGINT let the requests
+that are being answered finish, for at most 5 seconds.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from shardweave.errors import ConfigurationError
+
+from .asgi import AsgiApi
+
+GRACE_SECONDS = 5
+MAX_CONNECTIONS = 1000
+MAX_HEADER_BYTES = 64 * 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises ConfigurationError."""
+    address = _loopback(host)
+    found = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((str(address), port))
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(
+                f"{port} is in use", where="--port", fix="stop what uses it, or choose 0"
+            ) from None
+        raise ConfigurationError(
+            f"{address} port {port} can't be used: {error.strerror}", where="--port", fix="choose another"
+        ) from None
+    return found
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address that clients use."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class HttpServer(uvicorn.Server):
+    """Serves the API until it is told to stop. `ready` is called when requests are answered."""
+
+    def __init__(self, app: AsgiApi, ready: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        )
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        await super().startup(sockets)
+        self._ready()
+
+
+def _loopback(host: str) -> Any:
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        raise ConfigurationError(f"{host!r} is no address", where="--host", fix="use 127.0.0.1") from None
+    if not address.is_loopback:
+        raise ConfigurationError(
+            "the local server is open to whoever reaches it, so it listens on loopback only",
+            where="--host",
+            fix="use 127.0.0.1, and deploy for others",
+        )
+    return address

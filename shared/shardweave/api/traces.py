@@ -1,0 +1,25 @@
+"""What a log may say of an unexpected failure: where it happened, and of what class it was.
+
+The message of a foreign exception may hold a record's values, so only our own, which never do, are shown.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+from ..errors import ShardweaveError
+
+MAX_FRAMES = 30
+
+
+def trace(failure: BaseException) -> list[str]:
+    """The failure and what caused it, each followed by its frames, innermost last."""
+    lines: list[str] = []
+    seen: BaseException | None = failure
+    while seen is not None and len(lines) < 3 * MAX_FRAMES:
+        kind = f"{type(seen).__module__}.{type(seen).__qualname__}"
+        lines.append(f"{kind}: {seen}" if isinstance(seen, ShardweaveError) else kind)
+        frames = traceback.extract_tb(seen.__traceback__)[-MAX_FRAMES:]
+        lines += [f"  {frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+    return lines
