@@ -138,6 +138,8 @@ class Entity(BaseModel):
         frozen=True,
         ignored_types=(Declaration,),
         use_attribute_docstrings=True,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
     )
 
     declaration: ClassVar[EntityDeclaration]
