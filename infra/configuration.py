@@ -8,16 +8,14 @@ are thrown away. Nothing here looks an account up, so the stack synthesizes with
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from dataclasses import dataclass
 from typing import Protocol
 
-import services
 from shardweave.errors import ConfigurationError
-from shardweave.key_format import KeyFormat, key_format
+from shardweave.key_format import key_format
 from shardweave.schema import Schema
+from shardweave.service import service_module
 
 THROWN_AWAY = ("dev", "local", "test")
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")
@@ -42,7 +40,7 @@ class Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
         chosen = key_format(_text(context, "keyFormat", "ordered"))
         service = _text(context, "service", "user_service")
-        return cls(service=service, stage=_stage(context), schema=service_schema(service, chosen))
+        return cls(service=service, stage=_stage(context), schema=service_module(service).schema(chosen))
 
     @property
     def protected(self) -> bool:
@@ -51,17 +49,6 @@ class Configuration:
     @property
     def stack_name(self) -> str:
         return f"shardweave-{self.service.replace('_', '-')}-{self.stage}"
-
-
-def service_schema(service: str, chosen: KeyFormat) -> Schema:
-    """The schema that the module `services.<service>` declares."""
-    known = sorted(module.name for module in pkgutil.iter_modules(services.__path__))
-    if service not in known:
-        raise ConfigurationError(
-            f"there is no service {service!r}.", where="context `service`", fix=f"use one of {', '.join(known)}"
-        )
-    schema: Schema = importlib.import_module(f"services.{service}").schema(chosen)
-    return schema
 
 
 def _stage(context: Context) -> str:

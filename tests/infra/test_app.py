@@ -36,7 +36,7 @@ def test_the_stack_is_named_after_service_and_stage() -> None:
 
 
 def test_an_unknown_service_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ConfigurationError, match=r"`service`.*'nobody'.*user_service"):
+    with pytest.raises(ConfigurationError, match=r"no service 'nobody'.*user_service"):
         configuration(service="nobody")
 
 
