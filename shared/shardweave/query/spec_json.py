@@ -1,0 +1,150 @@
+"""The JSON form of a query: what `POST /v1/{collection}/query` takes, and the command line.
+
+    {
+      "conditions": {"lastNameCanonical": "wu", "firstNameCanonical": {"prefix": "ja"}},
+      "index": "lastName",
+      "filter": {"property": "phone", "exists": true},
+      "reverse": true, "limit": 25, "nextToken": "..."
+    }
+
+A condition is a value (equality), a list of values (one of them), or an object with `eq`, `in`, `prefix`, or `from`
+and `to`. `branches` holds objects with `conditions`, `index` and `filter`, in place of the first two. Further:
+`properties`, `hydrate`, `consistent`, `earliest`, `latest`, `timeLimitMs`, `budget`, `onShardError`.
+
+What is not known, or of another type, is refused with its place; a null is as if left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from ..codecs import TimestampCodec
+from ..entity_type import EntityType
+from ..errors import FieldFault, InputError, ValidationFailed
+from .filters import filter_from_json
+from .spec import DEFAULT_LIMIT, BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
+from .times import parse_time
+
+ShardErrorMode = Literal["fail", "partial"]
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "conditions": dict,
+    "index": str,
+    "filter": dict,
+    "branches": list,
+    "reverse": bool,
+    "limit": int,
+    "nextToken": str,
+    "consistent": bool,
+    "earliest": (int, str),
+    "latest": (int, str),
+    "properties": list,
+    "hydrate": bool,
+    "timeLimitMs": int,
+    "budget": int,
+    "onShardError": str,
+}
+_BRANCH = {name: _TYPES[name] for name in ("conditions", "index", "filter")}
+_WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a whole number"}
+
+
+def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> QuerySpec:
+    """The query of its JSON form. Raises ValidationFailed that lists every fault of form, or InputError's kinds."""
+    _check(content, _TYPES, ())
+    content = {name: value for name, value in content.items() if value is not None}
+    branches = content.get("branches", [])
+    for number, branch in enumerate(branches):
+        _check(branch, _BRANCH, ("branches", number))
+    mode = content.get("onShardError", "fail")
+    if mode not in get_args(ShardErrorMode):
+        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+    properties = content.get("properties")
+    if properties is not None and not (properties and all(isinstance(name, str) for name in properties)):
+        raise InputError("it lists property names", where="properties", fix="name at least one, or leave it out")
+    return QuerySpec(
+        entity=entity.token,
+        conditions=_conditions(entity, content.get("conditions", {}), "conditions"),
+        index=content.get("index"),
+        reverse=content.get("reverse", False),
+        limit=content.get("limit", DEFAULT_LIMIT),
+        cursor=content.get("nextToken"),
+        consistent=content.get("consistent", False),
+        earliest=_time(entity, content.get("earliest"), "earliest"),
+        latest=_time(entity, content.get("latest"), "latest"),
+        scope=scope,
+        branches=tuple(_branch(entity, branch, f"branches[{number}]") for number, branch in enumerate(branches)),
+        filter=filter_from_json(content["filter"]) if content.get("filter") is not None else None,
+        properties=None if properties is None else tuple(properties),
+        hydrate=content.get("hydrate", False),
+        time_limit_ms=content.get("timeLimitMs"),
+        budget=content.get("budget"),
+        on_shard_error=mode,
+    )
+
+
+def _check(content: Any, types: Mapping[str, type | tuple[type, ...]], place: tuple[str | int, ...]) -> None:
+    if not isinstance(content, Mapping):
+        raise ValidationFailed([FieldFault(place, "it is an object", "dict_type")])
+    faults = []
+    for name, value in content.items():
+        expected = types.get(name)
+        if expected is None:
+            allowed = ", ".join(types)
+            faults.append(FieldFault((*place, str(name)[:80]), f"unknown; use some of {allowed}", "extra_forbidden"))
+        elif value is None:
+            continue
+        elif not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            kinds = expected if isinstance(expected, tuple) else (expected,)
+            words = " or ".join(_WORDS[kind] for kind in kinds)
+            faults.append(FieldFault((*place, name), f"it is {words}", f"{kinds[0].__name__}_type"))
+    if faults:
+        raise ValidationFailed(faults)
+
+
+def _branch(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> BranchSpec:
+    asked = content.get("filter")
+    return BranchSpec(
+        conditions=_conditions(entity, content.get("conditions") or {}, f"{where}.conditions"),
+        index=content.get("index"),
+        filter=None if asked is None else filter_from_json(asked),
+    )
+
+
+def _conditions(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> dict[str, Constraint | OneOf]:
+    return {name: _condition(entity, name, value, f"{where}.{name}"[:120]) for name, value in content.items()}
+
+
+def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> Constraint | OneOf:
+    if isinstance(content, list):
+        return OneOf(tuple(_value(entity, name, each, where) for each in content))
+    if not isinstance(content, Mapping):
+        return Equal(_value(entity, name, content, where))
+    words = set(content)
+    if words == {"eq"}:
+        return Equal(_value(entity, name, content["eq"], where))
+    if words == {"in"} and isinstance(content["in"], list):
+        return OneOf(tuple(_value(entity, name, each, where) for each in content["in"]))
+    if words == {"prefix"} and isinstance(content["prefix"], str):
+        return Prefix(content["prefix"])
+    if words and words <= {"from", "to"}:
+        low, high = (_value(entity, name, content.get(side), where, optional=True) for side in ("from", "to"))
+        return Range(low, high)
+    raise InputError(
+        "it is no condition", where=where, fix="give a value, a list, or eq, in, prefix, or from and to; one of these"
+    )
+
+
+def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, optional: bool = False) -> Any:
+    if isinstance(value, (dict, list)) or (value is None and not optional):
+        raise InputError("a condition takes plain values", where=where, fix="give a string, a number, true or false")
+    codec = entity.property_of(name).codec
+    if isinstance(value, str) and isinstance(codec, TimestampCodec):
+        return parse_time(value, codec, where)
+    return value
+
+
+def _time(entity: EntityType[Any], value: Any, where: str) -> int | None:
+    if isinstance(value, str):
+        return parse_time(value, TimestampCodec(entity.time_unit), where)
+    return None if value is None else int(value)

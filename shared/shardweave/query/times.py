@@ -1,0 +1,33 @@
+"""Times as people write them: epoch numbers in the property's own unit, or ISO 8601.
+
+A bare date is its midnight in UTC; a date and time needs a zone. A fraction of the unit is cut off.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from ..codecs import TimestampCodec
+from ..errors import ValueRefused
+
+_INTEGER = re.compile("-?[0-9]{1,30}")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def parse_time(text: str, codec: TimestampCodec, where: str) -> int:
+    """A time in the codec's unit. Raises ValueRefused naming `where`."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        fix = f"write epoch {codec.unit}, 2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
+        raise ValueRefused("it is neither a number nor an ISO 8601 time", where=where, fix=fix) from None
+    if instant.tzinfo is None:
+        if not _DATE.fullmatch(text):
+            raise ValueRefused("the time has no zone", where=where, fix="end it with Z, or with an offset (%2B02:00)")
+        instant = instant.replace(tzinfo=dt.UTC)
+    unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
+    return (instant - _EPOCH) // unit
