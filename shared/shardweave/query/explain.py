@@ -6,6 +6,7 @@ names and key texts, so it is for whoever may run the query, and nothing of othe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from .plan import Lane, Plan
 from .resume import Start
 from .sizes import RECORDS_PER_UNIT, fetch_size
 from .spec import QueryStats
+
+_FILLING = re.compile("\U0010ffff+[\uffff\u07ff\x7f]?$")
 
 
 @dataclass(frozen=True)
@@ -123,8 +126,7 @@ def _bound(value: Value) -> str | None:
         return None
     if isinstance(value, bytes):
         return value.hex()
-    text = str(value)
-    return text.rstrip("\x7f\u07ff\uffff\U0010ffff") + "…" if text.endswith("\U0010ffff") or len(text) > 900 else text
+    return _FILLING.sub("…", str(value))
 
 
 def _text(condition: object | None) -> str | None:

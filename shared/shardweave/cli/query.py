@@ -1,0 +1,177 @@
+"""`shardweave query` and `shardweave explain`: ask a table, and see what the question costs.
+
+A query is given as the API's list parameters (`firstNameCanonical.prefix=ja limit=10`), or as the JSON form with
+`--query FILE` (`-` for standard input). Records go to standard output, one JSON object a line; what the query did goes
+to standard error, unless `--json` asks for one JSON document of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..api.list_query import ListQuery
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import InputError, UnknownName
+from ..query.explain import Explanation
+from ..query.runner import QueryRunner
+from ..query.spec import Page, QuerySpec, QueryStats
+from ..query.spec_json import spec_from_json
+
+BAR_WIDTH = 24
+
+
+def add_query_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of both commands, beside those that choose the table."""
+    parser.add_argument("--entity", required=True, help="the entity's token, such as user")
+    parser.add_argument("--query", metavar="FILE", help="the query in its JSON form; - reads standard input")
+    parser.add_argument("--json", action="store_true", help="write one JSON document")
+    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="a list parameter of the API")
+
+
+def add_paging_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `query` alone."""
+    parser.add_argument("--all", action="store_true", help="every page, not just the first")
+    parser.add_argument("--count", action="store_true", help="only how many records there are")
+
+
+def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
+    """The query that the arguments ask. Raises InputError's kinds."""
+    if options.query is not None:
+        if options.parameters:
+            raise InputError("--query and parameters exclude one another", where="--query", fix="give one of them")
+        text = sys.stdin.read() if options.query == "-" else _read(options.query)
+        try:
+            content = json.loads(text)
+        except ValueError:
+            raise InputError("it is not JSON", where="--query", fix="check the file") from None
+        return spec_from_json(entity, content)
+    lists = ListQuery(entity)
+    known = {parameter.name for parameter in lists.parameters}
+    given: dict[str, str] = {}
+    for parameter in options.parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals or name not in known:
+            raise UnknownName(
+                f"there is no parameter {name[:80]!r}",
+                where="NAME=VALUE",
+                fix=f"use some of {', '.join(sorted(known))}",
+            )
+        if name in given:
+            raise InputError("the parameter is given more than once", where=name, fix="give it once")
+        given[name] = value
+    return lists.spec(given)
+
+
+def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
+    """`shardweave query`."""
+    spec = spec_of(options, entity)
+    if options.count:
+        answer = runner.count(spec)
+        _write({"count": answer.count, "stats": asdict(answer.stats)} if options.json else answer.count)
+        return 0
+    pages = runner.pages(spec) if options.all else iter([runner.run(spec)])
+    if options.json:
+        _write([_page_json(page) for page in pages])
+        return 0
+    for page in pages:
+        for record in page.items:
+            _write(_record_json(record))
+        print_stats(page.stats)
+        for lane in page.failed:
+            print(f"failed: {lane}", file=sys.stderr)
+        if page.cursor is not None and not options.all:
+            print(f"next page: nextToken={page.cursor}", file=sys.stderr)
+    return 0
+
+
+def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
+    """`shardweave explain`."""
+    explanation = runner.explain(spec_of(options, entity), run=options.run)
+    if options.json:
+        _write(explanation.as_json())
+        return 0
+    print_explanation(explanation)
+    return 0
+
+
+def print_explanation(explanation: Explanation) -> None:
+    """The plan, and what it cost if it was run, as tables for people."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    indexes = ", ".join(dict.fromkeys(index or "the table" for index in explanation.indexes))
+    print(f"{explanation.entity} by {indexes}, {explanation.order}, {explanation.limit} a page")
+    for reason in explanation.reasons:
+        print(f"  because {reason}")
+    for text, where in ((explanation.filter_by_table, "by the table"), (explanation.filter_here, "here")):
+        if text is not None:
+            print(f"  filter {where}: {text}")
+    print(f"  estimate: {explanation.estimated_reads} reads, {explanation.estimated_units:g} read units")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for title in ("stage", "lane", "generation", "from", "to", "first"):
+        table.add_column(title, overflow="fold", justify="right" if title in ("stage", "first") else "left")
+    for lane in explanation.lanes:
+        first = "nothing left" if lane.empty else f"{lane.first_fetch}{' resumes' if lane.resumes else ''}"
+        table.add_row(str(lane.stage), lane.lane, lane.generation, lane.low or "", lane.high or "", first)
+    console.print(table)
+    if explanation.stats is not None:
+        print_stats(explanation.stats, to=sys.stdout)
+
+
+def print_stats(stats: QueryStats, to: Any = None) -> None:
+    """A row for each lane with a bar for its time, and the totals."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    stream = to or sys.stderr
+    longest = max((report.milliseconds for report in stats.reports), default=0.0) or 1.0
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for title in ("lane", "requests", "read", "given", "units", "ms", ""):
+        table.add_column(title, justify="left" if title in ("lane", "") else "right", overflow="fold")
+    for report in stats.reports:
+        bar = (
+            "█" * max(1, round(BAR_WIDTH * report.milliseconds / longest)) if report.failure is None else report.failure
+        )
+        cells = [report.requests, report.scanned, report.returned, f"{report.units:g}", f"{report.milliseconds:.1f}"]
+        table.add_row(report.lane, *map(str, cells), bar)
+    Console(file=stream, width=None if stream.isatty() else 120).print(table)
+    print(
+        f"{stats.returned} records from {stats.scanned} read, {stats.requests} requests in {stats.rounds} rounds, "
+        f"{stats.units:g} read units, {stats.milliseconds:.1f} ms{', cut' if stats.cut else ''}",
+        file=stream,
+    )
+
+
+def _page_json(page: Page) -> dict[str, Any]:
+    return {
+        "items": [_record_json(record) for record in page.items],
+        "nextToken": page.cursor,
+        "complete": page.complete,
+        "failed": list(page.failed),
+        "late": page.late,
+        "stats": asdict(page.stats),
+    }
+
+
+def _record_json(record: Any) -> Any:
+    return record.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(record, Entity) else record
+
+
+def _write(content: Any) -> None:
+    print(json.dumps(content, ensure_ascii=False, default=str), flush=True)
+
+
+def _read(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{name} can't be read: {error.strerror}", where="--query", fix="check the name") from None
