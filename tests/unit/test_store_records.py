@@ -441,6 +441,16 @@ def test_what_can_not_be_stored_is_refused_without_a_call(
     assert world.requests() == []
 
 
+def test_a_ttl_in_milliseconds_would_never_come() -> None:
+    world = World()
+    with pytest.raises(ValueRefused) as raised:
+        world.store.create({"personId": "a", "name": "Ann", "expires": START + DAY}, Person)
+    assert raised.value.where == "expires"
+    world.store.create({"personId": "a", "name": "Ann"}, Person)
+    with pytest.raises(ValueRefused):
+        world.store.update(Person, "a", {"expires": START + DAY})
+
+
 def test_the_longest_range_key_is_stored() -> None:
     world = World()
     longest = "x" * (1024 - len("noteId#"))

@@ -6,6 +6,8 @@ Pure. The conditions are those under which ids stay unique over all generations 
     replace   Put the record [live, rev as seen, known]
     remove    Delete the record [live, rev as seen, known]
 
+    batch     Put records whose identities were made up, without conditions
+
 `free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not above
 the version of the writer's shard map. An identity that was made up in the same call can be nowhere else, so its
 create is the first action alone. A put leaves no mark.
@@ -19,7 +21,7 @@ the revision that was seen, its lookup is its own.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +140,13 @@ def create_actions(
         if lookup is not None:
             clear([home(entity, lookups.placed(item, lookup), moment.shard_map)], Part.OWNER)
     return tuple(planned)
+
+
+def unconditional_item(planned: Sequence[PlannedAction], *, generated: bool) -> Item | None:
+    """The item of a create that may go without its condition: its identity is made up, and it is one put alone."""
+    if not generated or len(planned) != 1:
+        return None
+    return planned[0].key_or_item
 
 
 def replace_actions(

@@ -10,7 +10,7 @@ seen), so it is read, 100 to a request, and then written on its own, several at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +25,14 @@ from ..errors import (
     Throttled,
     TransactionConflict,
 )
-from ..table import Table
-from ..table.operations import MAX_BATCH_WRITE, BatchWrite
+from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
-from .actions import Moment, stored_item
+from .actions import Moment, key_of, unconditional_item
 from .operations import BatchWriteResult, Delete, Put, WriteOutcome
 from .places import Sighting
 from .reads import Reader, Wanted
 from .retries import UNANSWERED, Pauses, Waiting
+from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
 from .writer import Writer, check_distinct
 
@@ -42,11 +42,24 @@ _UNPROCESSED = WriteOutcome("unprocessed")
 
 
 @dataclass(frozen=True)
+class Plain:
+    """A write without conditions: its whole item, and the outcome when it is done."""
+
+    step: CreateStep
+    item: Item
+    outcome: WriteOutcome
+
+    @property
+    def key(self) -> Item:
+        return key_of(self.step.entity, self.item)
+
+
+@dataclass(frozen=True)
 class Batches:
     """Batches for many threads at once."""
 
-    table: Table
     reader: Reader
+    sender: Sender
     writer: Writer
     steps: StepMaker
     waiting: Waiting
@@ -73,58 +86,56 @@ class Batches:
                 error.where = f"{names[position]}.{error.where}" if error.where else names[position]
                 outcomes[position] = WriteOutcome("failed", error=error)
         check_distinct(list(steps.values()), [names[position] for position in steps])
-        plain = {
-            position: step
-            for position, step in steps.items()
-            if isinstance(step, CreateStep) and step.draft.generated and not step.entity.lookup_placed
-        }
-        self._write_plain(plain, outcomes, ends)
+        self._write_plain(self._plain(steps, outcomes), outcomes, ends)
         self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
         ordered = [outcomes[position] for position in range(len(names))]
         return BatchWriteResult(tuple(ordered[: len(puts)]), tuple(ordered[len(puts) :]))
 
     # -- identities that were made up in this call
 
-    def _write_plain(self, steps: Mapping[int, CreateStep], outcomes: dict[int, WriteOutcome], ends: float) -> None:
-        """Write what can go without conditions; what ended without an answer is left to be written one by one."""
-        for chunk in _chunks(list(steps.items()), MAX_BATCH_WRITE):
-            pauses = self.waiting.pauses(UNANSWERED, ends - self.waiting.monotonic())
-            items: dict[int, Item] = {}
-            for position, step in chunk:
-                try:
-                    items[position] = stored_item(step.entity, step.draft.item, self.moment_of(step.entity).shard_map)
-                except ShardweaveError as error:
-                    outcomes[position] = WriteOutcome("failed", error=error)
-            self._write_chunk(dict(chunk), items, outcomes, pauses)
+    def _plain(self, steps: Mapping[int, Step], outcomes: dict[int, WriteOutcome]) -> dict[int, Plain]:
+        """The writes that can go without conditions."""
+        found = {}
+        for position, step in steps.items():
+            if not isinstance(step, CreateStep):
+                continue
+            try:
+                plan = step.plan(Sighting(), self.moment_of(step.entity), self.steps.context)
+            except ShardweaveError as error:
+                outcomes[position] = WriteOutcome("failed", error=error)
+                continue
+            item = unconditional_item(plan.actions, generated=step.draft.generated)
+            if item is not None:
+                found[position] = Plain(step, item, WriteOutcome("written", plan.record))
+        return found
 
-    def _write_chunk(
-        self,
-        steps: Mapping[int, CreateStep],
-        items: Mapping[int, Item],
-        outcomes: dict[int, WriteOutcome],
-        pauses: Pauses,
-    ) -> None:
-        left = dict(items)
+    def _write_plain(self, plain: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], ends: float) -> None:
+        positions = list(plain)
+        for start in range(0, len(positions), MAX_BATCH_WRITE):
+            pauses = self.waiting.pauses(UNANSWERED, ends - self.waiting.monotonic())
+            chunk = {position: plain[position] for position in positions[start : start + MAX_BATCH_WRITE]}
+            self._write_chunk(chunk, outcomes, pauses)
+
+    def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Pauses) -> None:
+        left = dict(chunk)
         while left:
             unprocessed = left
             try:
-                answer = self.table.run(BatchWrite(puts=tuple(left.values())))
+                again = self.sender.send_batch([each.item for each in left.values()])
             except (Throttled, TransactionConflict):
                 pass
             except TableUnavailable:
                 # Without conditions, sending it again could undo an update that has been made since.
-                for position in left:
-                    self._write_one(position, steps[position], None, outcomes, uncertain=True)
+                for position, each in left.items():
+                    self._write_one(position, each.step, None, outcomes, uncertain=True)
                 return
             except ShardweaveError as error:
                 outcomes.update(dict.fromkeys(left, WriteOutcome("failed", error=error)))
                 return
             else:
-                again = {_key(self.table, item) for item in answer.unprocessed_puts}
-                unprocessed = {position: item for position, item in left.items() if _key(self.table, item) in again}
-                for position in left.keys() - unprocessed.keys():
-                    step = steps[position]
-                    outcomes[position] = WriteOutcome("written", step.entity.load(step.draft.item))
+                unprocessed = {position: each for position, each in left.items() if each.key in again}
+                written = left.keys() - unprocessed.keys()
+                outcomes.update({position: left[position].outcome for position in written})
             if len(unprocessed) < len(left):
                 pauses.progress()
             if unprocessed and not pauses.pause():
@@ -181,12 +192,3 @@ class Batches:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:
             outcomes[position] = WriteOutcome("written", plan.record)
-
-
-def _chunks(positions: list[Any], size: int) -> Iterator[list[Any]]:
-    return (positions[start : start + size] for start in range(0, len(positions), size))
-
-
-def _key(table: Table, item: Item) -> tuple[Any, Any]:
-    hash_name, range_name = table.layout.key_names
-    return item[hash_name], item[range_name]

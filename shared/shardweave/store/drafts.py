@@ -16,6 +16,7 @@ from ..codecs import TimestampCodec
 from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
 from ..errors import ImmutableProperty
+from ..keys import Element
 from ..table.values import Item, Value
 from .operations import Changes
 
@@ -64,6 +65,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
             values[name] = value
     _set_updated(entity, values, now_ms)
     item = entity.dump(entity.validate(entity.model.prepare(values)))
+    _check_units(entity, item)
     _check_immutable(entity, stored, item)
     return Draft(item | {REVISION: rev})
 
@@ -85,21 +87,23 @@ def _draft(
     rev: str,
     set_times: Callable[[dict[str, Any]], None],
 ) -> Draft:
+    generated = False
     if isinstance(given, Mapping):
         values = _by_stored_name(entity, given)
         set_times(values)
         values = entity.model.prepare(values)
         item = entity.dump(entity.validate(values))
         generated = entity.unique in entity.identity and entity.unique not in values
-        return Draft(item | {REVISION: rev}, generated)
-    item = entity.dump(given)
-    set_times(item)
-    prepared = entity.model.prepare(dict(item))
-    if prepared != item:
-        item = entity.dump(entity.validate(prepared))
-    # A record may be written more than once, and its copies too, so its identity counts as given although a default
-    # may have made it up when the record was made.
-    return Draft(item | {REVISION: rev})
+    else:
+        # A record may be written more than once, and its copies too, so its identity counts as given although a
+        # default may have made it up when the record was made.
+        item = entity.dump(given)
+        set_times(item)
+        prepared = entity.model.prepare(dict(item))
+        if prepared != item:
+            item = entity.dump(entity.validate(prepared))
+    _check_units(entity, item)
+    return Draft(item | {REVISION: rev}, generated)
 
 
 def _by_stored_name(entity: EntityType[Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,6 +125,14 @@ def _set_updated(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -
 def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
     codec = entity.properties[name].codec
     return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
+
+
+def _check_units(entity: EntityType[Any], item: Item) -> None:
+    """Refuse times of the wrong unit that no key would refuse: a TTL in milliseconds never comes."""
+    for name in (entity.updated, entity.ttl):
+        codec = entity.properties[name].codec if name is not None else None
+        if name is not None and name in item and isinstance(codec, TimestampCodec):
+            entity.keys.encode(Element(name, codec), item[name])
 
 
 def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:

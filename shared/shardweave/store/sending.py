@@ -4,7 +4,7 @@ Guarantees: identical bytes are sent again while the table throttles, is in conf
 answer; nothing else is ever sent in their place. A transaction carries a token, so that sending it again is not
 carrying it out again. What ends without any answer is OutcomeUnknown, never a plain failure.
 
-Every write of the store goes through `Sender.send`.
+Every write of the store goes through a `Sender`, which passes the table the guard of the attempt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from ..errors import (
     TransactionInProgress,
 )
 from ..table import Guard, Table
-from ..table.operations import ConditionCheck, Operation, TransactWrite
+from ..table.operations import BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
+from ..table.values import Item
 from .actions import PlannedAction
 from .retries import UNANSWERED, Waiting
 
@@ -80,6 +81,12 @@ class Sender:
                 return None
             if not pauses.pause():
                 raise self._given_up(cause, unanswered)
+
+    def send_batch(self, items: Sequence[Item], guard: Guard | None = None) -> Sequence[Item]:
+        """Put up to 25 items without conditions, once, and give the keys of those that were left. Raises what the
+        table raises."""
+        left = self._table.run(BatchWrite(puts=tuple(items)), guard=guard).unprocessed_puts
+        return [key_of(self._table.layout.key_names, item) for item in left]
 
     def _operation(self, planned: Sequence[PlannedAction]) -> Operation[object]:
         actions = tuple(each.action for each in planned)

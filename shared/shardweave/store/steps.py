@@ -223,7 +223,7 @@ class StepMaker:
 
     def __init__(self, schema: Schema, context: Context, moment_of: Callable[[EntityType[Any]], Moment]) -> None:
         self._schema = schema
-        self._context = context
+        self.context = context
         self._moment_of = moment_of
 
     def make(self, operation: Operation, *, strict: bool = False) -> Step:
@@ -253,7 +253,7 @@ class StepMaker:
         record = operation.record
         entity = self._entity_of(record, operation.model)
         moment = self._moment_of(entity)
-        draft = new_draft(entity, record, moment.now_ms, self._context.new_revision())
+        draft = new_draft(entity, record, moment.now_ms, self.context.new_revision())
         identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
         if len(identity) < len(entity.identity):
             identity = entity.identify(identity)

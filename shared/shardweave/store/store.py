@@ -78,8 +78,9 @@ class Store:
         context = Context(new_revision, generated)
         self._steps = StepMaker(schema, context, self._moment)
         self._reader = Reader(table, waiting)
-        self._writer = Writer(self._reader, Sender(table, waiting, new_token), waiting, context, self._moment)
-        self._batches = Batches(table, self._reader, self._writer, self._steps, waiting, self._moment)
+        sender = Sender(table, waiting, new_token)
+        self._writer = Writer(self._reader, sender, waiting, context, self._moment)
+        self._batches = Batches(self._reader, sender, self._writer, self._steps, waiting, self._moment)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
         return Moment(self._clock(), self._maps.current(entity))
