@@ -16,6 +16,7 @@ from .codecs import IntegerCodec, TimestampCodec
 from .entity import Descending, Entity, HashKey, Role
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
+from .shard_key.key import is_entity_origin
 from .sharding import bump_faults
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ TABLE_KEYS = ("hash_key", "range_key")
 _NAME = re.compile("[A-Za-z][A-Za-z0-9]{0,254}")
 _RAW_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,254}")
 _PYTHON_NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
-_COLLECTION = re.compile("[A-Za-z][A-Za-z0-9-]*")
+_COLLECTION = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 _MIN_INDEX_NAME = 3
 
 
@@ -69,10 +70,15 @@ def _set_faults(schema: Schema) -> Iterator[Fault]:
     for model in schema.models:
         if not _COLLECTION.fullmatch(model.declaration.collection):
             message = f"the collection {model.declaration.collection!r} can't stand in a URL"
-            yield Fault(f"entity {model.__name__}", message, "use a letter, then letters, digits and hyphens")
+            yield Fault(f"entity {model.__name__}", message, "use a letter, then letters, digits, - and _")
+        origin = model.declaration.origin
+        if origin is not None and not is_entity_origin(origin):
+            message = f"{origin!r} is no valid origin"
+            yield Fault(f"entity {model.__name__}", message, "use one ASCII letter or digit other than 0")
     repeated: dict[str, list[str]] = {
         "token": [model.declaration.token for model in schema.models],
         "collection": [model.declaration.collection for model in schema.models],
+        "origin": [model.declaration.origin for model in schema.models if model.declaration.origin is not None],
         "index": [index.name for index in schema.indexes],
         "table key": [schema.hash_key, schema.range_key],
     }
