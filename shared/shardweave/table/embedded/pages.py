@@ -44,7 +44,7 @@ class Seek:
         direction = " DESC" if self.descending else ""
         return (
             f"SELECT size, image FROM items INDEXED BY {index.sql_name}"
-            f" WHERE {' AND '.join((*self.conditions, *present)) or 'TRUE'}"
+            f" WHERE {' AND '.join((*self.conditions, *present))}"
             f" ORDER BY {', '.join(column + direction for column in self.columns)}"
         )
 
