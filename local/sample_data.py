@@ -2,9 +2,9 @@
 
 User service: 5,000 users of several languages and scripts and their e-mails. Identities, names, telephone numbers and
 addresses come from a fixed seed; times are counted back from the midnight (UTC) that begins a given day, so that "the
-last 30 days" has an answer on the day when it was made. Users share beneficiaries (most have a dozen, one has hundreds),
-about one in seven has no telephone, about one in four has more than one e-mail. The first user, with a fixed time, is
-the one that the documentation follows by name.
+last 30 days" has an answer on the day when it was made. Users share beneficiaries (most have about a dozen, one has
+hundreds), about one in seven has no telephone, about one in four has more than one e-mail. The first user, with a
+fixed time, is the one that the documentation follows by name.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from shardweave.api.collection import ROOT, created, record_json
+from shardweave.api.collection import ROOT, created
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels, validated
 from shardweave.api.operation import Answer, Body, Call, Operation
+from shardweave.api.records import record_json
 from shardweave.codecs import Timestamp
 from shardweave.entity import (
     Entity,
@@ -71,7 +72,7 @@ Canonical = Annotated[str, Field(json_schema_extra={"readOnly": True})]
 """Derived from a Name; it may be longer, and empty for a name without letters and digits."""
 
 
-class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
+class User(Entity, token="user", origin="u", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
     """A person who signs in, and who credits a beneficiary."""
 
     user_id: str = unique_property(default_factory=nanoid, min_length=1, max_length=200)
@@ -111,7 +112,7 @@ class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)
         return filled
 
 
-class Email(Entity, token="email"):
+class Email(Entity, token="email", origin="e"):
     """An address that a user signs in with."""
 
     email: Annotated[str, AfterValidator(canonical_email)] = unique_property(max_length=254)

@@ -37,6 +37,7 @@ from .list_query import ListQuery, index_table
 from .messages import JSON, Response
 from .models import RecordModels, json_text, validated
 from .operation import Answer, Body, Call, Operation, Parameter
+from .records import part_json, record_document, record_json
 
 ROOT = "/v1"
 
@@ -76,7 +77,7 @@ class Collection:
         nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
 
         def merged(record: Entity) -> dict[str, Any]:
-            stored = record.model_dump(mode="json", by_alias=True, exclude_none=True)
+            stored = record_document(record)
             return validated(model, {**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
 
         changes = merged if nested else validated(model, patch)
@@ -111,8 +112,7 @@ class Collection:
     def _item(self, item: Any) -> bytes:
         if isinstance(item, Entity):
             return record_json(item)
-        part = self._models.part.model_validate(item)
-        return part.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        return part_json(self._models.part.model_validate(item))
 
     # -- how it is described
 
@@ -204,11 +204,6 @@ class Collection:
                 **keyed,
             ),
         )
-
-
-def record_json(record: Entity) -> bytes:
-    """A record as JSON; a property without a value is left out."""
-    return record.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 def created(entity: EntityType[Any], record: Entity, body: bytes | None = None) -> Response:

@@ -42,6 +42,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.Conflict: (409, "The stored state does not allow it"),
     errors.AlreadyExists: (409, "Such a record exists"),
     errors.RevisionConflict: (409, "The record has changed"),
+    errors.LaneFailed: (503, "A part of the query failed"),
+    errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),
     errors.DeadlineTooShort: (503, "The time was too short"),
     errors.OutcomeUnknown: (504, "The outcome is not known"),
     errors.BatchIncomplete: (503, "Not everything was processed"),
@@ -90,7 +92,7 @@ def status_of(kind: type[errors.ShardweaveError]) -> int:
 def problem(error: errors.ShardweaveError) -> Response:
     """The answer to a request that failed with this error."""
     status, title = _row(type(error))
-    if status == 500:
+    if status == 500 or (isinstance(error, errors.LaneFailed) and _is_internal(error.__cause__)):
         return internal_problem()
     document: dict[str, Any] = {
         "type": TYPE_PREFIX + error.code,
@@ -112,6 +114,10 @@ def internal_problem() -> Response:
     detail = "The request could not be carried out; the log says why."
     document = {"type": TYPE_PREFIX + INTERNAL, "title": "Internal error", "status": 500, "detail": detail}
     return _response(500, document, None)
+
+
+def _is_internal(cause: BaseException | None) -> bool:
+    return isinstance(cause, errors.ShardweaveError) and _row(type(cause))[0] == 500
 
 
 def _row(kind: type[errors.ShardweaveError]) -> tuple[int, str]:

@@ -1,0 +1,67 @@
+"""Records as JSON text.
+
+A property without a value is left out; bytes are base64, decimals text, so that every digit stays. A number in a value
+without a declared type (a property of type `dict[str, Any]`, say) is a JSON number again, as it was given, although
+the table keeps it as a decimal; only one that no JSON reader would read back exactly stays text.
+"""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..entity import Entity
+
+
+def record_json(record: Entity) -> bytes:
+    """The JSON text of a record."""
+    return _closed(record).model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def part_json(part: BaseModel) -> bytes:
+    """The JSON text of the properties of a record that were read."""
+    return _closed(part).model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def record_document(record: Entity) -> dict[str, Any]:
+    """A record as a JSON object."""
+    document: dict[str, Any] = json.loads(record_json(record))
+    return document
+
+
+def _closed(record: BaseModel) -> BaseModel:
+    names = [name for name in _open_properties(type(record)) if name in record.model_fields_set]
+    return record.model_copy(update={name: _plain(getattr(record, name)) for name in names}) if names else record
+
+
+@cache
+def _open_properties(model: type[BaseModel]) -> tuple[str, ...]:
+    """The properties that can hold values of any type."""
+    return tuple(name for name, field in model.model_fields.items() if _is_open(field.annotation))
+
+
+def _is_open(annotation: Any) -> bool:
+    return annotation in (Any, object) or any(_is_open(each) for each in typing.get_args(annotation))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _number(value: Decimal) -> int | float | Decimal:
+    if value == value.to_integral_value() and value.adjusted() < 38:
+        return int(value)
+    near = float(value)
+    return near if Decimal(repr(near)) == value else value

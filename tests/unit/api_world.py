@@ -1,0 +1,187 @@
+"""What the tests of the API play in: the user service on a table in memory, a client that speaks to the API without a
+network, and a schema with every type of property.
+
+Part      every type of property; one is named like a list parameter; an index that projects three properties
+Shelf     found by two properties
+Counter   there is one
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from types import ModuleType
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field
+
+from shardweave.api.application import Api, Observation
+from shardweave.api.messages import Request, Response, decode_path, decode_query
+from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
+from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
+from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.schema import Index, Schema
+from shardweave.service import Parts, Service, Settings, build, operations_of
+from shardweave.sharding import ShardBump
+from shardweave.store import Store
+from shardweave.table.embedded import EmbeddedTable
+
+NOW = 1_730_000_000_000
+CURSOR_KEYS = CursorKeys("one", {"one": b"0123456789abcdef0123456789abcdef"})
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now: int = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Client:
+    """Speaks to an API as an adapter does: from a raw target and bytes."""
+
+    api: Api
+    seen: list[Observation] = field(default_factory=list)
+
+    def request(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Response:
+        path, _, query = target.partition("?")
+        return self.api.handle(Request(method, decode_path(path), decode_query(query), dict(headers or {}), body))
+
+    def send(self, method: str, target: str, document: Any, media_type: str = "application/json") -> Response:
+        return self.request(method, target, json.dumps(document).encode(), {"content-type": media_type})
+
+    def get(self, target: str) -> Response:
+        return self.request("GET", target)
+
+    def post(self, target: str, document: Any) -> Response:
+        return self.send("POST", target, document)
+
+    def patch(self, target: str, document: Any) -> Response:
+        return self.send("PATCH", target, document, "application/merge-patch+json")
+
+    def put(self, target: str, document: Any) -> Response:
+        return self.send("PUT", target, document)
+
+    def delete(self, target: str) -> Response:
+        return self.request("DELETE", target)
+
+
+def json_of(response: Response) -> Any:
+    """The JSON of an answer."""
+    return json.loads(response.body)
+
+
+def user_service(clock: Clock | None = None, **settings: Any) -> Service:
+    """The user service on a new table in memory."""
+    clock = clock or Clock()
+    return build(
+        Settings(cursor_keys=CURSOR_KEYS, **settings),
+        open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
+        clock=clock,
+    )
+
+
+def api_of(schema: Schema, clock: Clock | None = None, **options: Any) -> Api:
+    """The API of a schema on a new table in memory."""
+    clock = clock or Clock()
+    table = EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
+    queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
+    parts = Parts(schema, table, Store(schema, table, clock=clock), queries)
+    return Api(operations_of(ModuleType("no_operations_of_its_own"), parts), title="Test", **options)
+
+
+def problem_of(response: Response, status: int, code: str) -> dict[str, Any]:
+    """The problem document of an answer, which has to be a whole and valid one of this status and code."""
+    assert response.headers["content-type"] == MEDIA_TYPE
+    document: dict[str, Any] = json_of(response)
+    assert document == Problem.model_validate(document, strict=True).model_dump(exclude_unset=True)
+    assert response.status == document["status"]
+    assert (response.status, document["type"]) == (status, TYPE_PREFIX + code)
+    assert document["title"]
+    assert document["detail"]
+    return document
+
+
+CODES = frozenset(kind.code for kind in STATUSES) | {"internal_error"}
+
+
+def code_of(response: Response) -> str:
+    """The code of an answer that must be a problem document."""
+    document = Problem.model_validate_json(response.body, strict=True)
+    assert response.headers["content-type"] == MEDIA_TYPE
+    assert document.status == response.status >= 400
+    code = document.type.removeprefix(TYPE_PREFIX)
+    assert code in CODES
+    return code
+
+
+# -- a schema with every type of property -----------------------------------------------------------------------------
+
+
+class State(enum.Enum):
+    NEW = "new"
+    WORN = "worn"
+
+
+class Part(Entity, token="part", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
+    """A part in store."""
+
+    sku: Annotated[str, Field(pattern="^[a-z0-9/ .é-]+$")] = unique_property()
+    created: Timestamp = timestamp_property()
+    updated: Timestamp = updated_property()
+    state: State = State.NEW
+    urgent: bool = False
+    number: int | None = None
+    price: Annotated[Decimal, DecimalCodec(2)] | None = None
+    weight: float | None = None
+    made: dt.date | None = None
+    seen: dt.datetime | None = None
+    checked: TimestampSeconds | None = None
+    serial: UUID | None = None
+    image: bytes | None = None
+    tags: set[str] = Field(default_factory=set)
+    labels: dict[str, Any] = Field(default_factory=dict)
+    limit: str | None = None
+
+    state_hash_key = HashKey("state", "urgent")
+    number_range_key = RangeKey("number", "price")
+    day_range_key = RangeKey("made", "seen")
+    serial_range_key = RangeKey("serial", "checked")
+
+
+class Shelf(Entity, token="shelf", collection="shelves", partition="room", sort="number"):
+    """A shelf, which its room and its number identify."""
+
+    room: str
+    number: int
+    note: str | None = None
+
+
+class Counter(Entity, token="counter", singleton=True):
+    """How many parts there are."""
+
+    total: int
+
+
+PARTS = Schema(
+    entities=[Part, Shelf, Counter],
+    indexes=[
+        Index("byState", "state_hash_key", "number_range_key"),
+        Index("byDay", "hash_key", "day_range_key"),
+        Index("bySerial", "hash_key", "serial_range_key", projection=("sku", "price", "tags")),
+        Index("byLimit", "hash_key", "limit"),
+    ],
+)

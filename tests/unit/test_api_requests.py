@@ -1,0 +1,230 @@
+"""Requests that can't be carried out, and what is said about them: routes, methods, bodies, problem documents."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import NoReturn
+
+import pytest
+
+from shardweave import errors
+from shardweave.api.application import Api, Observation
+from shardweave.api.messages import Request, Response, decode_path, decode_query
+from shardweave.api.operation import Answer, Call, Operation
+from shardweave.api.problems import STATUSES, problem, status_of
+from shardweave.api.traces import trace
+from tests.unit.api_world import Client, code_of, problem_of, user_service
+
+USER = {"firstName": "A", "lastName": "B", "beneficiaryId": "b"}
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return Client(user_service().api)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/v1", "/v1/", "/v2/users", "/v1/people", "/v1/users/", "//v1/users", "/V1/users", "/v1/users\n"]
+)
+def test_a_path_that_is_not_there(client: Client, path: str) -> None:
+    problem = problem_of(client.get(path), 404, "route_not_found")
+    assert "/v1/users" in problem["fix"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/v1/users", "GET, HEAD, POST"),
+        ("POST", "/v1/users/u1", "DELETE, GET, HEAD, PATCH, PUT"),
+        ("OPTIONS", "/v1/users", "GET, HEAD, POST"),
+        ("GET", "/v1/sign-up", "POST"),
+        ("BREW", "/openapi.json", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take(client: Client, method: str, path: str, allowed: str) -> None:
+    answer = client.request(method, path)
+    problem_of(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+def test_head_is_get_without_the_body(client: Client) -> None:
+    answer = client.request("HEAD", "/v1/users")
+    assert (answer.status, answer.body, answer.headers) == (200, b"", client.get("/v1/users").headers)
+    assert client.request("HEAD", "/v1/users/nobody").status == 404
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml", "application/jsonx", "json"])
+def test_a_body_of_another_type(client: Client, media_type: str) -> None:
+    answer = client.request("POST", "/v1/users", json.dumps(USER).encode(), {"content-type": media_type})
+    assert "application/json" in problem_of(answer, 415, "unsupported_media_type")["fix"]
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "Application/JSON; charset=UTF-8", " application/json ;x"])
+def test_a_body_whose_type_is_written_in_another_way(client: Client, media_type: str) -> None:
+    assert client.request("POST", "/v1/users", json.dumps(USER).encode(), {"content-type": media_type}).status == 201
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"text"',
+        b"null",
+        b'{"firstName": NaN}',
+        b'{"firstName": -Infinity}',
+        b'{"firstName": "A", "firstName": "B"}',
+        b'{"labels": {"a": 1, "a": 2}}',
+        b"{} {}",
+        b"\xff\xfe{}",
+        '{"firstName": "A"}'.encode("utf-16"),
+        b'{"firstName": "\\ud800"}',
+        b'{"a":' * 100_000,
+        b'{"firstName": ' + b"9" * 5000 + b"}",
+    ],
+    ids=range(15),
+)
+def test_a_body_that_can_not_be_read(client: Client, body: bytes) -> None:
+    for method, path in (("POST", "/v1/users"), ("PATCH", "/v1/users/u1"), ("POST", "/v1/sign-up")):
+        problem_of(client.request(method, path, body, {"content-type": "application/json"}), 400, "malformed_request")
+
+
+def test_a_body_over_the_limit() -> None:
+    client = Client(user_service(max_body_bytes=100).api)
+    body = json.dumps(USER).encode()
+    headers = {"content-type": "application/json"}
+    assert client.request("POST", "/v1/users", body.ljust(100), headers).status == 201
+    assert (
+        "100"
+        in problem_of(client.request("POST", "/v1/users", body.ljust(101), headers), 413, "body_too_large")["detail"]
+    )
+
+
+def test_what_a_client_sends_does_not_decide_how_long_the_answer_is(client: Client) -> None:
+    answer = client.post("/v1/users", {f"{'x' * 200}{number}": 1 for number in range(4000)})
+    document = problem_of(answer, 400, "validation_failed")
+    assert len(document["errors"]) == 100
+    assert document["detail"].endswith("and 3903 more")
+    assert len(answer.body) < 50_000
+
+
+@pytest.mark.parametrize("raw", ["/v1/users/%ff", "/v1/users/%c3", "/%80"])
+def test_a_path_that_is_not_utf_8(raw: str) -> None:
+    with pytest.raises(errors.MalformedRequest):
+        decode_path(raw)
+
+
+def test_a_query_that_is_not_utf_8_or_never_ends() -> None:
+    for raw in ("a=%ff", "&".join("a=b" for _ in range(300))):
+        with pytest.raises(errors.MalformedRequest):
+            decode_query(raw)
+    assert decode_query("a=1&a=2&b=&c&d=%26+%2B") == (("a", "1"), ("a", "2"), ("b", ""), ("c", ""), ("d", "& +"))
+
+
+# -- problems ---------------------------------------------------------------------------------------------------------
+
+SAMPLES: dict[type[errors.ShardweaveError], errors.ShardweaveError] = {
+    errors.SchemaError: errors.SchemaError([errors.Fault("user", "is wrong", "mend it")]),
+    errors.ValidationFailed: errors.ValidationFailed([errors.FieldFault(("a", 0, "b"), "is wrong", "wrong")]),
+    errors.MethodNotAllowed: errors.MethodNotAllowed(["GET"]),
+    errors.BatchIncomplete: errors.BatchIncomplete([1], total=2),
+    errors.ConditionFailed: errors.ConditionFailed({"phone": "secret"}),
+    errors.TransactionCanceled: errors.TransactionCanceled([errors.CancellationReason("X", {"phone": "secret"})]),
+    errors.Throttled: errors.Throttled(),
+    errors.LaneFailed: errors.LaneFailed("created user!0", errors.Throttled()),
+}
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.ShardweaveError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_has_a_problem_document(kind: type[errors.ShardweaveError]) -> None:
+    error = SAMPLES.get(kind) or kind("It went wrong.", where="here", fix="mend it")
+    answer = problem(error)
+    code = "internal_error" if answer.status == 500 else kind.code
+    document = problem_of(answer, status_of(kind), code)
+    assert "secret" not in json.dumps(document)
+    assert ("retry-after" in answer.headers) == (answer.status == 503)
+
+
+def test_codes_are_unique_and_titles_too_where_the_status_is_one() -> None:
+    assert len({kind.code for kind in KINDS}) == len(KINDS)
+    assert set(STATUSES) <= set(KINDS)
+
+
+def test_every_wrong_input_is_a_client_error_and_every_state_a_conflict_or_not_found() -> None:
+    for kind in KINDS:
+        if issubclass(kind, errors.InputError):
+            assert 400 <= status_of(kind) < 500
+        if issubclass(kind, errors.Conflict):
+            assert status_of(kind) == 409
+
+
+def test_a_lane_that_fails_for_a_reason_inside_is_a_fault_of_the_service() -> None:
+    problem_of(problem(errors.LaneFailed("created user!0", errors.AccessDenied("no"))), 500, "internal_error")
+
+
+def failing_api(failure: Exception) -> tuple[Client, list[Observation]]:
+    def run(call: Call) -> NoReturn:
+        raise failure
+
+    seen: list[Observation] = []
+    operation = Operation("GET", "/fail/{key}", "fail", "Fails", run, Answer(200, "Never."))
+    return Client(Api([operation], title="Fails", observe=seen.append)), seen
+
+
+@pytest.mark.parametrize(
+    "failure", [KeyError("secret"), errors.TableNotFound("secret"), errors.InvalidRequest("secret"), RecursionError()]
+)
+def test_a_fault_of_the_service_is_told_to_the_log_and_not_to_the_client(failure: Exception) -> None:
+    client, seen = failing_api(failure)
+    document = problem_of(client.get("/fail/x"), 500, "internal_error")
+    assert "secret" not in json.dumps(document)
+    assert [each.failure for each in seen] == [failure]
+
+
+def test_an_observation_has_the_template_and_no_value() -> None:
+    service = user_service()
+    seen: list[Observation] = []
+    api = Api(service.api.operations[:-1], title="Observed", observe=seen.append)
+    client = Client(api)
+    client.get("/v1/users/secret")
+    client.get("/v1/users?phone=secret&phone.prefix=secret")
+    client.post("/v1/users", {**USER, "firstName": "secret"})
+    client.get("/secret")
+    assert [(each.method, each.route, each.status, each.problem) for each in seen] == [
+        ("GET", "/v1/users/{key}", 404, "not_found"),
+        ("GET", "/v1/users", 400, "unsupported_query"),
+        ("POST", "/v1/users", 201, ""),
+        ("GET", "", 404, "route_not_found"),
+    ]
+    assert "secret" not in repr(seen)
+    assert all(each.milliseconds >= 0 for each in seen)
+
+
+def test_a_trace_has_places_and_classes_and_only_our_own_messages() -> None:
+    def inner() -> NoReturn:
+        raise KeyError("secret")
+
+    try:
+        try:
+            inner()
+        except KeyError as error:
+            raise errors.TableUnavailable("the table is away") from error
+    except errors.TableUnavailable as error:
+        lines = trace(error)
+    text = "\n".join(lines)
+    assert lines[0] == "shardweave.errors.TableUnavailable: the table is away"
+    assert "builtins.KeyError" in lines
+    assert "inner" in text
+    assert "secret" not in text
+
+
+def test_the_client_of_these_tests_notices_what_is_no_problem_document() -> None:
+    with pytest.raises(ValueError, match="Problem"):
+        code_of(Response(400, b"{}", {"content-type": "application/problem+json"}))
+
+
+def test_a_request_needs_no_headers(client: Client) -> None:
+    assert client.api.handle(Request("GET", "/v1/users")).status == 200

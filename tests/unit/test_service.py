@@ -1,0 +1,67 @@
+"""The composition root: settings, services, cursor keys as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardweave.errors import ConfigurationError
+from shardweave.query.cursor import CursorKeys
+from shardweave.service import (
+    Settings,
+    build,
+    decode_cursor_keys,
+    encode_cursor_keys,
+    service_module,
+    service_names,
+)
+from tests.unit.api_world import CURSOR_KEYS, Client, user_service
+
+
+def test_cursor_keys_come_back_from_their_text() -> None:
+    keys = CursorKeys("new", {"new": bytes(range(32)), "old": b"x" * 16})
+    again = decode_cursor_keys(encode_cursor_keys(keys))
+    assert (again.current, dict(again.secrets)) == (keys.current, dict(keys.secrets))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "secret", "[]", "{}", '{"current": "a"}', '{"current": "a", "secrets": ["secret"]}']
+    + ['{"current": "a", "secrets": {"a": "secret!"}}', '{"current": "a", "secrets": {"a": 5}}'],
+)
+def test_unreadable_cursor_keys_are_refused_without_being_shown(text: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        decode_cursor_keys(text)
+    assert "secret!" not in str(caught.value)
+    assert caught.value.fix
+
+
+def test_settings_come_from_the_environment() -> None:
+    variables = {"TABLE_NAME": "t", "SERVICE": "user_service", "KEY_FORMAT": "article", "THROTTLE": "8"}
+    settings = Settings.from_environment(variables, CURSOR_KEYS)
+    assert (settings.table_name, settings.service, settings.key_format, settings.throttle) == (
+        "t",
+        "user_service",
+        "article",
+        8,
+    )
+    assert Settings.from_environment({"TABLE_NAME": "t"}, CURSOR_KEYS).key_format == "ordered"
+
+
+def test_an_unknown_service_is_refused_with_those_there_are() -> None:
+    assert "user_service" in service_names()
+    with pytest.raises(ConfigurationError, match="user_service"):
+        service_module("os")
+    with pytest.raises(ConfigurationError, match="ordered"):
+        build(Settings(cursor_keys=CURSOR_KEYS, table_name="t", key_format="nosuch"))
+
+
+@pytest.mark.parametrize("key_format", ["ordered", "article", "entity_manager"])
+def test_the_same_api_serves_every_key_format(key_format: str) -> None:
+    client = Client(user_service(key_format=key_format).api)
+    user = {"userId": "u", "firstName": "Ann", "lastName": "B", "beneficiaryId": "b"}
+    assert client.post("/v1/users", user).status == 201
+    assert b'"Ann"' in client.get("/v1/users?firstNameCanonical.prefix=an").body
+
+
+def test_settings_do_not_show_secrets() -> None:
+    assert "0123456789abcdef" not in repr(Settings(cursor_keys=CURSOR_KEYS))
