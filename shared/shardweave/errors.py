@@ -150,6 +150,19 @@ class CursorExpired(InputError):
     code = "cursor_expired"
 
 
+class InvalidShardArguments(InputError):
+    """Parts that make no shard key: an origin, a shard or an id that none can have."""
+
+    code = "invalid_shard_arguments"
+
+
+class InvalidShardKey(InputError):
+    """The text of a shard key that was altered, truncated, not made with this deployment's secrets, or is of another
+    entity or kind."""
+
+    code = "invalid_shard_key"
+
+
 class MalformedRequest(InputError):
     """A request that can't be read: not JSON, not UTF-8, no object."""
 

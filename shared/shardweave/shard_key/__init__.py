@@ -1,0 +1,40 @@
+"""Shard keys: a record's name outside, which says where the record lies.
+
+    identifiers   the types of ids, their order and their bytes
+    key           ShardKey, ShardChild, ShardGrandchild, EMPTY
+    external      ExternalKeys: a key as one signed, URL-safe text, and back
+    json_form     keys as fields of pydantic models
+    properties    keys that lie in separate properties, and what a null there means
+    keyed         lists of records by key: merge, foreign_shards, by_shard
+
+No I/O. A key is a value; only `external` knows secrets.
+"""
+
+from __future__ import annotations
+
+from .external import ExternalKeys
+from .identifiers import Id
+from .json_form import OfOrigin, json_context
+from .key import EMPTY, AnyKey, ShardChild, ShardGrandchild, ShardKey, key_of
+from .keyed import Keyed, Shard, by_shard, foreign_shards, merge
+from .properties import KeyProperties, read_keys
+
+__all__ = [
+    "EMPTY",
+    "AnyKey",
+    "ExternalKeys",
+    "Id",
+    "KeyProperties",
+    "Keyed",
+    "OfOrigin",
+    "Shard",
+    "ShardChild",
+    "ShardGrandchild",
+    "ShardKey",
+    "by_shard",
+    "foreign_shards",
+    "json_context",
+    "key_of",
+    "merge",
+    "read_keys",
+]
