@@ -116,7 +116,8 @@ class EntityDeclaration:
 
     `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
     properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
-    hashed: by default the partition, else the unique property. `collection` is the name in URLs.
+    hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
+    letter or digit that stands for the entity in shard keys; without one its records have none.
     """
 
     token: str
@@ -126,6 +127,7 @@ class EntityDeclaration:
     shard_by: tuple[str, ...] = ()
     singleton: bool = False
     collection: str = ""
+    origin: str | None = None
 
 
 class Entity(BaseModel):
@@ -160,6 +162,7 @@ class Entity(BaseModel):
         shard_by: str | Sequence[str] = (),
         singleton: bool = False,
         collection: str | None = None,
+        origin: str | None = None,
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
@@ -172,6 +175,7 @@ class Entity(BaseModel):
             shard_by=_names(shard_by),
             singleton=singleton,
             collection=collection or token + "s",
+            origin=origin,
         )
 
     @classmethod

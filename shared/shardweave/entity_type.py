@@ -93,7 +93,8 @@ class EntityType(Generic[E]):
 
     `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
     lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
-    properties whose attribute is the range key of an index, of this entity or of another.
+    properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
+    entity in shard keys.
     """
 
     model: type[E]
@@ -111,6 +112,7 @@ class EntityType(Generic[E]):
     updated: str | None = None
     ttl: str | None = None
     lookup_placed: bool = False
+    origin: str | None = None
     _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -220,6 +220,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         updated=roles.get(Role.UPDATED),
         ttl=roles.get(Role.TTL),
         lookup_placed=not set(shard_by) <= set(identity),
+        origin=declaration.origin,
     )
 
 

@@ -102,6 +102,17 @@ def test_a_projection_by_python_names_holds_the_ttl_too() -> None:
     assert without_ttl.layout.index("some").projection == "KEYS_ONLY"  # type: ignore[union-attr]
 
 
+def test_an_entity_may_have_an_origin_in_either_letter_case() -> None:
+    class Lower(Entity, origin="x"):
+        lower_id: str = unique_property()
+
+    class Upper(Entity, origin="X"):
+        upper_id: str = unique_property()
+
+    schema = Schema([Lower, Upper, Note])
+    assert [schema[model].origin for model in (Lower, Upper, Note)] == ["x", "X", None]
+
+
 def test_other_names_for_the_table_s_keys() -> None:
     schema = Schema([Note], hash_key="pk", range_key="sk")
     assert schema.layout.key_names == ("pk", "sk")

@@ -72,6 +72,13 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ("entity Broken: 'brüken' is no valid name", entity(token="brüken", collection="x")),
     ("entity Broken: 'a\\n' is no valid name", entity(token="a\n", collection="x")),
     ("entity Broken: the collection 'a b' can't stand in a URL", entity(collection="a b")),
+    ("entity Broken: '0' is no valid origin", entity(origin="0")),
+    ("entity Broken: 'ab' is no valid origin", entity(origin="ab")),
+    ("entity Broken: '' is no valid origin", entity(origin="")),
+    ("entity Broken: 'é' is no valid origin", entity(origin="é")),
+    ("entity Broken: '٣' is no valid origin", entity(origin="٣")),
+    ("entity Broken: 'a\\n' is no valid origin", entity(origin="a\n")),
+    ("entity Broken: 7 is no valid origin", entity(origin=7)),
     ("entity Broken.ünit: 'Ünit' is no valid name", entity({"ünit": (str, "")})),
     ("entity Broken.x: 'x-y' is no valid name", entity({"x": (str, Field(alias="x-y"))})),
     ("entity Broken.hash_key: 'hashKey' is already the table's hash key", entity({"hash_key": (str, "")})),
@@ -279,6 +286,15 @@ def test_entities_that_share_a_token_a_collection_or_disagree_on_the_ttl() -> No
         "collection sames: the collection 'sames' is used 2 times",
         "schema: the TTL has several names: ends, expires",
     ]
+
+
+def test_entities_that_share_an_origin_and_those_without_one() -> None:
+    one, two, three, four = (
+        entity(name=name, token=name.lower(), origin=origin)
+        for name, origin in (("One", "x"), ("Two", "x"), ("Three", None), ("Four", None))
+    )
+    assert faults_of(lambda: Schema([one, two, three, four])) == ["origin x: the origin 'x' is used 2 times"]
+    assert Schema([one, three, four])
 
 
 def test_a_schema_without_entities_and_with_one_key_for_two() -> None:
