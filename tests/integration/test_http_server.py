@@ -1,0 +1,284 @@
+"""The local server as a process: how it starts, answers, stops, and what it keeps."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
+from tests.integration.local_server import Answer, LocalServer, launch
+
+USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    started = LocalServer.start(tmp_path_factory.mktemp("served") / "data", "--empty")
+    yield started
+    assert started.stop() == 0
+
+
+def problem_code(answer: Answer) -> str:
+    """The code of an answer that has to be a problem document."""
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    problem = Problem.model_validate_json(answer.body, strict=True)
+    assert problem.status == answer.status
+    return problem.type.removeprefix(TYPE_PREFIX)
+
+
+def failed_start(*arguments: str, data: Path) -> tuple[int, str]:
+    """The exit code and the standard error of a server that can't start."""
+    log = data.with_name("failed.log")
+    process = launch(data, *arguments, log=log)
+    output, _ = process.communicate(timeout=60)
+    assert output == ""
+    return process.returncode, log.read_text()
+
+
+class TestStarting:
+    def test_it_prints_one_line_when_it_answers_and_ends_with_0(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        assert server.get("/v1/users").json == {"items": [], "nextToken": None, "complete": True}
+        assert server.stop() == 0
+        assert server.lines == [f"ready {server.address}\n"]
+        assert server.address.startswith("http://127.0.0.1:")
+
+    def test_ctrl_c_ends_it_with_0_too(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=60) == 0
+        assert server.stop() == 0
+
+    def test_an_idle_connection_does_not_keep_it(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        connection = server.connection()
+        connection.request("GET", "/v1/users")
+        connection.getresponse().read()
+        assert server.stop() == 0
+        connection.close()
+
+    def test_a_request_in_progress_is_answered_before_it_stops(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        body = json.dumps(USER).encode()
+        connection = server.connection()
+        connection.putrequest("POST", "/v1/users")
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", str(len(body)))
+        connection.endheaders(body[:5])
+        # An answer to another request says that the server has seen what was sent before it.
+        assert server.get("/v1/users").status == 200
+        server.process.terminate()
+        connection.send(body[5:])
+        assert connection.getresponse().status == 201
+        connection.close()
+        assert server.stop() == 0
+
+    def test_a_port_in_use_is_said_before_anything_is_loaded(self, server: LocalServer, tmp_path: Path) -> None:
+        port = urlsplit(server.address).port
+        code, said = failed_start("--port", str(port), data=tmp_path / "data")
+        assert code == 1
+        assert f"{port} is in use" in said
+        assert "Loading" not in said
+
+    def test_two_servers_do_not_use_one_folder(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        code, said = failed_start("--empty", data=tmp_path / "data")
+        assert code == 1
+        assert "another server uses" in said
+        assert server.get("/v1/users").status == 200
+        assert server.stop() == 0
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com"])
+    def test_it_listens_on_loopback_only(self, tmp_path: Path, host: str) -> None:
+        code, said = failed_start("--host", host, data=tmp_path / "data")
+        assert code == 1
+        assert "--host" in said
+
+    @pytest.mark.parametrize(
+        "arguments", [["--service", "nosuch"], ["--port", "70000"], ["--key-format", "x"], ["--day", "today"]]
+    )
+    def test_wrong_arguments_end_with_2(self, tmp_path: Path, arguments: list[str]) -> None:
+        code, said = failed_start(*arguments, data=tmp_path / "data")
+        assert code == 2
+        assert arguments[0] in said
+
+    def test_a_folder_that_is_a_file_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "data").write_text("")
+        code, said = failed_start(data=tmp_path / "data")
+        assert code == 1
+        assert "--data" in said
+
+
+class TestKeeping:
+    def test_every_write_that_was_answered_survives_kill_9(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        answered: list[str] = []
+
+        def write(first: int) -> None:
+            connection = server.connection()
+            try:
+                for number in range(first, first + 10_000):
+                    user = {**USER, "userId": f"u{number}"}
+                    connection.request("POST", "/v1/users", json.dumps(user), {"content-type": "application/json"})
+                    response = connection.getresponse()
+                    response.read()
+                    if response.status == 201:
+                        answered.append(user["userId"])
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                connection.close()
+
+        writers = [threading.Thread(target=write, args=(10_000 * number,)) for number in range(4)]
+        for writer in writers:
+            writer.start()
+        while len(answered) < 200 and any(writer.is_alive() for writer in writers):
+            time.sleep(0.01)
+        assert server.kill() == -signal.SIGKILL
+        for writer in writers:
+            writer.join()
+        again = LocalServer.start(tmp_path / "data", "--empty")
+        try:
+            assert len(answered) >= 200
+            for user_id in answered:
+                assert again.get(f"/v1/users/{user_id}").status == 200
+            (record,) = again.get(f"/v1/users?userId={answered[-1]}").json["items"]
+            assert record["firstNameCanonical"] == "jason"
+        finally:
+            assert again.stop() == 0
+
+    def test_a_token_lives_on_over_a_restart(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        for number in range(4):
+            server.post("/v1/users", {**USER, "userId": f"u{number}"})
+        first = server.get("/v1/users?index=created&limit=2").json
+        server.stop()
+        again = LocalServer.start(tmp_path / "data")
+        second = again.get(f"/v1/users?index=created&limit=2&nextToken={first['nextToken']}").json
+        assert again.stop() == 0
+        assert {user["userId"] for user in first["items"] + second["items"]} == {"u0", "u1", "u2", "u3"}
+        assert second["nextToken"] is None
+
+    def test_only_the_owner_can_read_the_cursor_keys(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        server.stop()
+        assert stat.S_IMODE((tmp_path / "data" / "cursor-keys.json").stat().st_mode) == 0o600
+
+    def test_another_key_format_is_another_table(self, tmp_path: Path) -> None:
+        for key_format in ("ordered", "article", "ordered"):
+            server = LocalServer.start(tmp_path / "data", "--empty", "--key-format", key_format)
+            found = server.get("/v1/users").json["items"]
+            server.post("/v1/users", {**USER, "userId": key_format})
+            assert server.stop() == 0
+        assert [user["userId"] for user in found] == ["ordered"]
+
+
+class TestAnswering:
+    def test_a_record_goes_round_with_any_characters_in_its_key(self, server: LocalServer) -> None:
+        for key in ("a/b", "a b", "名前😀", "%2F", "a?b#c", "\x01"):
+            made = server.post("/v1/users", {**USER, "userId": key})
+            assert made.status == 201
+            assert server.get(made.headers["location"]).json["userId"] == key
+            assert server.request("DELETE", made.headers["location"]).status == 204
+
+    def test_the_browser_finds_the_swagger_page_and_the_document(self, server: LocalServer) -> None:
+        assert server.get("/").headers["location"] == "/docs"
+        page = server.get("/docs")
+        assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        document = server.get("/openapi.json").json
+        assert document["openapi"] == "3.1.0"
+        assert b"swagger" in page.body.lower()
+        assert b'"listUser"' in page.body
+        assert b"<script src" not in page.body
+        assert b"<link" not in page.body
+
+    def test_a_body_over_the_limit_is_answered_and_not_kept(self, server: LocalServer) -> None:
+        for size in (1024 * 1024 + 1, 4 * 1024 * 1024):
+            answer = server.request("POST", "/v1/users", b" " * size, {"content-type": "application/json"})
+            assert problem_code(answer) == "body_too_large"
+            assert answer.status == 413
+
+    def test_a_target_that_is_not_utf_8(self, server: LocalServer) -> None:
+        for target in ("/v1/users/%ff", "/v1/users?phone=%ff"):
+            assert problem_code(server.get(target)) == "malformed_request"
+
+    @pytest.mark.parametrize(
+        "host", ["example.com", "127.0.0.1.example.com", "10.0.0.1:80", "[::2]:80", "localhost.evil"]
+    )
+    def test_a_request_addressed_to_another_name_is_refused(self, server: LocalServer, host: str) -> None:
+        answer = server.request("GET", "/v1/users", headers={"host": host})
+        assert problem_code(answer) == "malformed_request"
+
+    @pytest.mark.parametrize("host", ["localhost", "localhost:8123", "127.0.0.1", "[::1]:8123", "127.1.2.3:1"])
+    def test_a_request_addressed_to_this_machine_is_answered(self, server: LocalServer, host: str) -> None:
+        assert server.request("GET", "/v1/users", headers={"host": host}).status == 200
+
+    def test_bytes_that_are_no_http_are_a_client_error_and_the_server_goes_on(self, server: LocalServer) -> None:
+        parts = urlsplit(server.address)
+        for sent in (
+            b"nonsense\r\n\r\n",
+            b"GET / HTTP/9\r\n\r\n",
+            b"\x16\x03\x01",
+            b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        ):
+            with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:
+                raw.sendall(sent)
+                raw.shutdown(socket.SHUT_WR)
+                answer = raw.recv(65536)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+        assert server.get("/v1/users").status == 200
+
+    def test_a_header_that_is_not_utf_8_is_no_fault(self, server: LocalServer) -> None:
+        parts = urlsplit(server.address)
+        with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:
+            raw.sendall(b"GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Name: \xff\xfe\r\nConnection: close\r\n\r\n")
+            assert raw.recv(65536).startswith(b"HTTP/1.1 200")
+
+    def test_head_has_the_headers_alone_and_a_method_that_is_not_taken_lists_those_that_are(
+        self, server: LocalServer
+    ) -> None:
+        head = server.request("HEAD", "/openapi.json")
+        assert (head.status, head.body) == (200, b"")
+        options = server.request("OPTIONS", "/v1/users")
+        assert (problem_code(options), options.headers["allow"]) == ("method_not_allowed", "GET, HEAD, POST")
+
+    def test_many_clients_at_once_each_get_their_own_answer(self, server: LocalServer) -> None:
+        failures: list[str] = []
+
+        def use(name: str) -> None:
+            for number in range(20):
+                made = server.post("/v1/users", {**USER, "beneficiaryId": name, "userId": f"{name}-{number}"})
+                if made.json.get("userId") != f"{name}-{number}":
+                    failures.append(name)
+            listed = server.get(f"/v1/users?beneficiaryId={name}&limit=500").json["items"]
+            if {user["userId"] for user in listed} != {f"{name}-{number}" for number in range(20)}:
+                failures.append(name)
+
+        clients = [threading.Thread(target=use, args=(f"client{number}",)) for number in range(8)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        assert failures == []
+
+    def test_the_log_has_routes_and_no_values(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        server.post("/v1/users", {**USER, "userId": "hidden", "phone": "hidden"})
+        server.get("/v1/users/hidden")
+        server.get("/v1/users?phone=hidden")
+        server.get("/hidden")
+        assert server.stop() == 0
+        log = server.log.read_text()
+        assert "GET /v1/users/{key} 200" in log
+        assert "(no such path) 404" in log
+        assert "hidden" not in log
