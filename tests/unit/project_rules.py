@@ -28,6 +28,11 @@ PURE = (
     "shardweave.schema",
     "shardweave.shard_key",
     "shardweave.sharding",
+    "shardweave.store.actions",
+    "shardweave.store.drafts",
+    "shardweave.store.lookups",
+    "shardweave.store.places",
+    "shardweave.store.steps",
 )
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
 

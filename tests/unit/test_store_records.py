@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
+from shardweave.entity import Entity
 from shardweave.errors import (
     AlreadyExists,
     ImmutableProperty,
-    KeyTooLong,
     NotFound,
     RecordTooLarge,
     RevisionConflict,
-    ShardweaveError,
     UnknownName,
     ValidationFailed,
     ValueRefused,
 )
-from shardweave.schema import Schema
 from shardweave.table.operations import Put
 from tests.unit.store_world import (
     DAY,
@@ -191,6 +188,19 @@ def test_get_reads_consistently() -> None:
     world.store.get(Note, "a")
     world.store.get(Person, "a")
     assert all(operation.consistent for operation in world.table.calls)  # type: ignore[attr-defined]
+
+
+def test_of_an_id_in_two_generations_the_newest_live_one_is_seen() -> None:
+    """The store never makes two; another program may have."""
+    world = World()
+    world.clock.now = SECOND_BUMP
+    entity = world.schema[Person]
+    old = {"personId": "a", "name": "old", "nameCanonical": "old", "created": START}
+    for values in (old, old | {"name": "new", "created": SECOND_BUMP, "expires": SECOND_BUMP // 1000 + 60}):
+        world.inner.run(Put(entity.complete(values)))
+    assert world.store.get(Person, "a").name == "new"  # type: ignore[union-attr]
+    world.clock.now += DAY
+    assert world.store.get(Person, "a").name == "old"  # type: ignore[union-attr]
 
 
 def test_every_kind_of_identity_finds_its_record() -> None:
@@ -411,85 +421,3 @@ def test_an_expected_revision_must_be_the_stored_one(model: type[Entity]) -> Non
     assert world.store.delete(model, "a", rev=second.rev)
     with pytest.raises(NotFound):
         world.store.update(model, "a", {text: "3"}, rev=second.rev)
-
-
-# -- refused before the call ------------------------------------------------------------------------------------------
-
-TOO_MUCH: list[tuple[str, dict[str, Any], type[ShardweaveError], str]] = [
-    ("401 KB", {"text": "x" * 401 * 1024}, RecordTooLarge, "text"),
-    ("range key of 1,025 bytes", {"noteId": "x" * (1025 - len("noteId#")), "text": ""}, KeyTooLong, "rangeKey"),
-    ("null key", {"noteId": None, "text": ""}, ValidationFailed, "note"),
-    ("unknown property", {"text": "", "txet": ""}, ValidationFailed, "note"),
-    ("wrong type", {"text": "", "number": "many"}, ValidationFailed, "note"),
-    ("missing property", {}, ValidationFailed, "note"),
-    ("seconds", {"text": "", "created": START // 1000}, ValueRefused, "created"),
-    ("infinity", {"text": "", "weight": float("inf")}, ValueRefused, "weight"),
-]
-
-
-@pytest.mark.parametrize(
-    ("values", "error", "where"), [each[1:] for each in TOO_MUCH], ids=[each[0] for each in TOO_MUCH]
-)
-@pytest.mark.parametrize("write", ["create", "put"])
-def test_what_can_not_be_stored_is_refused_without_a_call(
-    write: str, values: dict[str, Any], error: type[ShardweaveError], where: str
-) -> None:
-    world = World()
-    with pytest.raises(error) as raised:
-        getattr(world.store, write)(values, Note)
-    assert raised.value.where == where
-    assert world.requests() == []
-
-
-def test_a_ttl_in_milliseconds_would_never_come() -> None:
-    world = World()
-    with pytest.raises(ValueRefused) as raised:
-        world.store.create({"personId": "a", "name": "Ann", "expires": START + DAY}, Person)
-    assert raised.value.where == "expires"
-    world.store.create({"personId": "a", "name": "Ann"}, Person)
-    with pytest.raises(ValueRefused):
-        world.store.update(Person, "a", {"expires": START + DAY})
-
-
-def test_the_longest_range_key_is_stored() -> None:
-    world = World()
-    longest = "x" * (1024 - len("noteId#"))
-    world.store.create({"noteId": longest, "text": ""}, Note)
-    assert world.store.get(Note, longest) is not None
-    with pytest.raises(KeyTooLong):
-        world.store.get(Note, longest + "x")
-
-
-def test_an_empty_text_is_no_range_key_of_an_index() -> None:
-    with pytest.raises(ValueRefused) as raised:
-        World().store.create({"name": "Ann", "phone": ""}, Person)
-    assert raised.value.where == "phone"
-
-
-def test_a_model_that_is_not_in_the_schema_is_named() -> None:
-    class Stranger(Entity):
-        stranger_id: str = unique_property()
-
-    with pytest.raises(UnknownName, match="Stranger"):
-        World().store.get(Stranger, "a")
-    with pytest.raises(TypeError, match="model"):
-        World().store.create({"text": ""})  # type: ignore[call-overload]
-
-
-def test_nothing_of_a_record_is_in_an_error() -> None:
-    world = World()
-    world.store.create({"noteId": "secret-id", "text": "secret-text"}, Note)
-    with pytest.raises(AlreadyExists) as exists:
-        world.store.create({"noteId": "secret-id", "text": "secret-text"}, Note)
-    with pytest.raises(ValidationFailed) as invalid:
-        world.store.update(Note, "secret-id", {"number": "secret-number"})
-    assert "secret" not in f"{exists.value} {invalid.value}"
-
-
-def test_a_schema_of_one_entity_needs_no_more_than_its_id() -> None:
-    class Plain(Entity):
-        plain_id: str = unique_property()
-
-    world = World(schema=Schema([Plain]))
-    world.store.create({"plainId": "a"}, Plain)
-    assert world.store.get(Plain, "a") is not None

@@ -31,7 +31,7 @@ from ..sharding import ShardMap
 from ..table.conditions import And, Compare, Condition, Exists, Missing, Or
 from ..table.operations import Action, ConditionCheck, Delete, Put, Update
 from ..table.values import MAX_ITEM_BYTES, Item, Value, item_bytes
-from . import lookups
+from .lookups import identity_lookup, identity_lookup_key, needs_rewriting, placed
 from .places import Found, Place, home, places
 
 
@@ -135,10 +135,10 @@ def create_actions(
         clear(places(entity, item, moment.shard_map, moment.now_ms), Part.ELSEWHERE)
     if entity.lookup_placed:
         unchanged = Missing(entity.keys.design.hash_name) if lookup is None else has_revision(lookup.get(REVISION))
-        put = Put(lookups.identity_lookup(entity, item), unchanged, return_on_failure=True)
+        put = Put(identity_lookup(entity, item), unchanged, return_on_failure=True)
         planned.append(PlannedAction(put, Part.LOOKUP))
         if lookup is not None:
-            clear([home(entity, lookups.placed(item, lookup), moment.shard_map)], Part.OWNER)
+            clear([home(entity, placed(item, lookup), moment.shard_map)], Part.OWNER)
     return tuple(planned)
 
 
@@ -156,8 +156,8 @@ def replace_actions(
     whole = stored_item(entity, item, ShardMap((found.generation,)), unknown)
     condition = _as_seen(entity, found.item.get(REVISION), moment)
     planned = [PlannedAction(Put(whole, condition, return_on_failure=True), Part.RECORD)]
-    if entity.lookup_placed and lookups.needs_rewriting(entity, found.item, item):
-        planned.append(PlannedAction(Put(lookups.identity_lookup(entity, item)), Part.LOOKUP))
+    if entity.lookup_placed and needs_rewriting(entity, found.item, item):
+        planned.append(PlannedAction(Put(identity_lookup(entity, item)), Part.LOOKUP))
     return tuple(planned)
 
 
@@ -167,7 +167,7 @@ def remove_actions(
     """Remove a record in a revision."""
     planned = [PlannedAction(Delete(key, _as_seen(entity, rev, moment), return_on_failure=True), Part.RECORD)]
     if entity.lookup_placed:
-        planned.append(PlannedAction(Delete(lookups.identity_lookup_key(entity, identity)), Part.LOOKUP))
+        planned.append(PlannedAction(Delete(identity_lookup_key(entity, identity)), Part.LOOKUP))
     return tuple(planned)
 
 
@@ -191,10 +191,10 @@ def absence_actions(
             PlannedAction(ConditionCheck(place.key, free(entity, moment), return_on_failure=True), Part.RECORD)
             for place in places(entity, identity, moment.shard_map, moment.now_ms)
         )
-    key = lookups.identity_lookup_key(entity, identity)
+    key = identity_lookup_key(entity, identity)
     if lookup is None:
         return (PlannedAction(ConditionCheck(key, Missing(entity.keys.design.hash_name)), Part.LOOKUP),)
-    owner = home(entity, lookups.placed(identity, lookup), moment.shard_map)
+    owner = home(entity, placed(identity, lookup), moment.shard_map)
     return (
         PlannedAction(ConditionCheck(key, has_revision(lookup.get(REVISION))), Part.LOOKUP),
         PlannedAction(ConditionCheck(owner.key, free(entity, moment), return_on_failure=True), Part.OWNER),

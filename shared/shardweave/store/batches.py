@@ -10,7 +10,7 @@ seen), so it is read, 100 to a request, and then written on its own, several at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +83,6 @@ class Batches:
             try:
                 steps[position] = self.steps.make(operation)
             except ShardweaveError as error:
-                error.where = f"{names[position]}.{error.where}" if error.where else names[position]
                 outcomes[position] = WriteOutcome("failed", error=error)
         check_distinct(list(steps.values()), [names[position] for position in steps])
         self._write_plain(self._plain(steps, outcomes), outcomes, ends)
@@ -111,10 +110,16 @@ class Batches:
 
     def _write_plain(self, plain: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], ends: float) -> None:
         positions = list(plain)
-        for start in range(0, len(positions), MAX_BATCH_WRITE):
-            pauses = self.waiting.pauses(UNANSWERED, ends - self.waiting.monotonic())
+
+        def write(start: int) -> None:
             chunk = {position: plain[position] for position in positions[start : start + MAX_BATCH_WRITE]}
-            self._write_chunk(chunk, outcomes, pauses)
+            seconds = ends - self.waiting.monotonic()
+            if seconds <= 0:
+                outcomes.update(dict.fromkeys(chunk, _UNPROCESSED))
+            else:
+                self._write_chunk(chunk, outcomes, self.waiting.pauses(UNANSWERED, seconds))
+
+        _at_once(write, range(0, len(positions), MAX_BATCH_WRITE))
 
     def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Pauses) -> None:
         left = dict(chunk)
@@ -154,13 +159,7 @@ class Batches:
             else:
                 self._write_one(position, steps[position], seen.get(position), outcomes, uncertain=False)
 
-        if len(steps) < 2:
-            for position in steps:
-                write(position)
-            return
-        with ThreadPoolExecutor(min(MAX_WORKERS, len(steps)), thread_name_prefix="batch-write") as pool:
-            for _ in pool.map(write, steps):
-                pass
+        _at_once(write, steps)
 
     def _read_ahead(self, steps: Mapping[int, Step], ends: float) -> dict[int, Sighting]:
         """What can be read together before the writes. What can't is read by each write itself."""
@@ -192,3 +191,14 @@ class Batches:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:
             outcomes[position] = WriteOutcome("written", plan.record)
+
+
+def _at_once(work: Callable[[int], None], items: Collection[int]) -> None:
+    """Do the work of each item, several at a time."""
+    if len(items) < 2:
+        for item in items:
+            work(item)
+        return
+    with ThreadPoolExecutor(min(MAX_WORKERS, len(items)), thread_name_prefix="batch-write") as pool:
+        for _ in pool.map(work, items):
+            pass

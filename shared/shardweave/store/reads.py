@@ -19,8 +19,8 @@ from ..errors import BatchIncomplete, TableUnavailable, Throttled
 from ..table import Table
 from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem
 from ..table.values import Item
-from . import lookups
 from .actions import Moment
+from .lookups import identity_lookup_key, placed
 from .places import Found, Place, Sighting, home, places
 from .retries import UNANSWERED, Pauses, Waiting
 
@@ -48,7 +48,7 @@ class Reader:
         """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read."""
         pauses = self._waiting.pauses(UNANSWERED, deadline)
         lookup_keys = {
-            position: lookups.identity_lookup_key(each.entity, each.identity)
+            position: identity_lookup_key(each.entity, each.identity)
             for position, each in enumerate(wanted)
             if each.entity.lookup_placed
         }
@@ -71,7 +71,7 @@ class Reader:
             return places(entity, wanted.identity, moment.shard_map, moment.now_ms)
         if lookup is None:
             return ()
-        return (home(entity, lookups.placed(wanted.identity, lookup), moment.shard_map),)
+        return (home(entity, placed(wanted.identity, lookup), moment.shard_map),)
 
     def _newest(
         self, wanted: Wanted, candidates: tuple[Place, ...], items: Mapping[PrimaryKey, Item | None]

@@ -17,8 +17,18 @@ from ..entity_type import REVISION, EntityType
 from ..errors import AlreadyExists, CancellationReason, Conflict, NotFound, RevisionConflict, ShardweaveError
 from ..schema import Schema
 from ..table.values import Item
-from . import actions
-from .actions import Moment, Part, PlannedAction
+from .actions import (
+    Moment,
+    Part,
+    PlannedAction,
+    absence_actions,
+    create_actions,
+    is_known,
+    key_of,
+    presence_actions,
+    remove_actions,
+    replace_actions,
+)
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
 from .operations import Changes, Check, Create, Operation, Put, Update
 from .places import Sighting, places
@@ -107,7 +117,7 @@ class CreateStep(Step):
         for planned, reason in refused:
             if planned.part is Part.LOOKUP:
                 lookup = reason.item
-            elif reason.item is None or actions.is_known(reason.item, moment):
+            elif reason.item is None or is_known(reason.item, moment):
                 raise self.already_exists()
         return replace(self, lookup=lookup)
 
@@ -171,7 +181,7 @@ class DeleteStep(Step):
         rev = stored.get(REVISION)
         if self.rev is not None and rev != self.rev:
             raise self.revision_conflict()
-        return self._removal(actions.key_of(self.entity, stored), rev, moment)
+        return self._removal(key_of(self.entity, stored), rev, moment)
 
     def again(self, refused: Refused, moment: Moment) -> Step:
         return replace(self, direct=False)
@@ -181,7 +191,7 @@ class DeleteStep(Step):
         return uncertain and all(reason.item is None for _, reason in refused)
 
     def _removal(self, key: Item, rev: str | None, moment: Moment) -> Plan:
-        return Plan(actions.remove_actions(self.entity, key, self.identity, rev, moment), removes=True)
+        return Plan(remove_actions(self.entity, key, self.identity, rev, moment), removes=True)
 
 
 @dataclass(frozen=True)
@@ -195,18 +205,18 @@ class CheckStep(Step):
         if not self.exists:
             if seen.found is not None:
                 raise self.already_exists()
-            return Plan(actions.absence_actions(self.entity, self.identity, moment, seen.lookup))
+            return Plan(absence_actions(self.entity, self.identity, moment, seen.lookup))
         if seen.found is None:
             raise self.not_found()
         if self.rev is not None and seen.found.item.get(REVISION) != self.rev:
             raise self.revision_conflict()
         matters = self.rev is not None
-        return Plan(actions.presence_actions(self.entity, seen.found, moment, revision_matters=matters))
+        return Plan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
 
 
 def creation(entity: EntityType[Any], draft: Draft, moment: Moment, lookup: Item | None) -> Plan:
     """Write a record where none is."""
-    planned = actions.create_actions(entity, draft.item, moment, generated=draft.generated, lookup=lookup)
+    planned = create_actions(entity, draft.item, moment, generated=draft.generated, lookup=lookup)
     return Plan(planned, draft.item[REVISION], entity.load(draft.item))
 
 
@@ -214,7 +224,7 @@ def replacement(entity: EntityType[Any], seen: Sighting, draft: Draft, moment: M
     """Write a record over the one found."""
     assert seen.found is not None
     unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
-    planned = actions.replace_actions(entity, seen.found, draft.item, moment, unknown)
+    planned = replace_actions(entity, seen.found, draft.item, moment, unknown)
     return Plan(planned, draft.item[REVISION], entity.load(draft.item))
 
 
