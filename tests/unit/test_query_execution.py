@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, ttl_property, unique_property
 from shardweave.errors import (
     DeadlineTooShort,
     InputError,
@@ -25,114 +22,13 @@ from shardweave.errors import (
     UnknownName,
     UnsupportedQuery,
 )
-from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
-from shardweave.query.spec import BranchSpec, Equal, OneOf, Page, Prefix, QuerySpec, Range
-from shardweave.schema import Index, Schema
+from shardweave.query.spec import BranchSpec, OneOf, Prefix, QuerySpec, Range
 from shardweave.sharding import ShardBump
-from shardweave.table import Guard
-from shardweave.table.conditions import BeginsWith, Compare, Condition, Or
+from shardweave.table.conditions import BeginsWith, Compare, Or
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchGet, Delete, Operation, PageAnswer, Put, Query
-
-NOW = 1_730_000_000_000
-DAY = 86_400_000
-KEYS = CursorKeys("k", {"k": b"k" * 32})
-
-
-def people_schema(*bumps: ShardBump) -> Schema:
-    class Person(Entity, token="person", shard_bumps=bumps):
-        person_id: str = unique_property()
-        created: Timestamp = timestamp_property()
-        first: str
-        last: str
-        nick: str | None = None
-        state: str = "active"
-        photo: str | None = None
-        expires: int | None = ttl_property()
-
-        first_range_key = RangeKey("first", "last", "created")
-        last_range_key = RangeKey("last", "first", "created")
-        nick_range_key = RangeKey("nick", "first", "created")
-        pair_range_key = RangeKey("first", "last")
-
-    return Schema(
-        [Person],
-        [
-            Index("first", "hash_key", "first_range_key"),
-            Index("last", "hash_key", "last_range_key"),
-            Index("nick", "hash_key", "nick_range_key"),
-            Index("pair", "hash_key", "pair_range_key"),
-            Index("created", "hash_key", "created"),
-            Index("state", "hash_key", "state", projection="KEYS_ONLY"),
-        ],
-    )
-
-
-class TestTable:
-    """An embedded table with a hook that sees every query before it runs and may raise, wait, or change the answer."""
-
-    __test__ = False
-
-    def __init__(self, schema: Schema) -> None:
-        self.inner = EmbeddedTable(schema.layout)
-        self.layout = schema.layout
-        self.before: Callable[[Query], None] = lambda query: None
-        self.after: Callable[[Query, PageAnswer], PageAnswer] = lambda query, answer: answer
-        self.operations: list[Operation[Any]] = []
-
-    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
-        if not isinstance(operation, Query):
-            self.operations.append(operation)
-            return self.inner.run(operation, guard=guard)
-        self.operations.append(operation)
-        self.before(operation)
-        return self.after(operation, self.inner.run(operation, guard=guard))
-
-    def close(self) -> None:
-        self.inner.close()
-
-    def queries(self) -> list[Query]:
-        return [operation for operation in self.operations if isinstance(operation, Query)]
-
-
-class People:
-    """People in a table, and a runner."""
-
-    def __init__(self, *bumps: ShardBump) -> None:
-        self.schema = people_schema(*bumps)
-        self.table = TestTable(self.schema)
-        self.entity = self.schema.entity("person")
-        self.now = NOW
-        self.runner = QueryRunner(
-            self.schema, self.table, KEYS, clock=lambda: self.now, throttle=8, sleep=lambda seconds: None
-        )
-
-    def add(self, person_id: str, **values: Any) -> dict[str, Any]:
-        given = {"personId": person_id, "created": NOW, "first": "x", "last": "x"} | values
-        item = self.entity.complete(self.entity.dump(self.entity.validate(given)))
-        self.table.inner.run(Put(item))
-        return item
-
-    def fill(self, count: int, **values: Callable[[int], Any]) -> list[str]:
-        for number in range(count):
-            self.add(f"p{number:05d}", **{name: value(number) for name, value in values.items()})
-        return [f"p{number:05d}" for number in range(count)]
-
-    def pages(self, spec: QuerySpec) -> Iterator[Page]:
-        while True:
-            page = self.runner.run(spec)
-            yield page
-            if page.cursor is None:
-                return
-            spec = replace(spec, cursor=page.cursor)
-
-    def ids(self, spec: QuerySpec) -> list[str]:
-        return [each.person_id for page in self.pages(spec) for each in page.items]
-
-    def close(self) -> None:
-        self.runner.close()
-        self.table.close()
+from shardweave.table.operations import PageAnswer, Put, Query
+from tests.unit.query_world import DAY, KEYS, NOW, People, starts_with
 
 
 @pytest.fixture
@@ -148,14 +44,6 @@ def many() -> Iterator[People]:
     world = People(ShardBump(0, 4, 1))
     yield world
     world.close()
-
-
-def starts_with(text: str, filter: Condition | None = None) -> tuple[BranchSpec, ...]:
-    """First or last name starts with a text: two branches."""
-    return (
-        BranchSpec({"first": Prefix(text)}, "first", filter),
-        BranchSpec({"last": Prefix(text)}, "last", filter),
-    )
 
 
 class TestSeveralIndexes:
@@ -438,122 +326,3 @@ class TestFailingShards:
         assert whole is not None
         assert lagging is not None
         assert len(lagging) - len(whole) < 140
-
-
-class TestOtherQuestions:
-    def test_count_is_exact_over_all_pages(self, people: People) -> None:
-        people.fill(57, first=lambda n: f"ja{n % 5}", last=lambda n: f"ja{n % 2}" if n % 3 else "x")
-        assert people.runner.count(QuerySpec("person", {}, "first")).count == 57
-        assert people.runner.count(QuerySpec("person", {"first": Prefix("ja1")})).count == len(range(1, 57, 5))
-        both = people.runner.count(QuerySpec("person", branches=starts_with("ja")))
-        assert both.count == 57, "overlapping branches are counted by their keys, each record once"
-        assert people.runner.count(QuerySpec("person", {}, "first", filter=Compare("last", "=", "x"))).count == 19
-
-    def test_count_lets_the_table_count_where_it_can(self, people: People) -> None:
-        people.fill(20)
-        people.runner.count(QuerySpec("person", {}, "first", filter=Compare("state", "=", "active")))
-        assert all(query.count_only for query in people.table.queries())
-        assert [query for query in people.table.queries() if query.filter is None] == [], "the expired are left out"
-
-    def test_exists_and_first(self, people: People) -> None:
-        spec = QuerySpec("person", {"first": Prefix("n")})
-        assert not people.runner.exists(spec)
-        assert people.runner.first(spec) is None
-        people.fill(9, first=lambda n: f"n{n}")
-        assert people.runner.exists(spec)
-        assert people.runner.first(spec).person_id == "p00000"
-        assert people.runner.first(replace(spec, reverse=True)).person_id == "p00008"
-
-    def test_iteration_over_records_and_pages(self, people: People) -> None:
-        ids = people.fill(23, first=lambda n: f"n{n:02d}")
-        spec = QuerySpec("person", {}, "first", limit=5)
-        assert [each.person_id for each in people.runner.records(spec)] == ids
-        assert [len(page.items) for page in people.runner.pages(spec)] == [5, 5, 5, 5, 3]
-
-        async def everything() -> list[str]:
-            return [each.person_id async for each in people.runner.records_async(spec)]
-
-        assert asyncio.run(everything()) == ids
-
-    def test_named_properties_only(self, people: People) -> None:
-        people.fill(3, first=lambda n: f"n{n}")
-        page = people.runner.run(QuerySpec("person", {}, "first", limit=2, properties=("first", "personId")))
-        assert page.items == ({"first": "n0", "personId": "p00000"}, {"first": "n1", "personId": "p00001"})
-        read = people.table.queries()[-1].projection
-        assert read is not None
-        assert "photo" not in read
-        with pytest.raises(UnsupportedQuery, match="does not project photo"):
-            people.runner.run(QuerySpec("person", index="state", properties=("photo",)))
-        with pytest.raises(InputError, match="exclude one another"):
-            people.runner.run(QuerySpec("person", properties=("first",), hydrate=True))
-
-    def test_an_index_of_keys_shows_what_its_keys_hold(self, people: People) -> None:
-        people.fill(2)
-        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}))
-        assert page.index == "state"
-        expected = [{"personId": "p00000", "state": "active"}, {"personId": "p00001", "state": "active"}]
-        assert sorted(page.items, key=lambda each: each["personId"]) == expected
-
-    def test_hydration_reads_whole_records_in_batches(self, people: People) -> None:
-        people.fill(150, photo=lambda n: f"photo {n}")
-        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}, limit=150, hydrate=True))
-        assert {each.photo for each in page.items} == {f"photo {n}" for n in range(150)}
-        batches = [operation for operation in people.table.operations if isinstance(operation, BatchGet)]
-        assert [len(batch.keys) for batch in batches] == [100, 50]
-
-    def test_a_record_deleted_before_hydration_is_left_out(self, people: People) -> None:
-        people.fill(5)
-        item = people.add("gone")
-
-        def remove(query: Query, answer: PageAnswer) -> PageAnswer:
-            people.table.inner.run(Delete(people.entity.make_key(item)))
-            return answer
-
-        people.table.after = remove
-        page = people.runner.run(QuerySpec("person", {"state": Equal("active")}, hydrate=True))
-        assert len(page.items) == 5
-
-    def test_newest_first_over_five_generations_reads_only_the_newest_until_it_is_exhausted(self) -> None:
-        bumps = [ShardBump(0, 1, 1), *(ShardBump(NOW - (5 - n) * DAY, 1, n + 1) for n in range(1, 5))]
-        world = People(*bumps)
-        ids = world.fill(200, created=lambda n: NOW - n * DAY // 40)
-        spec = QuerySpec("person", {}, "created", limit=10, reverse=True)
-        generations = []
-        for page in world.pages(spec):
-            widths = {len(query.hash_value) - len("person!") for query in world.table.queries()}
-            generations.append((len(page.items), sorted(widths)))
-            world.table.operations.clear()
-        assert generations[0] == (10, [5]), "32 lanes of the newest, none of the 30 others"
-        assert [read for _, read in generations[:3]] == [[5]] * 3
-        assert generations[-1][1] == [1]
-        assert world.ids(spec) == ids
-        world.close()
-
-    def test_explain_before_and_after_a_run(self, people: People) -> None:
-        people.fill(40, first=lambda n: f"n{n:02d}")
-        spec = QuerySpec("person", {"first": Prefix("n")}, "first", limit=10)
-        before = people.runner.explain(spec)
-        assert before.stats is None
-        assert people.table.queries() == []
-        assert before.plan_text().splitlines()[:3] == [
-            "person by first, ascending, 10 a page",
-            "  because first was named",
-            "  because 4 lanes in 1 generations, 1 stages",
-        ]
-        assert [lane.first_fetch for lane in before.lanes] == [before.lanes[0].first_fetch] * 4
-        after = people.runner.explain(spec, run=True)
-        assert after.stats is not None
-        assert (after.stats.requests, after.stats.rounds, after.stats.returned) == (4, 1, 10)
-        cursor = people.runner.run(spec).cursor
-        resumed = people.runner.explain(replace(spec, cursor=cursor))
-        assert [lane.resumes for lane in resumed.lanes] == [True] * 4
-        assert after.as_json()["stats"]["reports"][0]["lane"] == "first person!0"
-
-    def test_every_page_and_count_is_observed(self, people: People) -> None:
-        people.fill(12)
-        seen = []
-        runner = QueryRunner(people.schema, people.table, KEYS, observer=lambda plan, stats: seen.append(stats))
-        runner.run(QuerySpec("person", {}, "first", limit=5))
-        runner.count(QuerySpec("person", {}, "first"))
-        assert [(stats.lanes, stats.returned) for stats in seen] == [(4, 5), (4, 12)]
-        runner.close()
