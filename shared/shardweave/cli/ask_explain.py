@@ -1,0 +1,30 @@
+"""`shardweave explain`: which index and lanes a query uses, and what it is expected to cost; with `--run`, what it did.
+
+shardweave explain --entity user firstNameCanonical.prefix=ja --run
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from .query import add_query_arguments, run_explain
+from .schemas import entity_of
+from .streams import Streams
+from .tables import add_table_arguments, open_service
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_query_arguments(parser)
+    parser.add_argument("--run", action="store_true", help="ask the table too, and show what each lane did")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """The plan on standard output."""
+    del streams
+    service = open_service(options)
+    try:
+        return run_explain(options, service.parts.queries, entity_of(options, service.parts.schema))
+    finally:
+        service.close()

@@ -1,0 +1,30 @@
+"""`shardweave query`: ask a table. A query is given as the API's list parameters, or as JSON with `--query FILE`.
+
+shardweave query --entity user beneficiaryId=b1 firstNameCanonical.prefix=ja limit=10
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from .query import add_paging_arguments, add_query_arguments, run_query
+from .schemas import entity_of
+from .streams import Streams
+from .tables import add_table_arguments, open_service
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_query_arguments(parser)
+    add_paging_arguments(parser)
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """The records on standard output, what it cost on standard error."""
+    del streams
+    service = open_service(options)
+    try:
+        return run_query(options, service.parts.queries, entity_of(options, service.parts.schema))
+    finally:
+        service.close()

@@ -1,0 +1,149 @@
+"""`shardweave load`: writes JSON lines of records into a table.
+
+Each record is put: it takes the place of the one with its identity, whose creation time stays. So a load can be
+repeated, and lines that were refused can be corrected and loaded again. A line is of the entity that `--entity` names;
+without it, of the only one that has all of the line's properties, or of the only one of several that is identified by
+them.
+
+Costs: a batch of at most 250 records is in memory; see the store for what a batch costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..entity_type import EntityType
+from ..errors import ConfigurationError, InputError, ShardweaveError
+from ..schema import Schema
+from ..store import Store
+from ..store.operations import Put
+from .json_lines import Line, objects
+from .schemas import entity_of
+from .streams import Streams
+from .tables import add_table_arguments, open_service
+
+BATCH = 250
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("file", metavar="FILE", help="JSON lines of records; - reads standard input")
+    parser.add_argument("--entity", metavar="TOKEN", help="the entity of every line (default: its properties say)")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Load, and say how many; 1 when any line was refused."""
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        schema = service.parts.schema
+        only = None if options.entity is None else entity_of(options, schema)
+        source = stack.enter_context(_opened(options.file, streams))
+        bar = stack.enter_context(_bar(streams))
+        loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line))
+        loading.load(_followed(source, options.file, bar, loading))
+    streams.say(f"{loading.written:,} records written, {loading.refused:,} lines refused")
+    return 1 if loading.refused else 0
+
+
+class Loading:
+    """One load: what is waiting to be written, and what became of the rest."""
+
+    def __init__(self, store: Store, schema: Schema, only: EntityType[Any] | None, say: Callable[[str], None]) -> None:
+        self._store = store
+        self._schema = schema
+        self._only = only
+        self._say = say
+        self._waiting: list[tuple[int, Put]] = []
+        self._identities: set[tuple[str, str]] = set()
+        self.written = 0
+        self.refused = 0
+
+    def load(self, source: Iterator[bytes]) -> None:
+        """Write every line of a stream."""
+        for line in objects(source, self._refuse):
+            try:
+                self._add(line)
+            except ShardweaveError as error:
+                self._refuse(line.number, error)
+        self._write()
+
+    def _add(self, line: Line) -> None:
+        entity = self._only or entity_of_line(self._schema, line)
+        identity = entity.token, repr(_identity(entity, line))
+        if identity in self._identities or len(self._waiting) == BATCH:
+            self._write()
+        self._identities.add(identity)
+        self._waiting.append((line.number, Put(line.values, entity.model)))
+
+    def _write(self) -> None:
+        """One record stands once in a batch, so that lines about it are written in their order."""
+        outcomes = self._store.batch_write([put for _, put in self._waiting]).puts if self._waiting else ()
+        for (number, _), outcome in zip(self._waiting, outcomes, strict=True):
+            if outcome.status == "written":
+                self.written += 1
+            else:
+                unwritten = InputError("it was not written in time", fix="load the line again")
+                self._refuse(number, outcome.error or unwritten)
+        self._waiting.clear()
+        self._identities.clear()
+
+    def _refuse(self, number: int, error: ShardweaveError) -> None:
+        self.refused += 1
+        self._say(f"line {number}: {error}")
+
+
+def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
+    """The only entity that a line can be of. Raises InputError."""
+    found = []
+    for entity in schema.entities.values():
+        names = {entity.stored_name(name) for name in line.values}
+        if names <= set(entity.properties):
+            found.append((entity, set(entity.identity) <= names))
+    likely = found if len(found) == 1 else [each for each in found if each[1]]
+    if len(likely) != 1:
+        which = "several entities have" if found else "no entity has"
+        raise InputError(f"{which} all of its properties", fix="give --entity, whose faults are then listed")
+    return likely[0][0]
+
+
+def _identity(entity: EntityType[Any], line: Line) -> Any:
+    """What tells apart records of one batch; lines without an identity are all different."""
+    given = {entity.stored_name(name): value for name, value in line.values.items()}
+    if any(given.get(name) is None for name in entity.identity):
+        return line.number
+    return entity.identify({name: given[name] for name in entity.identity})
+
+
+def _opened(name: str, streams: Streams) -> AbstractContextManager[BinaryIO]:
+    if name == "-":
+        return nullcontext(streams.stdin)
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise ConfigurationError(f"{name} can't be read: {error.strerror}", where="FILE", fix="check it") from None
+
+
+def _bar(streams: Streams) -> Progress:
+    counts = TextColumn("{task.fields[written]:,} records")
+    return Progress(BarColumn(), DownloadColumn(), counts, TimeRemainingColumn(), console=Console(file=streams.stderr))
+
+
+def _print(bar: Progress, line: str) -> None:
+    bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading) -> Iterator[bytes]:
+    """The lines of a source, with the bar at how much of it was read and written."""
+    task = bar.add_task("", total=None if name == "-" else Path(name).stat().st_size, written=0)
+    for line in source:
+        yield line
+        bar.update(task, advance=len(line), written=loading.written)

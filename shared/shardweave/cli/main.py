@@ -1,0 +1,73 @@
+"""From the process's arguments to a command, and from what it raises to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ..errors import ConfigurationError, SchemaError, ShardweaveError
+from .streams import Streams
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported for it alone."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Command("keys", "keys", "records with their generated properties"),
+    Command("space", "space", "the hash keys that a query looks at"),
+    Command("plan", "plan", "how many shards so many records need"),
+    Command("size", "size", "the bytes of each property of a record"),
+    Command("load", "load", "write records into a table"),
+    Command("query", "ask_query", "ask a table"),
+    Command("explain", "ask_explain", "see what a query costs"),
+)
+
+
+def main(arguments: Sequence[str], streams: Streams) -> int:
+    """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
+    parser = argparse.ArgumentParser(prog="shardweave", description="Keys, shards and records from the command line.")
+    choice = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
+    asked = next((each for each in arguments if not each.startswith("-")), None)
+    for command in COMMANDS:
+        if command.name != asked:
+            choice.add_parser(command.name, help=command.help, add_help=False)
+            continue
+        module = importlib.import_module(f".{command.module}", __package__)
+        shape = argparse.RawDescriptionHelpFormatter
+        own = choice.add_parser(command.name, help=command.help, description=module.__doc__, formatter_class=shape)
+        module.add_arguments(own)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = module.run(options, streams)
+        streams.stdout.flush()
+    except (ConfigurationError, SchemaError) as error:
+        streams.say(f"error: {error}")
+        return 2
+    except ShardweaveError as error:
+        streams.say(f"error: {error}")
+        return 1
+    return code
+
+
+def command() -> NoReturn:
+    """What `python -m shardweave.cli` does."""
+    try:
+        code = main(sys.argv[1:], Streams.of_process())
+    except BrokenPipeError:
+        # The reader has what it wanted. What is still buffered goes nowhere, so that the end of the process is silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,68 @@
+"""The arguments that choose a schema and an entity in it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..entity_type import EntityType
+from ..errors import ConfigurationError, InputError, UnknownName
+from ..key_format import KEY_FORMATS, key_format
+from ..schema import Schema
+from ..service import service_module
+from .json_lines import parse_object
+
+DEFAULT_SERVICE = "user_service"
+
+
+def add_service_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--service` and `--key-format`."""
+    parser.add_argument("--service", metavar="NAME", help=f"the module in services/ (default: {DEFAULT_SERVICE})")
+    parser.add_argument("--key-format", choices=list(KEY_FORMATS), help="how keys are written (default: ordered)")
+
+
+def add_entity_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those, `--entity-manager`, and `--entity`."""
+    parser.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
+    add_service_arguments(parser)
+    parser.add_argument(
+        "--entity-manager", type=Path, metavar="CONFIG.json", help="the entity is the one in this configuration"
+    )
+
+
+def schema_of(options: argparse.Namespace) -> Schema:
+    """The schema that the arguments choose. Raises ConfigurationError, SchemaError."""
+    config: Path | None = getattr(options, "entity_manager", None)
+    if config is None:
+        schema: Schema = service_module(service_of(options)).schema(key_format(key_format_of(options)))
+        return schema
+    for name in ("service", "key_format"):
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigurationError("the configuration decides that", where=option, fix="leave it out")
+    try:
+        return Schema.from_entity_manager(parse_object(config.read_bytes()))
+    except OSError as error:
+        message = f"{config} can't be read: {error.strerror}"
+        raise ConfigurationError(message, where="--entity-manager", fix="check the name") from None
+    except InputError as error:
+        raise ConfigurationError(f"{config}: {error.message}", where="--entity-manager", fix=error.fix) from None
+
+
+def entity_of(options: argparse.Namespace, schema: Schema) -> EntityType[Any]:
+    """The entity that `--entity` names. Raises ConfigurationError."""
+    try:
+        return schema.entity(options.entity)
+    except UnknownName as error:
+        raise ConfigurationError(error.message, where="--entity", fix=error.fix) from None
+
+
+def service_of(options: argparse.Namespace) -> str:
+    """The name of the service."""
+    return options.service or DEFAULT_SERVICE
+
+
+def key_format_of(options: argparse.Namespace) -> str:
+    """The name of the key format."""
+    return options.key_format or "ordered"

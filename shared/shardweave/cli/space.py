@@ -1,0 +1,73 @@
+"""`shardweave space`: the hash key space of a query, as a JSON list.
+
+One hash key for each shard of each generation that can hold an answer; one for each generation when the item has what
+decides the shard. Without `--to`, generations that begin within the hour count as begun, as they do for readers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from ..entity_type import EntityType
+from ..errors import ConfigurationError, InputError
+from ..keys import Element
+from ..schema import generated_keys
+from ..sharding import READ_AHEAD_MS, placements
+from .json_lines import json_text, parse_object
+from .records import values_of
+from .schemas import add_entity_arguments, entity_of, schema_of
+from .streams import Streams
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_entity_arguments(parser)
+    parser.add_argument("--hash-key", required=True, metavar="NAME", help="the table's hash key or a generated one")
+    parser.add_argument("--item", default="{}", metavar="JSON", help="the properties that the query fixes")
+    parser.add_argument("--from", type=int, dest="earliest", metavar="MS", help="records created at this time or later")
+    parser.add_argument("--to", type=int, dest="latest", metavar="MS", help="records created at this time or before")
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """The space on one line."""
+    entity = entity_of(options, schema_of(options))
+    elements = hash_elements(entity, options.hash_key)
+    latest = streams.clock() + READ_AHEAD_MS if options.latest is None else options.latest
+    if options.earliest is not None and options.earliest > latest:
+        raise ConfigurationError("it lies after the end of the time", where="--from", fix="give an earlier time")
+    try:
+        space = _space(entity, elements, parse_object(options.item), options.earliest, latest)
+    except InputError as error:
+        where = f"--item.{error.where}" if error.where else "--item"
+        raise ConfigurationError(error.message, where=where, fix=error.fix) from None
+    streams.write(json_text(space))
+    return 0
+
+
+def _space(
+    entity: EntityType[Any], elements: tuple[Element, ...], given: Mapping[str, Any], earliest: int | None, latest: int
+) -> list[str]:
+    """The hash keys, in order of generation and shard. Times are in milliseconds. Raises InputError."""
+    item, keys = values_of(entity, given), entity.keys
+    fixed = all(element.name in item for element in keys.design.shard_by)
+    text = keys.shard_text(item) if fixed else None
+    generations = entity.shard_map.between(
+        None if earliest is None else entity.in_unit(earliest), entity.in_unit(latest)
+    )
+    return [keys.hash_key(place.suffix, elements, item) for place in placements(generations, keys.format.hash, text)]
+
+
+def hash_elements(entity: EntityType[Any], name: str) -> tuple[Element, ...]:
+    """What follows the shard in a hash key, given by its stored or its Python name. Raises ConfigurationError."""
+    design = entity.keys.design
+    if name in (design.hash_name, "hash_key"):
+        return design.partition
+    stored = {python_name: attribute for python_name, (attribute, _) in generated_keys(entity.model).items()}
+    sharded = {each.name: each.elements for each in design.generated if each.sharded}
+    found = sharded.get(name, sharded.get(stored.get(name, "")))
+    if found is None:
+        known = ", ".join((design.hash_name, *sharded))
+        raise ConfigurationError(f"there is no hash key {name!r}", where="--hash-key", fix=f"use one of {known}")
+    return found
