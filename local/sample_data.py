@@ -44,13 +44,19 @@ FIRST_USER = User(
 )
 
 
+FIRST_EMAILS = (
+    Email(email="jason@example.com", user_id=FIRST_USER.user_id, created=FIRST_USER.created),
+    Email(email="jason.williscroft@example.org", user_id=FIRST_USER.user_id, created=FIRST_USER.created + 7 * _DAY_MS),
+)
+
+
 def user_service_records(day: dt.date) -> Iterator[Entity]:
     """Each user followed by the user's e-mails."""
     chance = _Chance(SEED)
     end = int(dt.datetime.combine(day, dt.time(), dt.UTC).timestamp() * 1000)
     beneficiaries = [FIRST_USER.beneficiary_id, *(chance.identifier() for _ in range(BENEFICIARIES - 1))]
     yield FIRST_USER
-    yield from _emails(chance, FIRST_USER, 0, end)
+    yield from FIRST_EMAILS
     for number in range(1, USERS):
         user = _user(chance, beneficiaries, end)
         yield user

@@ -160,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
     found.add_argument(
         "--day",
-        type=dt.date.fromisoformat,
+        type=_day,
         default=dt.datetime.now(dt.UTC).date(),
         help="the day that sample data looks back from, as 2024-01-31 (default: today)",
     )
@@ -172,6 +172,13 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:
         raise ValueError
     return port
+
+
+def _day(text: str) -> dt.date:
+    day = dt.date.fromisoformat(text)
+    if day > dt.datetime.now(dt.UTC).date():
+        raise argparse.ArgumentTypeError("it lies ahead, and records are not made ahead of time")
+    return day
 
 
 def command() -> NoReturn:

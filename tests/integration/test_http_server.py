@@ -105,7 +105,14 @@ class TestStarting:
         assert "--host" in said
 
     @pytest.mark.parametrize(
-        "arguments", [["--service", "nosuch"], ["--port", "70000"], ["--key-format", "x"], ["--day", "today"]]
+        "arguments",
+        [
+            ["--service", "nosuch"],
+            ["--port", "70000"],
+            ["--key-format", "x"],
+            ["--day", "today"],
+            ["--day", "9999-01-01"],
+        ],
     )
     def test_wrong_arguments_end_with_2(self, tmp_path: Path, arguments: list[str]) -> None:
         code, said = failed_start(*arguments, data=tmp_path / "data")
@@ -181,6 +188,49 @@ class TestKeeping:
             server.post("/v1/users", {**USER, "userId": key_format})
             assert server.stop() == 0
         assert [user["userId"] for user in found] == ["ordered"]
+
+
+class TestFilling:
+    def test_a_load_that_was_killed_is_completed_and_not_done_twice(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        process = launch(data, log=tmp_path / "log")
+        table = data / "user_service-ordered.sqlite-wal"
+        while process.poll() is None and (not table.exists() or table.stat().st_size < 1_000_000):
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait(timeout=60) == -signal.SIGKILL
+        process.communicate()
+        server = LocalServer.start(data)
+        users: list[str] = []
+        target = "/v1/users?limit=500"
+        while target:
+            page = server.get(target).json
+            users += [user["userId"] for user in page["items"]]
+            target = f"/v1/users?limit=500&nextToken={page['nextToken']}" if page["nextToken"] else ""
+        assert len(users) == len(set(users)) == 5000
+        assert server.request("DELETE", f"/v1/users/{users[0]}").status == 204
+        assert server.stop() == 0
+        again = LocalServer.start(data)
+        assert again.get(f"/v1/users/{users[0]}").status == 404
+        assert again.stop() == 0
+        assert again.log.read_text().count("sample records loaded") == 1
+
+    def test_a_signal_stops_the_load(self, tmp_path: Path) -> None:
+        process = launch(tmp_path / "data", log=tmp_path / "log")
+        state = tmp_path / "data" / "user_service-ordered.json"
+        while process.poll() is None and not state.exists():
+            time.sleep(0.01)
+        process.terminate()
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, output) == (0, "")
+
+    def test_a_folder_that_was_begun_empty_stays_without_sample_data(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        server.post("/v1/users", {**USER, "userId": "mine"})
+        server.stop()
+        again = LocalServer.start(tmp_path / "data")
+        assert [user["userId"] for user in again.get("/v1/users").json["items"]] == ["mine"]
+        assert again.stop() == 0
 
 
 class TestAnswering:

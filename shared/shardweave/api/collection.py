@@ -24,16 +24,20 @@ from ..entity_type import EntityType
 from ..errors import (
     AlreadyExists,
     Conflict,
+    CursorExpired,
+    CursorMismatch,
     ImmutableProperty,
+    InvalidCursor,
     NotFound,
     RecordTooLarge,
     UnsupportedQuery,
     ValueRefused,
 )
 from ..query.runner import QueryRunner
+from ..query.spec import Page, QuerySpec
 from ..store import Store
 from .bodies import merge_patch
-from .list_query import ListQuery, index_table
+from .list_query import CONTINUATION, ListQuery, index_table
 from .messages import JSON, Response
 from .models import RecordModels, json_text, validated
 from .operation import Answer, Body, Call, Operation, Parameter
@@ -61,7 +65,7 @@ class Collection:
         return created(self._entity, record)
 
     def list(self, call: Call) -> Response:
-        page = self._queries.run(self._list_query.spec(call.query))
+        page = self._page(self._list_query.spec(call.query))
         items = b",".join(self._item(item) for item in page.items)
         rest = json_text({"nextToken": page.cursor, "complete": page.complete})
         return Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
@@ -105,6 +109,13 @@ class Collection:
     @property
     def _names(self) -> tuple[str, ...]:
         return ("key",) if len(self._entity.identity) == 1 else self._entity.identity
+
+    def _page(self, spec: QuerySpec) -> Page:
+        try:
+            return self._queries.run(spec)
+        except (InvalidCursor, CursorMismatch, CursorExpired) as error:
+            error.where = CONTINUATION
+            raise
 
     def _missing(self) -> NotFound:
         return NotFound(f"There is no such {self._entity.token}.", where="key", fix="check the key")

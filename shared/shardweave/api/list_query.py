@@ -29,6 +29,8 @@ from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFail
 from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Constraint, Equal, Prefix, QuerySpec, Range
 from .operation import Parameter
 
+CONTINUATION = "nextToken"
+
 _INTEGER = re.compile("-?[0-9]{1,30}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -64,7 +66,7 @@ class ListQuery:
             index=given.get("index"),
             reverse=_flag(given, "reverse"),
             limit=_limit(given),
-            cursor=given.get("nextToken"),
+            cursor=given.get(CONTINUATION),
             consistent=_flag(given, "consistent"),
         )
 
@@ -163,7 +165,7 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
     return titles("hash_elements"), titles("range_elements")
 
 
-_OWN = frozenset({"index", "reverse", "limit", "nextToken", "consistent"})
+_OWN = frozenset({"index", "reverse", "limit", CONTINUATION, "consistent"})
 
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
@@ -178,7 +180,7 @@ def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
         ),
         Parameter("reverse", "True for the reverse of the index's order.", flag),
         Parameter("limit", "Records a page.", limit),
-        Parameter("nextToken", "The token of the page before; only `limit` may differ from that page's parameters."),
+        Parameter(CONTINUATION, "The token of the page before; only `limit` may differ from that page's parameters."),
         Parameter("consistent", "True for a consistent read, where the table itself answers.", flag),
     )
 

@@ -1,0 +1,89 @@
+"""The stream poller: gives every change of a table to a consumer, as Lambda's stream mapping does for a deployed one.
+
+Guarantees: changes come in order, in batches, at least once. The position is kept in a file and moves on only when the
+consumer has returned; a batch whose consumer raises is given again after a pause, and nothing after it before. A
+position that the stream no longer keeps begins anew with the oldest change that it does keep.
+
+Costs: a read of the change log every `pause` seconds while nothing happens.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from shardweave.errors import StreamTrimmed
+from shardweave.table import Table
+from shardweave.table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
+
+Consumer = Callable[[tuple[StreamRecord, ...]], None]
+
+START = "TRIM_HORIZON"
+PAUSE_SECONDS = 0.2
+
+
+class Poller:
+    """Polls one table for one consumer. `failed` is told of what a consumer raised."""
+
+    def __init__(
+        self,
+        table: Table,
+        consumer: Consumer,
+        position_file: Path,
+        *,
+        failed: Callable[[Exception], None],
+        pause: float = PAUSE_SECONDS,
+    ) -> None:
+        self._table = table
+        self._consumer = consumer
+        self._file = position_file
+        self._failed = failed
+        self._pause = pause
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="poller")
+        self._positions: dict[str, str] = json.loads(position_file.read_text()) if position_file.exists() else {}
+
+    def start(self) -> None:
+        """Begin to poll, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the batch that is being consumed, then stop."""
+        self._stopping.set()
+        self._thread.join()
+
+    def poll(self) -> bool:
+        """Give one batch of each shard to the consumer, and say whether there was any. Raises what it raises."""
+        found = False
+        for shard in self._table.run(StreamShards()):
+            page = self._read(shard.id)
+            if page.records:
+                self._consumer(page.records)
+                found = True
+            if self._positions.get(shard.id) != page.position:
+                self._keep({**self._positions, shard.id: page.position})
+        return found
+
+    def _read(self, shard: str) -> StreamPage:
+        try:
+            return self._table.run(StreamRead(shard, self._positions.get(shard, START)))
+        except StreamTrimmed:
+            return self._table.run(StreamRead(shard, START))
+
+    def _keep(self, positions: dict[str, str]) -> None:
+        beside = self._file.with_name(f"{self._file.name}.new")
+        beside.write_text(json.dumps(positions))
+        beside.replace(self._file)
+        self._positions = positions
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                found = self.poll()
+            except Exception as error:  # noqa: BLE001 - a consumer may raise anything, and its batch comes again
+                self._failed(error)
+                found = False
+            if not found:
+                self._stopping.wait(self._pause)

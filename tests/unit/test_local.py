@@ -1,0 +1,144 @@
+"""What the local server is made of, without a server: data folder, loading, poller."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import stat
+import threading
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from local.data_folder import DataFolder, SampleState
+from local.loading import load
+from local.poller import Poller
+from local.sample_data import user_service_records
+from shardweave.errors import ConfigurationError
+from shardweave.table.operations import StreamRecord
+from tests.unit.api_world import Client, json_of, user_service
+
+DAY = dt.date(2024, 10, 27)
+
+
+def _never(error: Exception) -> None:
+    raise error
+
+
+class TestDataFolder:
+    def test_cursor_keys_are_made_once_and_kept_to_the_owner(self, tmp_path: Path) -> None:
+        folder = DataFolder(tmp_path)
+        first, again = folder.cursor_keys(), folder.cursor_keys()
+        assert first.secrets == again.secrets
+        assert stat.S_IMODE((tmp_path / "cursor-keys.json").stat().st_mode) == 0o600
+        assert DataFolder(tmp_path / "..").cursor_keys().secrets != first.secrets
+
+    def test_one_server_uses_a_folder_until_it_is_done(self, tmp_path: Path) -> None:
+        folder = DataFolder(tmp_path / "made" / "here")
+        with (
+            folder.used_by_this_process(),
+            pytest.raises(ConfigurationError, match="another server"),
+            folder.used_by_this_process(),
+        ):
+            pass
+        with folder.used_by_this_process():
+            assert folder.path.is_dir()
+
+    def test_what_was_loaded_is_remembered_for_each_table(self, tmp_path: Path) -> None:
+        folder = DataFolder(tmp_path)
+        assert folder.sample_state("user_service", "ordered") is None
+        folder.set_sample_state("user_service", "ordered", SampleState("2024-10-27", complete=False))
+        folder.set_sample_state("user_service", "ordered", SampleState("2024-10-27", complete=True))
+        assert folder.sample_state("user_service", "ordered") == SampleState("2024-10-27", complete=True)
+        assert folder.sample_state("user_service", "article") is None
+
+
+class TestLoading:
+    def test_an_interrupted_load_is_completed_and_changes_nothing_that_was_there(self) -> None:
+        records = list(islice(user_service_records(DAY), 130))
+        service = user_service()
+        client = Client(service.api)
+        assert load(service.parts.store, records[:70], "Loading", io.StringIO()) == 70
+        assert client.patch(f"/v1/users/{records[0].user_id}", {"phone": "changed"}).status == 200  # type: ignore[attr-defined]
+        assert load(service.parts.store, records, "Loading", io.StringIO()) == 60
+        assert load(service.parts.store, records, "Loading", io.StringIO()) == 0
+        users = json_of(client.get("/v1/users?limit=500"))["items"]
+        emails = json_of(client.get("/v1/emails?limit=500"))["items"]
+        assert len(users) + len(emails) == 130
+        assert [user["phone"] for user in users if user["userId"] == "wf5yU_5f63gqauSOLpP5O"] == ["changed"]
+
+    def test_records_are_stored_as_they_were_generated(self) -> None:
+        records = list(islice(user_service_records(DAY), 20))
+        service = user_service()
+        load(service.parts.store, records, "Loading", io.StringIO())
+        for record in records:
+            entity = service.parts.schema[type(record)]
+            key = {name: entity.dump(record)[name] for name in entity.identity}
+            stored = service.parts.store.get(type(record), key)
+            assert stored is not None
+            assert stored.model_dump() == record.model_dump()
+
+    def test_it_shows_how_far_it_is(self) -> None:
+        output = io.StringIO()
+        load(user_service().parts.store, list(islice(user_service_records(DAY), 60)), "Loading it", output)
+        assert "Loading it" in output.getvalue()
+        assert "60/60" in output.getvalue()
+
+
+class TestPoller:
+    @pytest.fixture
+    def client(self) -> Iterator[Client]:
+        service = user_service()
+        self.table = service.parts.table
+        yield Client(service.api)
+        service.close()
+
+    def add(self, client: Client, *names: str) -> None:
+        for name in names:
+            client.post("/v1/users", {"userId": name, "firstName": "A", "lastName": "B", "beneficiaryId": "b"})
+
+    def test_changes_come_once_and_in_order_also_over_a_restart(self, client: Client, tmp_path: Path) -> None:
+        seen: list[str] = []
+
+        def consume(records: tuple[StreamRecord, ...]) -> None:
+            seen.extend(record.key["rangeKey"] for record in records)
+
+        def poller() -> Poller:
+            return Poller(self.table, consume, tmp_path / "position", failed=_never)
+
+        self.add(client, *"abc")
+        first = poller()
+        assert first.poll()
+        assert not first.poll()
+        self.add(client, *"de")
+        assert poller().poll()
+        assert seen == [f"userId#{name}" for name in "abcde"]
+
+    def test_a_batch_that_fails_comes_again_and_nothing_after_it_before(self, client: Client, tmp_path: Path) -> None:
+        tries: list[int] = []
+        failures: list[Exception] = []
+        done = threading.Event()
+
+        def consume(records: tuple[StreamRecord, ...]) -> None:
+            tries.append(len(records))
+            if len(tries) < 3:
+                self.add(client, f"more{len(tries)}")
+                raise ValueError
+            done.set()
+
+        self.add(client, *"ab")
+        poller = Poller(self.table, consume, tmp_path / "position", failed=failures.append, pause=0.001)
+        poller.start()
+        assert done.wait(30)
+        poller.stop()
+        assert [type(failure) for failure in failures] == [ValueError, ValueError]
+        assert tries[:3] == [2, 3, 4]
+
+    def test_it_stops_when_it_is_told_to(self, client: Client, tmp_path: Path) -> None:
+        poller = Poller(self.table, lambda records: None, tmp_path / "position", failed=_never, pause=60)
+        poller.start()
+        poller.stop()
+        self.add(client, "a")
+        assert not (tmp_path / "position").read_text().count("a:")
