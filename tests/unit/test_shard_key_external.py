@@ -167,6 +167,21 @@ def test_what_is_no_text_or_too_long_is_refused(text: Any) -> None:
     refuse(text)
 
 
+class Unread(str):
+    """A text that notices when it is read."""
+
+    __slots__ = ()
+
+    def encode(self, *_: Any) -> bytes:
+        raise AssertionError("it was read")
+
+
+def test_a_text_that_is_too_long_is_refused_unread() -> None:
+    refuse(Unread("A" * (MAX_TEXT_CHARACTERS + 1)))
+    with pytest.raises(AssertionError, match="it was read"):
+        KEYS.decode(Unread("A" * MAX_TEXT_CHARACTERS), ShardKey)
+
+
 NEVER_WRITTEN = [
     pytest.param(b"", id="nothing"),
     pytest.param(b"\x00", id="no origin"),
@@ -239,6 +254,7 @@ def test_secrets_are_checked_never_shown_and_can_t_be_changed_afterwards() -> No
     keys = ExternalKeys("k1", secrets)
     assert repr(keys) == str(keys) == "ExternalKeys(current='k1', ids=['k1'])"
     secrets.clear()
+    assert repr(keys) == "ExternalKeys(current='k1', ids=['k1'])"
     assert keys.encode(EMPTY) == KEYS.encode(EMPTY)
     for current, given_ in (
         ("k2", {"k1": b"1" * 32}),
