@@ -23,7 +23,7 @@ from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, Validat
 from .keys import Element, EntityKeys
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
-from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, item_bytes, to_attribute_value, value_bytes
+from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 
 E = TypeVar("E", bound=Entity)
 
@@ -259,21 +259,25 @@ class EntityType(Generic[E]):
                     raise
 
     def _check_values(self, item: Item) -> None:
-        sizes = {}
-        for name, value in item.items():
-            try:
-                to_attribute_value(value)
-            except ValueRefused as error:
-                error.where = error.where or name
-                raise
-            sizes[name] = value_bytes(value)
-        size = item_bytes(item)
+        size = sum(_checked_bytes(name, value) for name, value in item.items())
         limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES - self.keys.reserve_bytes
         if size > limit:
-            largest = max(sizes, key=lambda name: sizes[name])
+            largest = max(item, key=lambda name: value_bytes(item[name]))
             raise RecordTooLarge(
                 f"the record has {size} bytes, {limit} are possible", where=largest, fix="shorten it; it is the largest"
             )
+
+
+def _checked_bytes(name: str, value: Value) -> int:
+    """The size of an attribute that can be stored. Raises ValueRefused naming it."""
+    if type(value) is str and value.isascii():
+        return len(name) + len(value)
+    try:
+        to_attribute_value(value)
+    except ValueRefused as error:
+        error.where = error.where or name
+        raise
+    return len(name) + value_bytes(value)
 
 
 def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:

@@ -318,13 +318,21 @@ def _encoder(key_format: KeyFormat, codec: Codec) -> Callable[[Value], str]:
     def general(value: Value) -> str:
         return key_format.encode(codec, value)
 
-    if key_format.ordered and type(codec) is StringCodec:
-        special = _SPECIAL.search
+    if type(codec) is StringCodec:
+        special = _special(key_format).search
         return lambda value: value if type(value) is str and not special(value) else general(value)
-    if key_format.ordered and type(codec) is TimestampCodec and codec.unit == "ms":
+    if type(codec) is TimestampCodec and codec.unit == "ms":
         low, high = 10**12, 10**13
         return lambda value: str(value) if type(value) is int and low <= value < high else general(value)
     return general
+
+
+def _special(key_format: KeyFormat) -> re.Pattern[str]:
+    """What a text does not hold that is written as it is."""
+    if key_format.ordered:
+        return _SPECIAL
+    characters = re.escape("".join(key_format.delimiters))
+    return re.compile(f"[{characters}\ud800-\udfff]")
 
 
 def _range_text(text: str, where: str) -> str:

@@ -22,7 +22,7 @@ PARTITION_READ_UNITS = 3000
 PARTITION_WRITE_UNITS = 1000
 READ_UNIT_BYTES = 4096
 WRITE_UNIT_BYTES = 1024
-ROOM = Decimal("1.2")
+ROOM_PERCENT = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def plan(records: int, size: int) -> dict[str, Any]:
 
 def shard_space(partitions: int) -> ShardSpace:
     """The smallest space for that many partitions' data. Raises ConfigurationError."""
-    needed = 1 if partitions == 1 else -(-partitions * ROOM // 1)
+    needed = 1 if partitions == 1 else -(-partitions * ROOM_PERCENT // 100)
     spaces = [ShardSpace(1, 0)]
     spaces += [
         ShardSpace(bits, chars)
