@@ -27,7 +27,9 @@ MAX_HEADER_BYTES = 64 * 1024
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one. Raises ConfigurationError."""
     address = _loopback(host)
-    found = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    # Only for a socket whose protocol is named does asyncio turn off the delay that would make an answer take 40 ms.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((str(address), port))

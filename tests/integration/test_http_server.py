@@ -11,11 +11,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
+from shardweave.api.openapi import Problem
+from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX
 from tests.integration.local_server import Answer, LocalServer, launch
 
 USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}
@@ -293,6 +296,24 @@ class TestAnswering:
         with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:
             raw.sendall(b"GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Name: \xff\xfe\r\nConnection: close\r\n\r\n")
             assert raw.recv(65536).startswith(b"HTTP/1.1 200")
+
+    @given(
+        st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"]),
+        st.sampled_from(
+            ["/", "/v1/users", "/v1/users/", "/v1/emails/", "/v1/users?", "/v1/users?phone=", "//", "/docs/"]
+        ),
+        st.binary(max_size=20),
+        st.binary(max_size=40),
+        st.sampled_from(["application/json", "text/plain", ""]),
+    )
+    @settings(max_examples=200)
+    def test_whatever_is_sent_is_no_fault_and_every_error_a_problem(
+        self, server: LocalServer, method: str, start: str, more: bytes, body: bytes, media_type: str
+    ) -> None:
+        answer = server.request(method, start + quote(more), body, {"content-type": media_type})
+        assert answer.status < 500
+        if answer.status >= 400:
+            assert problem_code(answer) != "internal_error"
 
     def test_head_has_the_headers_alone_and_a_method_that_is_not_taken_lists_those_that_are(
         self, server: LocalServer

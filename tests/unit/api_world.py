@@ -22,7 +22,8 @@ from pydantic import Field
 
 from shardweave.api.application import Api, Observation
 from shardweave.api.messages import Request, Response, decode_path, decode_query
-from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
+from shardweave.api.openapi import Problem
+from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
 from shardweave.query.cursor import CursorKeys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import socket
 import stat
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from local.data_folder import DataFolder, SampleState
 from local.loading import load
 from local.poller import Poller
 from local.sample_data import user_service_records
+from local.server import address_of, listen
 from shardweave.errors import ConfigurationError
 from shardweave.table.operations import StreamRecord
 from tests.unit.api_world import Client, json_of, user_service
@@ -53,6 +55,13 @@ class TestDataFolder:
         folder.set_sample_state("user_service", "ordered", SampleState("2024-10-27", complete=True))
         assert folder.sample_state("user_service", "ordered") == SampleState("2024-10-27", complete=True)
         assert folder.sample_state("user_service", "article") is None
+
+
+def test_the_server_listens_for_tcp_by_name() -> None:
+    """asyncio sends small answers at once only on such sockets; on others each takes 40 ms."""
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+        assert address_of(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 class TestLoading:

@@ -16,12 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict
-
 from ..errors import InputError, MethodNotAllowed, RouteNotFound, ShardweaveError, UnknownName
 from .bodies import read_document
 from .messages import Request, Response
-from .openapi import openapi_document
 from .operation import Answer, Call, Operation
 from .problems import INTERNAL, internal_problem, problem
 
@@ -46,14 +43,6 @@ class Observation:
 Observe = Callable[[Observation], None]
 
 
-class OpenApiDocument(BaseModel):
-    """An OpenAPI 3.1 document."""
-
-    model_config = ConfigDict(extra="allow")
-
-    openapi: str
-
-
 class Api:
     """The operations of a service behind one entrance."""
 
@@ -73,7 +62,7 @@ class Api:
             "getOpenApi",
             "This description",
             lambda _: Response.json(200, self.openapi),
-            Answer(200, "The OpenAPI document.", OpenApiDocument),
+            Answer(200, "The OpenAPI document."),
         )
         self.operations = (*operations, described)
         self.max_body_bytes = max_body_bytes
@@ -84,6 +73,8 @@ class Api:
     @cached_property
     def openapi(self) -> bytes:
         """The OpenAPI document."""
+        from .openapi import openapi_document
+
         return json.dumps(openapi_document(self.operations, **self._information)).encode()
 
     def handle(self, request: Request) -> Response:
