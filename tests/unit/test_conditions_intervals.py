@@ -89,7 +89,7 @@ def selected(index: str, conditions: dict[str, Constraint], rows: list[dict[str,
     return chosen
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(records, st.integers(0, 3), st.data())
 def test_conditions_on_a_generated_key_select_exactly_their_records(
     rows: list[dict[str, Any]], depth: int, data: st.DataObject
@@ -103,7 +103,7 @@ def test_conditions_on_a_generated_key_select_exactly_their_records(
     assert selected("three", conditions, rows) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(records, st.data())
 def test_a_descending_element_swaps_its_bounds(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     conditions: dict[str, Constraint] = {"first": Equal(data.draw(words))}
@@ -112,7 +112,7 @@ def test_a_descending_element_swaps_its_bounds(rows: list[dict[str, Any]], data:
     assert selected("down", conditions, rows) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(records, st.sampled_from(["second", "number"]), st.data())
 def test_conditions_on_a_raw_key_select_exactly_their_records(
     rows: list[dict[str, Any]], name: str, data: st.DataObject

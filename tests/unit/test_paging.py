@@ -114,7 +114,7 @@ def usable_bumps(parts: list[int]) -> list[ShardBump]:
     return bumps
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(
     bits=st.lists(st.integers(1, 5), max_size=3),
     rows=st.lists(
@@ -155,7 +155,7 @@ def stored(entity: EntityType[Any], each: Any) -> Mapping[str, Any]:
     return each if isinstance(each, Mapping) else entity.complete(entity.dump(each))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 7), reverse=st.booleans(), shards=st.sampled_from([1, 4, 16]))
 def test_under_writes_an_unchanged_record_is_returned_exactly_once(
     seed: int, limit: int, reverse: bool, shards: int
@@ -400,7 +400,7 @@ def test_a_consistent_query_reads_the_table_itself(users: World) -> None:
 
 
 def test_the_last_page_costs_what_the_first_does(users: World) -> None:
-    fill_users(users, 3000)
+    fill_users(users, 1000)
     pages = list(users.pages(entity="user", index="firstName", limit=50))
     first, last = pages[0], pages[-2]
     assert abs(first.stats.requests - last.stats.requests) <= 1

@@ -291,7 +291,7 @@ class TestFailingShards:
         self.breaking(people, *(f"person!{n}" for n in range(4)))
         for mode in ("fail", "partial"):
             with pytest.raises(LaneFailed):
-                people.runner.run(QuerySpec("person", {}, "first", on_shard_error=mode))  # type: ignore[arg-type]
+                people.runner.run(QuerySpec("person", {}, "first", on_shard_error=mode))
 
     def test_a_ninth_place_to_remember_is_an_error(self, many: People) -> None:
         many.fill(400, first=lambda n: f"n{n:04d}")
