@@ -1,6 +1,7 @@
 """Which shard map an entity has now, and which older ones may still be read.
 
-A map comes from the declaration unless a re-shard says otherwise. A cursor names the map that it was made under.
+A map comes from the declaration unless a re-shard says otherwise. It is asked for anew by every attempt of every read
+and write; nobody keeps one. A cursor names the map that it was made under.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .sharding import ShardMap
 
 
 class ShardMaps(Protocol):
-    """Where shard maps come from."""
+    """Where shard maps come from. Safe for use by many threads."""
 
     def current(self, entity: EntityType[Any]) -> ShardMap:
         """The map that reads and writes go by."""

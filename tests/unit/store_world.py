@@ -26,10 +26,10 @@ from shardweave.entity import (
 )
 from shardweave.entity_type import REVISION
 from shardweave.schema import Index, Schema
+from shardweave.shard_maps import ShardMaps
 from shardweave.sharding import ShardBump
 from shardweave.store import Store, Waiting
 from shardweave.store.lookups import identity_lookup_key
-from shardweave.store.maps import ShardMaps
 from shardweave.table import Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import GetItem, Put, Scan

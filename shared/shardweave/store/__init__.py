@@ -11,11 +11,9 @@ writer       read, plan, send, and again
 reads        consistent reads by identity
 sending      one write until its outcome is known
 batches      many records, each on its own
-maps         which shard map is in force
 retries      how often, how long
 """
 
-from .maps import DeclaredMaps, ShardMaps
 from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome
 from .retries import Waiting
 from .store import Store
@@ -24,11 +22,9 @@ __all__ = [
     "BatchWriteResult",
     "Check",
     "Create",
-    "DeclaredMaps",
     "Delete",
     "Operation",
     "Put",
-    "ShardMaps",
     "Store",
     "Update",
     "Waiting",

@@ -60,7 +60,10 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
         if value is None and name in entity.properties:
             if name in entity.immutable:
                 raise _immutable(name)
-            values.pop(name, None)
+            if entity.properties[name].null_stored:
+                values[name] = None
+            else:
+                values.pop(name, None)
         else:
             values[name] = value
     _set_updated(entity, values, now_ms)

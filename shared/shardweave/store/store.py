@@ -27,10 +27,10 @@ from typing import Any, TypeVar, cast, overload
 from ..entity import Entity, now_ms
 from ..entity_type import EntityType
 from ..schema import Schema
+from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
 from .actions import Moment
 from .batches import DEADLINE, Batches
-from .maps import DeclaredMaps, ShardMaps
 from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update
 from .reads import Reader, Wanted
 from .retries import Waiting
@@ -72,7 +72,7 @@ class Store:
         self.schema = schema
         self.table = table
         self._clock = clock
-        self._maps = maps or DeclaredMaps()
+        self._maps = maps or StaticMaps()
         waiting = waiting or Waiting()
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
         context = Context(new_revision, generated)
