@@ -4,8 +4,8 @@ Guarantees: immutable and shared by all threads; `load(complete(dump(record)))` 
 attribute of a stored item is computed here and nowhere else; an item that `complete` returns fits DynamoDB's limits
 and has no key attribute that is null, empty or of the wrong type.
 
-The stored form of a record is an item: camelCase properties that have a value (a None is left out), the generated
-attributes, and `rev`.
+The stored form of a record is an item: camelCase properties that have a value (a None is left out, or a null where
+leaving it out would bring back a default), the generated attributes, and `rev`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MARK_RESERVE_BYTES = len(MARK) + 21
 
 @dataclass(frozen=True)
 class Property:
-    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key."""
+    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
+    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default."""
 
     name: str
     stored: str
@@ -48,6 +49,7 @@ class Property:
     role: Role | None
     required: bool
     has_default: bool
+    null_stored: bool = False
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -171,7 +173,11 @@ class EntityType(Generic[E]):
         item: dict[str, Value] = {}
         for each in self.properties.values():
             value = getattr(record, each.name)
-            if value is None or (value == set() and each.has_default):
+            if value is None:
+                if each.null_stored:
+                    item[each.stored] = None
+                continue
+            if value == set() and each.has_default:
                 continue
             try:
                 item[each.stored] = stored_form(value)
@@ -197,11 +203,16 @@ class EntityType(Generic[E]):
 
     # -- generated attributes and limits
 
+    @cached_property
+    def _nulls(self) -> tuple[str, ...]:
+        return tuple(each.stored for each in self.properties.values() if each.null_stored)
+
     def complete(self, item: Item, shard_map: ShardMap | None = None) -> dict[str, Value]:
         """The whole stored item: properties, generated attributes, revision when it has one. Raises ValueRefused,
         KeyTooLong or RecordTooLarge naming the property."""
         properties = {name: item[name] for name in self.properties if item.get(name) is not None}
-        completed = properties | self.keys.build(properties, shard_map or self.shard_map)
+        nulls = {name: None for name in self._nulls if name in item and item[name] is None}
+        completed = properties | nulls | self.keys.build(properties, shard_map or self.shard_map)
         if REVISION in item:
             completed[REVISION] = item[REVISION]
         self._check_values(completed)

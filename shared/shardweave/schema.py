@@ -19,7 +19,7 @@ from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign
-from .schema_faults import schema_faults
+from .schema_faults import is_optional, schema_faults
 from .sharding import ShardMap
 from .table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
 
@@ -125,6 +125,7 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             role=next((item for item in info.metadata if isinstance(item, Role)), None),
             required=info.is_required(),
             has_default=not info.is_required(),
+            null_stored=not info.is_required() and info.default is not None and is_optional(info.annotation),
         )
     return found
 

@@ -165,6 +165,8 @@ def _role_faults(where: str, properties: dict[str, Property]) -> Iterator[Fault]
         is_seconds = isinstance(each.codec, IntegerCodec) or (
             isinstance(each.codec, TimestampCodec) and each.codec.unit == "s"
         )
+        if each.role is Role.TTL and each.null_stored:
+            yield Fault(f"{where}.{each.name}", "a TTL that may be None has no other default", "let it be None")
         if each.role is Role.TTL and not is_seconds:
             yield Fault(f"{where}.{each.name}", "a TTL is epoch seconds", "annotate it with TimestampSeconds or int")
 
@@ -203,16 +205,17 @@ def _identity_faults(where: str, model: type[Entity], properties: dict[str, Prop
         yield Fault(where, message, "add partition=(...), or the unique property to sort")
     placing = [*declaration.partition, *declaration.sort, *declaration.shard_by, *(each.name for each in unique)]
     for each in (properties[name] for name in dict.fromkeys(placing) if name in properties):
-        if each.role is not Role.TIMESTAMP and _is_optional(each.annotation):
+        if each.role is not Role.TIMESTAMP and is_optional(each.annotation):
             yield Fault(f"{where}.{each.name}", "a property of the key can't be optional", "remove None from its type")
     for name in dict.fromkeys((*declaration.partition, *declaration.sort)):
         if name in properties and properties[name].role in (Role.UPDATED, Role.TTL):
             yield Fault(f"{where}.{name}", "a property of the key never changes, this one does", "use another")
 
 
-def _is_optional(annotation: Any) -> bool:
+def is_optional(annotation: Any) -> bool:
+    """Whether a type allows None."""
     if typing.get_origin(annotation) is typing.Annotated:
-        return _is_optional(typing.get_args(annotation)[0])
+        return is_optional(typing.get_args(annotation)[0])
     is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
     return is_union and type(None) in typing.get_args(annotation)
 
@@ -303,6 +306,9 @@ def _raw_range_faults(schema: Schema, index: Index, holders: list[type[Entity]])
         if each.stored in stored
     }
     for name, each in sharing.items():
+        if each.null_stored:
+            message = f"{name}.{each.name} is an index's key and can't hold the null that a None would be"
+            yield Fault(where, message, "let its default be None, or remove None from its type")
         if each.codec is None or each.codec.key_type is None:
             fix = "use a str, int, Decimal, Timestamp, datetime, date, UUID or bytes property, or a RangeKey"
             yield Fault(where, f"{name}.{each.name} can't be a raw range key", fix)

@@ -125,6 +125,9 @@ def _compiled(entity: EntityType[Any], node: Condition) -> Condition:
         raise
     if isinstance(node, Size):
         return Size(name, node.operator, node.value)
+    if found.null_stored:
+        has_value: Condition = And((Exists(name), Compare(name, "<>", None)))
+        return has_value if isinstance(node, Exists) else Not(has_value)
     return Exists(name) if isinstance(node, Exists) else Missing(name)
 
 
