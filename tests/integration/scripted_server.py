@@ -21,12 +21,15 @@ LAYOUT = TableLayout(
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: a status with a JSON body, or `raw` bytes; with `silent` none, until the server is closed."""
+    """One answer: a status with a JSON body, or `raw` bytes, and `headers` besides the usual ones. With `sent` only so
+    many bytes of the body arrive before the connection closes; with `silent` none, until the server is closed."""
 
     body: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     raw: bytes | None = None
     silent: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sent: int | None = None
 
     @property
     def content(self) -> bytes:
@@ -90,8 +93,11 @@ class ScriptedServer:
                 self.send_response(reply.status)
                 self.send_header("Content-Type", "application/x-amz-json-1.0")
                 self.send_header("Content-Length", str(len(reply.content)))
+                for name, value in reply.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(reply.content)
+                self.wfile.write(reply.content[: reply.sent])
+                self.close_connection = reply.sent is not None
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing: the tests see what arrived in `requests`."""
