@@ -55,6 +55,7 @@ class ScriptedServer:
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         self.requests: list[Request] = []
+        self.connections = 0
         self._replies = list(replies)
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -82,6 +83,11 @@ class ScriptedServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                with scripted._lock:
+                    scripted.connections += 1
 
             def do_POST(self) -> None:
                 parameters = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""How the table on DynamoDB reads replies over the wire: the same with either parser, and no broken one as a success."""
+"""How the table on DynamoDB reads replies over the wire: the same with either parser, never a broken one as good."""
 
 from __future__ import annotations
 
