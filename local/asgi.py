@@ -1,13 +1,14 @@
-"""The API as an ASGI application.
+"""The API as an ASGI application: a request becomes the event that an HTTP API would make of it.
 
-Requests run in threads, so a slow one holds up no other. The path and the query are decoded strictly, from the bytes
-that were sent; a body over the limit is not kept. Only requests addressed to this machine by name are answered: a page
-in a browser that has another name resolve to 127.0.0.1 gets nothing.
+Requests run in threads, so a slow one holds up no other. The path is decoded strictly, from the bytes that were sent; a
+body over the limit is not kept. Only requests addressed to this machine by name are answered: a page in a browser that
+has another name resolve to 127.0.0.1 gets nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import Any
 
 from shardweave.api.application import Api
 from shardweave.api.bodies import too_large
-from shardweave.api.messages import Request, Response, decode_path, decode_query
+from shardweave.api.messages import Response, decode_path
 from shardweave.api.problems import problem
 from shardweave.errors import MalformedRequest, ShardweaveError
 
@@ -36,34 +37,46 @@ class AsgiApi:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        response = await self._response(scope, receive)
-        bodiless = response.status == 204 or scope["method"] == "HEAD"
-        headers = {**response.headers, **({} if bodiless else {"content-length": str(len(response.body))})}
+        answer = await self._answer(scope, receive)
+        body = answer["body"].encode()
+        bodiless = answer["statusCode"] == 204 or scope["method"] == "HEAD"
+        headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": response.status, "headers": encoded})
-        await send({"type": "http.response.body", "body": response.body})
+        await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
 
     def close(self) -> None:
         """Wait for the requests that are being answered."""
         self._pool.shutdown()
 
-    async def _response(self, scope: Message, receive: Receive) -> Response:
+    async def _answer(self, scope: Message, receive: Receive) -> dict[str, Any]:
         try:
             headers = _headers(scope)
             _check_host(headers.get("host", ""))
             body = await _body(receive, self._api.max_body_bytes)
-            request = Request(
-                method=scope["method"],
-                path=decode_path(scope["raw_path"].decode("latin-1")),
-                query=decode_query(scope["query_string"].decode("latin-1")),
-                headers=headers,
-                body=body,
-            )
+            target, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+            event = event_of(scope["method"], target, query, headers, body)
         except ShardweaveError as error:
-            return problem(error)
-        answer = self._pages.get(request.path) if request.method == "GET" else None
-        work = (lambda: self._api.handle(request)) if answer is None else answer
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            return problem(error).as_lambda_answer()
+        page = self._pages.get(event["rawPath"]) if scope["method"] == "GET" else None
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, page, event)
+
+    def _run(self, page: Callable[[], Response] | None, event: Mapping[str, Any]) -> dict[str, Any]:
+        return self._api.resolve(event) if page is None else page().as_lambda_answer()
+
+
+def event_of(method: str, target: str, query: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """The event (payload format 2.0) of a request with this path, as it was sent. Raises MalformedRequest."""
+    path = decode_path(target)
+    return {
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": dict(headers),
+        "body": base64.b64encode(body).decode(),
+        "isBase64Encoded": True,
+        "requestContext": {"http": {"method": method, "path": path}, "stage": "$default"},
+    }
 
 
 def _headers(scope: Message) -> dict[str, str]:

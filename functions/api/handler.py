@@ -15,8 +15,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+import shardweave.api.router  # noqa: F401 - while the function starts, not with its first request
 from shardweave.api.application import Observation
-from shardweave.api.lambda_events import answer_of, request_of
 from shardweave.api.problems import problem
 from shardweave.api.traces import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
@@ -30,11 +30,11 @@ logger = Logger(service=os.environ.get("SERVICE"))
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
     try:
-        return answer_of(service().api.handle(request_of(event)))
+        return service().api.resolve(event, context)
     except ShardweaveError as error:
         response = problem(error)
         log(Observation("", "", response.status, 0.0, error.code, error if response.status == 500 else None))
-        return answer_of(response)
+        return response.as_lambda_answer()
 
 
 @cache

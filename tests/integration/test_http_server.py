@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardweave.api.openapi import Problem
-from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX
+from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
 from tests.integration.local_server import Answer, LocalServer, launch
 
 USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}

@@ -20,10 +20,10 @@ from uuid import UUID
 
 from pydantic import Field
 
+from local.asgi import event_of
 from shardweave.api.application import Api, Observation
-from shardweave.api.messages import Request, Response, decode_path, decode_query
-from shardweave.api.openapi import Problem
-from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
+from shardweave.api.messages import Response
+from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
 from shardweave.query.cursor import CursorKeys
@@ -50,7 +50,7 @@ class Clock:
 
 @dataclass
 class Client:
-    """Speaks to an API as an adapter does: from a raw target and bytes."""
+    """Speaks to an API as the local server does: from a raw target and bytes."""
 
     api: Api
     seen: list[Observation] = field(default_factory=list)
@@ -59,7 +59,12 @@ class Client:
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
         path, _, query = target.partition("?")
-        return self.api.handle(Request(method, decode_path(path), decode_query(query), dict(headers or {}), body))
+        return self.answer(event_of(method, path, query, headers or {}, body))
+
+    def answer(self, event: Mapping[str, Any]) -> Response:
+        """The answer to an event."""
+        answer = self.api.resolve(event)
+        return Response(answer["statusCode"], answer["body"].encode(), answer["headers"])
 
     def send(self, method: str, target: str, document: Any, media_type: str = "application/json") -> Response:
         return self.request(method, target, json.dumps(document).encode(), {"content-type": media_type})

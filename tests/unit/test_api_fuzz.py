@@ -10,9 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.api.lambda_events import answer_of, request_of
-from shardweave.api.messages import Request
-from shardweave.errors import ShardweaveError
 from tests.unit.api_world import PARTS, Client, api_of, code_of, json_of, user_service
 
 METHODS = st.sampled_from(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", ""])
@@ -36,9 +33,9 @@ VALUES = TEXT | st.sampled_from(
 )
 
 
-def check(client: Client, request: Request) -> None:
-    response = client.api.handle(request)
-    if response.status >= 400 and request.method != "HEAD":
+def check(client: Client, method: str, path: str, query: str = "", media_type: str = "", body: bytes = b"") -> None:
+    response = client.request(method, f"{quote(path)}?{query}", body, {"content-type": media_type})
+    if response.status >= 400 and method != "HEAD":
         assert code_of(response) != "internal_error"
     assert response.status < 500
     if response.body and response.status < 400:
@@ -49,9 +46,8 @@ def check(client: Client, request: Request) -> None:
 def test_any_request(
     method: str, segments: list[str], query: list[tuple[str, str]], media_type: str, body: bytes
 ) -> None:
-    request = Request(method, "/" + "/".join(segments), tuple(query), {"content-type": media_type}, body)
-    check(USERS, request)
-    check(THINGS, request)
+    for client in (USERS, THINGS):
+        check(client, method, "/" + "/".join(segments), urlencode(query), media_type, body)
 
 
 @given(
@@ -60,7 +56,7 @@ def test_any_request(
 )
 def test_any_list(collection: str, query: dict[str, str]) -> None:
     for client in (USERS, THINGS):
-        check(client, Request("GET", f"/v1/{collection}", tuple(query.items())))
+        check(client, "GET", f"/v1/{collection}", urlencode(query))
 
 
 @given(
@@ -71,7 +67,7 @@ def test_any_list(collection: str, query: dict[str, str]) -> None:
 def test_any_object(method: str, path: str, document: dict[str, Any]) -> None:
     body = json.dumps(document).encode()
     for client in (USERS, THINGS):
-        check(client, Request(method, path, (), {"content-type": "application/json"}, body))
+        check(client, method, path, "", "application/json", body)
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=40).filter(lambda text: text.strip()))
@@ -99,15 +95,11 @@ def test_any_event(method: str, path: str, query: str, headers: dict[str, str], 
         "isBase64Encoded": False,
         "requestContext": {"http": {"method": method}, "stage": "$default"},
     }
-    try:
-        request = request_of(event)
-    except ShardweaveError:
-        return
-    answer = answer_of(USERS.api.handle(request))
+    answer = USERS.api.resolve(event)
     assert answer["statusCode"] < 500
-    assert set(answer) == {"statusCode", "headers", "body", "isBase64Encoded"}
+    assert set(answer) == {"statusCode", "headers", "cookies", "body", "isBase64Encoded"}
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59", "-1", "9" * 30])
 def test_times_at_the_ends_of_what_can_be_written(text: str) -> None:
-    check(USERS, Request("GET", "/v1/users", (("created.from", text), ("index", "created"))))
+    check(USERS, "GET", "/v1/users", urlencode({"created.from": text, "index": "created"}))

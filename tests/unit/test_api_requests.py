@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+import threading
 from typing import NoReturn
 
 import pytest
 
 from shardweave import errors
 from shardweave.api.application import Api, Observation
-from shardweave.api.messages import Request, Response, decode_path, decode_query
-from shardweave.api.operation import Answer, Call, Operation
-from shardweave.api.problems import STATUSES, problem, status_of
+from shardweave.api.messages import Response, decode_path, decode_query
+from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
+from shardweave.api.problems import STATUSES, Problem, problem, status_of
 from shardweave.api.traces import trace
 from tests.unit.api_world import Client, code_of, problem_of, user_service
 
@@ -203,6 +205,43 @@ def test_an_observation_has_the_template_and_no_value() -> None:
     assert all(each.milliseconds >= 0 for each in seen)
 
 
+def test_requests_at_once_do_not_see_one_another() -> None:
+    def echo(call: Call) -> Response:
+        return Response.json(200, json.dumps([call.path["key"], call.query["of"], call.document["of"]]).encode())
+
+    echoing = Operation(
+        "POST",
+        "/echo/{key}",
+        "echo",
+        "Echoes",
+        echo,
+        Answer(200, "What was sent."),
+        path_parameters=(Parameter("key", "A key."),),
+        query_parameters=(Parameter("of", "Who asks."),),
+        body=Body(Problem),
+    )
+    client = Client(Api([echoing], title="Echoes"))
+    wrong: list[object] = []
+
+    def ask(name: str) -> None:
+        for number in range(100):
+            found = json.loads(client.post(f"/echo/{name}-{number}?of={name}", {"of": name}).body)
+            if found != [f"{name}-{number}", name, name]:
+                wrong.append(found)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(f"n{number}",)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+
+
 def test_a_trace_has_places_and_classes_and_only_our_own_messages() -> None:
     def inner() -> NoReturn:
         raise KeyError("secret")
@@ -226,5 +265,6 @@ def test_the_client_of_these_tests_notices_what_is_no_problem_document() -> None
         code_of(Response(400, b"{}", {"content-type": "application/problem+json"}))
 
 
-def test_a_request_needs_no_headers(client: Client) -> None:
-    assert client.api.handle(Request("GET", "/v1/users")).status == 200
+def test_an_event_needs_neither_headers_nor_a_query_nor_a_body(client: Client) -> None:
+    event = {"rawPath": "/v1/users", "requestContext": {"http": {"method": "get", "path": "/v1/users"}}}
+    assert client.answer(event).status == 200

@@ -1,30 +1,29 @@
-"""The API: a request in, an answer out, for every way that requests come in.
+"""The API: an event of an HTTP API in, what its function returns out, wherever events come from.
 
-Guarantees: `handle` never raises; an answer that is not a success is a problem document; an operation runs only on a
-request that passed its own description (path, parameters each known and given once, media type, size, JSON object).
-It keeps nothing between requests and is safe for many threads.
+Guarantees: an answer that is not a success is a problem document; an operation runs only on a request that passed its
+own description (path, parameters each known and given once, media type, size, JSON object). It keeps nothing between
+requests and is safe for many threads.
 
 Whoever runs it may observe each request: the route's template, the status and the time, never a value.
 """
 
 from __future__ import annotations
 
-import json
-import re
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, MethodNotAllowed, RouteNotFound, ShardweaveError, UnknownName
-from .bodies import read_document
-from .messages import Request, Response
-from .operation import Answer, Call, Operation
-from .problems import INTERNAL, internal_problem, problem
+from .messages import Response
+from .operation import Answer, Operation
+from .paths import Paths
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 MAX_BODY_BYTES = 1024 * 1024
-
-_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -66,92 +65,65 @@ class Api:
         )
         self.operations = (*operations, described)
         self.max_body_bytes = max_body_bytes
-        self._information = {"title": title, "version": version, "description": description}
-        self._routes = Routes(self.operations)
+        self._title, self._version, self._description = title, version, description
+        self._paths = Paths(self.operations)
         self._observe = observe
+        self._threads = threading.local()
 
     @cached_property
     def openapi(self) -> bytes:
         """The OpenAPI document."""
-        from .openapi import openapi_document
+        document = self._router.get_openapi_json_schema(
+            title=self._title,
+            version=self._version,
+            description=self._description,
+            tags=list(dict.fromkeys(each.tag for each in self.operations if each.tag)),
+        )
+        return document.encode()
 
-        return json.dumps(openapi_document(self.operations, **self._information)).encode()
+    def resolve(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
+        """What a function returns for an event (payload format 2.0). HEAD is GET without the body."""
+        from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-    def handle(self, request: Request) -> Response:
-        """The answer to a request. HEAD is GET without the body."""
+        from .router import EXCHANGE, Exchange
+
         started = time.perf_counter()
-        route, code = "", ""
-        failure: BaseException | None = None
-        try:
-            operation, path = self._routes.find("GET" if request.method == "HEAD" else request.method, request.path)
-            route = operation.path
-            response = operation.run(self._call(operation, request, path))
-        except ShardweaveError as error:
-            response, code = problem(error), error.code
-            failure = error if response.status == 500 else None
-        except Exception as error:  # noqa: BLE001 - the one place where a fault of the API itself becomes an answer
-            response, code, failure = internal_problem(), INTERNAL, error
+        routed, exchange, router = self._sealed(event), Exchange(), self._router
+        # Powertools keeps the event on a class that all resolvers share; the instance's own hides it from threads.
+        router.current_event = APIGatewayProxyEventV2(routed)
+        router.context[EXCHANGE] = exchange
+        answer = router.resolve(routed, context)
+        method = routed["requestContext"]["http"]["method"]
         if self._observe is not None:
             spent = (time.perf_counter() - started) * 1000
-            self._observe(Observation(request.method, route, response.status, spent, code, failure))
-        return Response(response.status, b"", response.headers) if request.method == "HEAD" else response
+            status = answer["statusCode"]
+            self._observe(Observation(method, exchange.route, status, spent, exchange.problem, exchange.failure))
+        return {**answer, "body": ""} if method == "HEAD" else answer
 
-    def _call(self, operation: Operation, request: Request, path: dict[str, str]) -> Call:
-        query = _checked_query(operation, request)
-        if operation.body is None:
-            return Call(request, path, query)
-        return Call(request, path, query, read_document(request, operation.body, self.max_body_bytes))
+    @property
+    def _router(self) -> APIGatewayHttpResolver:
+        """This thread's own."""
+        from .router import build_router
 
+        if not hasattr(self._threads, "router"):
+            self._threads.router = build_router(self.operations, self._paths, self.max_body_bytes)
+        router: APIGatewayHttpResolver = self._threads.router
+        return router
 
-def _checked_query(operation: Operation, request: Request) -> dict[str, str]:
-    allowed = [parameter.name for parameter in operation.query_parameters]
-    found: dict[str, str] = {}
-    for name, value in request.query:
-        if name not in allowed:
-            fix = f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here"
-            raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)
-        if name in found:
-            raise InputError("the query parameter is given more than once", where=name, fix="give it once")
-        found[name] = value
-    return found
-
-
-class Routes:
-    """Templates of paths. A template without parameters wins over one with; the last parameter of a template takes
-    the rest of the path, so that a `/` in it needs no agreement on who decodes it."""
-
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        self._methods: dict[str, dict[str, Operation]] = {}
-        for operation in operations:
-            self._methods.setdefault(operation.path, {})[operation.method] = operation
-        self._patterns = [
-            (_pattern(template), template) for template in sorted(self._methods) if _PARAMETER.search(template)
-        ]
-
-    def find(self, method: str, path: str) -> tuple[Operation, dict[str, str]]:
-        """The operation and the path's parameters. Raises RouteNotFound, MethodNotAllowed."""
-        template, values = self._template(path)
-        methods = self._methods[template]
-        if method not in methods:
-            raise MethodNotAllowed(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))
-        return methods[method], values
-
-    def _template(self, path: str) -> tuple[str, dict[str, str]]:
-        if path in self._methods and not _PARAMETER.search(path):
-            return path, {}
-        for pattern, template in self._patterns:
-            match = pattern.fullmatch(path)
-            if match is not None:
-                return template, match.groupdict()
-        known = ", ".join(template for template in self._methods if not _PARAMETER.search(template))
-        raise RouteNotFound("the API has no such path", where="path", fix=f"use one of {known}, or a path below")
+    def _sealed(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        context = event["requestContext"]
+        http = {**context["http"], "method": str(context["http"]["method"]).upper()}
+        path = _without_stage(str(event["rawPath"]), str(context.get("stage") or "$default"))
+        return {
+            **event,
+            "rawPath": self._paths.seal(path),
+            "rawQueryString": event.get("rawQueryString") or "",
+            "requestContext": {**context, "stage": "$default", "http": http},
+        }
 
 
-def _pattern(template: str) -> re.Pattern[str]:
-    parts = _PARAMETER.split(template)
-    last = len(parts) - 2
-    text = "".join(
-        re.escape(part) if position % 2 == 0 else f"(?P<{part}>{'.+' if position == last else '[^/]+'})"
-        for position, part in enumerate(parts)
-    )
-    return re.compile(text, re.DOTALL)
+def _without_stage(path: str, stage: str) -> str:
+    prefix = f"/{stage}"
+    if stage != "$default" and (path == prefix or path.startswith(prefix + "/")):
+        return path[len(prefix) :] or "/"
+    return path

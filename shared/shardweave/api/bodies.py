@@ -1,4 +1,4 @@
-"""Bodies: from the bytes of a request to a JSON object, and merge patches.
+"""Bodies: from an event to a JSON object, and merge patches.
 
 A body is one JSON object in UTF-8. What two readers could understand differently is refused: a name given twice, NaN
 and Infinity, text after the object. `merge_patch` is RFC 7396.
@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import BodyTooLarge, MalformedRequest, UnsupportedMediaType
-from .messages import Request
 from .operation import Body
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
-def read_document(request: Request, body: Body, max_bytes: int) -> dict[str, Any]:
-    """The JSON object of a request. Raises BodyTooLarge, UnsupportedMediaType, MalformedRequest."""
-    if len(request.body) > max_bytes:
-        raise too_large(max_bytes)
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given not in body.media_types:
+
+def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str, Any]:
+    """The JSON object that an event carries. Raises UnsupportedMediaType, BodyTooLarge, MalformedRequest."""
+    if event.headers.get("content-type", "").partition(";")[0].strip().lower() not in body.media_types:
         raise UnsupportedMediaType(
             "The body's media type is not one that this operation takes.",
             where="content-type",
             fix=f"send {' or '.join(body.media_types)}",
         )
-    document = _parsed(request.body)
+    text = _text(event)
+    if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
+        raise too_large(max_bytes)
+    document = _parsed(text)
     if not isinstance(document, dict):
         raise _malformed("it is no object", "send a JSON object")
     return document
@@ -50,11 +52,18 @@ def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _parsed(body: bytes) -> Any:
+def _text(event: BaseProxyEvent) -> str:
     try:
-        return json.loads(body.decode(), object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+        return event.decoded_body or ""
     except UnicodeDecodeError:
         raise _malformed("it is not UTF-8", "send UTF-8") from None
+    except ValueError:
+        raise _malformed("it is not base64", "send it as it is") from None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         place = f"{error.msg} at line {error.lineno}, column {error.colno}"
         raise _malformed(f"it is not JSON: {place}", "send a JSON object") from None

@@ -187,7 +187,8 @@ class Collection:
                 method="PATCH",
                 name=f"patch{name}",
                 summary=f"Change properties of one {token}",
-                description="A merge patch (RFC 7396): what is given replaces, null removes, an object is merged.",
+                description="A merge patch (RFC 7396): what is given replaces, null removes, an object is merged. "
+                "`application/json` is taken too.",
                 run=self.patch,
                 answer=stored,
                 body=Body(models.patch, (MERGE_PATCH, JSON)),

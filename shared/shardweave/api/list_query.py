@@ -19,21 +19,20 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..codecs import StringCodec, TimestampCodec
 from ..entity_type import EntityType, IndexView, Property, field_faults
-from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFailed, ValueRefused
+from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFailed
 from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Constraint, Equal, Prefix, QuerySpec, Range
+from ..query.times import parse_time
 from .operation import Parameter
 
 CONTINUATION = "nextToken"
 
 _INTEGER = re.compile("-?[0-9]{1,30}")
-_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class ListQuery:
 
     def _value(self, each: Property, text: str, name: str) -> Any:
         if isinstance(each.codec, TimestampCodec):
-            return _time(text, each.codec, name)
+            return parse_time(text, each.codec, name)
         if isinstance(each.codec, StringCodec):
             return text
         try:
@@ -118,8 +117,8 @@ class ListQuery:
         )
         plain = name if name not in _OWN else f"{name}.eq"
         self._conditions[plain] = ConditionParameter(each, "eq")
-        schema = self._schema(each)
-        found = [Parameter(plain, f"Equal to this; {used}.", schema)]
+        annotation, notation = _annotation(each), _notation(each)
+        found = [Parameter(plain, f"Equal to this; {used}.{notation}", annotation)]
         if not ranged:
             return found
         if codec.is_text:
@@ -127,23 +126,22 @@ class ListQuery:
             found.append(Parameter(f"{name}.prefix", f"Begins with this text; narrows {', '.join(ranged)}."))
         for side, words in (("from", "At or after this"), ("to", "At or before this")):
             self._conditions[f"{name}.{side}"] = ConditionParameter(each, "range", side)
-            found.append(Parameter(f"{name}.{side}", f"{words}; narrows {', '.join(ranged)}.", schema))
+            described = f"{words}; narrows {', '.join(ranged)}.{notation}"
+            found.append(Parameter(f"{name}.{side}", described, annotation))
         return found
 
-    def _schema(self, each: Property) -> dict[str, Any]:
-        if isinstance(each.codec, TimestampCodec):
-            unit = "milliseconds" if each.codec.unit == "ms" else "seconds"
-            return {
-                "anyOf": [
-                    {"type": "integer", "description": f"Epoch {unit}."},
-                    {"type": "string", "format": "date", "description": "Midnight UTC."},
-                    {"type": "string", "format": "date-time"},
-                ]
-            }
-        if isinstance(each.codec, StringCodec):
-            return {"type": "string"}
-        schema = self._adapters[each.stored].json_schema()
-        return schema if "$defs" not in schema else {"type": "string"}
+
+def _annotation(each: Property) -> Any:
+    if isinstance(each.codec, TimestampCodec):
+        return int | dt.date | dt.datetime
+    return str if isinstance(each.codec, StringCodec) else each.annotation
+
+
+def _notation(each: Property) -> str:
+    if not isinstance(each.codec, TimestampCodec):
+        return ""
+    unit = "milliseconds" if each.codec.unit == "ms" else "seconds"
+    return f" A number is epoch {unit}, a date its midnight in UTC."
 
 
 def _indexed(entity: EntityType[Any]) -> list[Property]:
@@ -170,18 +168,17 @@ _OWN = frozenset({"index", "reverse", "limit", CONTINUATION, "consistent"})
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
     indexes = [name for name in entity.views if name]
-    flag = {"type": "boolean", "default": False}
-    limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+    limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
     return (
         Parameter(
             "index",
             "The index to use. Without it, the one that uses the conditions best.",
-            {"type": "string", "enum": indexes} if indexes else {"type": "string"},
+            Literal[tuple(indexes)] if indexes else str,
         ),
-        Parameter("reverse", "True for the reverse of the index's order.", flag),
-        Parameter("limit", "Records a page.", limit),
+        Parameter("reverse", "True for the reverse of the index's order.", bool, default=False),
+        Parameter("limit", "Records a page.", limit, DEFAULT_LIMIT),
         Parameter(CONTINUATION, "The token of the page before; only `limit` may differ from that page's parameters."),
-        Parameter("consistent", "True for a consistent read, where the table itself answers.", flag),
+        Parameter("consistent", "True for a consistent read, where the table itself answers.", bool, default=False),
     )
 
 
@@ -218,20 +215,3 @@ def _limit(given: Mapping[str, str]) -> int:
     if not 1 <= int(text) <= MAX_LIMIT:
         raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
     return int(text)
-
-
-def _time(text: str, codec: TimestampCodec, name: str) -> int:
-    """A time in the codec's unit. A fraction of the unit is cut off."""
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    try:
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError:
-        fix = f"write epoch {codec.unit}, 2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
-        raise ValueRefused("it is neither a number nor an ISO 8601 time", where=name, fix=fix) from None
-    if instant.tzinfo is None:
-        if not _DATE.fullmatch(text):
-            raise ValueRefused("the time has no zone", where=name, fix="end it with Z, or with an offset (%2B02:00)")
-        instant = instant.replace(tzinfo=dt.UTC)
-    unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
-    return (instant - _EPOCH) // unit

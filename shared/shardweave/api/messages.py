@@ -1,13 +1,13 @@
-"""An HTTP request and its answer, as values: what every adapter (Lambda, the local server, a test) makes and takes.
+"""What is read from a request's text, strictly, and the answer that an operation gives.
 
-A request's path is decoded once and whole, so a `/` that was percent-encoded in it is a `/`; its query is decoded
-pairs in the order given, repetitions kept; its header names are in lower case. Nothing here knows routes or records.
+A path and a query are percent-encoded UTF-8; a query's pairs come in the order given, repetitions kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from ..errors import MalformedRequest
@@ -18,19 +18,8 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a client asks."""
-
-    method: str
-    path: str
-    query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-
-@dataclass(frozen=True)
 class Response:
-    """What it gets. `headers` has everything but the length."""
+    """An answer. `headers` has everything but the length, names in lower case."""
 
     status: int
     body: bytes = b""
@@ -40,6 +29,11 @@ class Response:
     def json(cls, status: int, body: bytes, **headers: str) -> Response:
         """An answer whose body is JSON text. Header names are given with `_` for `-`."""
         return cls(status, body, {"content-type": JSON, **{name.replace("_", "-"): headers[name] for name in headers}})
+
+    def as_lambda_answer(self) -> dict[str, Any]:
+        """The answer as a function returns it."""
+        headers = dict(self.headers)
+        return {"statusCode": self.status, "headers": headers, "body": self.body.decode(), "isBase64Encoded": False}
 
 
 def decode_path(raw: str) -> str:

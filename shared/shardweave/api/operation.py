@@ -1,7 +1,8 @@
 """An operation of the API: one method on one path, with all that it takes and answers, as a frozen value.
 
-The same value routes a request, checks it (parameters, media type, JSON) and describes it in the OpenAPI document, so
-that what is documented is what is accepted. An operation runs only on a `Call`: a request that passed those checks.
+The same value is registered as a route, checks a request (parameters, media type, JSON) and describes it in the OpenAPI
+document, so that what is documented is what is accepted. An operation runs only on a `Call`: a request that passed
+those checks. Nothing here knows what serves it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..errors import ShardweaveError
-from .messages import JSON, Request, Response
+from .messages import JSON, Response
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query or path parameter. `schema` is the JSON schema of its value."""
+    """A query or path parameter. `annotation` is the type that describes its value, `default` what a query parameter
+    that is not given stands for (None: nothing)."""
 
     name: str
     description: str
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    annotation: Any = str
+    default: Any = None
     required: bool = False
 
 
 @dataclass(frozen=True)
 class Body:
-    """A JSON object that the request carries. `model` describes it, and the operation validates against it."""
+    """A JSON object that the request carries. `model` describes it, and the operation validates against it. The first
+    media type is the one that the document names."""
 
     model: type[BaseModel]
     media_types: tuple[str, ...] = (JSON,)
@@ -48,7 +52,6 @@ class Answer:
 class Call:
     """A request that fits its operation: path and query parameters by name, and the body's JSON object."""
 
-    request: Request
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict)
@@ -56,8 +59,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method on one path. `path` is a template (`/v1/users/{key}`) whose last parameter takes the rest of the
-    path; `name` is the operation's id; `errors` are those that a caller can meet beside those of every operation."""
+    """One method on one path. `path` is a template (`/v1/users/{key}`) with its parameters at the end, the last of
+    which takes the rest of the path; `name` is the operation's id; `errors` are those that a caller can meet beside
+    those of every operation."""
 
     method: str
     path: str

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from .. import errors
 from .messages import Response
 
@@ -60,6 +62,29 @@ MAX_FAULTS = 100
 """Faults that one document lists; what a client sends does not decide how long the answer is."""
 
 MAX_NAME_CHARACTERS = 80
+
+
+class Fault(BaseModel):
+    """One value that does not fit."""
+
+    where: str = Field(description="The property's path, or the parameter.")
+    detail: str = Field(description="What is wrong with it.")
+    type: str = Field(description="A stable word for what is wrong.")
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(
+        description="The stable name of this kind of error, a URI.",
+        examples=sorted({TYPE_PREFIX + kind.code for kind, (status, _) in STATUSES.items() if status < 500}),
+    )
+    title: str = Field(description="What this kind of error is.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What was wrong this time.")
+    where: str | None = Field(None, description="The property or parameter at fault.")
+    fix: str | None = Field(None, description="What to do.")
+    errors: list[Fault] | None = Field(None, description="Every value that does not fit.")
 
 
 def status_of(kind: type[errors.ShardweaveError]) -> int:

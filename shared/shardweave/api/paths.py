@@ -1,0 +1,66 @@
+"""Paths: which templates there are, and what keys look like to the router.
+
+The router takes a parameter for a run of certain characters, and a key may be any text. So before a path is routed
+every key in it is percent-encoded (`seal`), which leaves ASCII that the router takes whole, and whoever gets a key
+decodes it (`unseal`). A template's parameters stand at its end, and the last of them takes the rest of the path, so
+that a `/` in it needs no agreement on who decodes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import zip_longest
+from urllib.parse import quote, unquote
+
+from .operation import Operation
+
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+class Paths:
+    """The templates of some operations."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._methods: dict[str, set[str]] = defaultdict(set)
+        for operation in operations:
+            self._methods[operation.path].add(operation.method)
+        self.fixed = tuple(template for template in self._methods if not _PARAMETER.search(template))
+        keyed = {template.partition("{")[0]: len(_PARAMETER.findall(template)) for template in self._methods}
+        self._keyed = sorted(((begin, keys) for begin, keys in keyed.items() if keys), reverse=True)
+
+    def seal(self, path: str) -> str:
+        """A path as the router takes it. One that fits no template stays one that fits none."""
+        if path in self.fixed:
+            return path
+        for begin, keys in self._keyed:
+            if path.startswith(begin):
+                return begin + "/".join(_encoded(key) for key in path[len(begin) :].split("/", keys - 1))
+        return "/" + _encoded(path)
+
+    def methods(self, sealed: str) -> list[str]:
+        """The methods that a sealed path takes, in order; none when there is no such path."""
+        found = {method for template in self._methods if _fits(template, sealed) for method in self._methods[template]}
+        return sorted(found | ({"HEAD"} if "GET" in found else set()))
+
+
+def unseal(key: str) -> str:
+    """A key that the router gave, as it is."""
+    return unquote(key, errors="surrogatepass")
+
+
+def router_rule(template: str) -> str:
+    """A template as the router writes it: `/v1/users/<key>`."""
+    return _PARAMETER.sub(r"<\1>", template)
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe="", errors="surrogatepass")
+
+
+def _fits(template: str, sealed: str) -> bool:
+    return all(
+        part == given or (given and part is not None and _PARAMETER.fullmatch(part))
+        for part, given in zip_longest(template.split("/"), sealed.split("/"))
+    )

@@ -1,0 +1,197 @@
+"""Operations as routes of Powertools: one module knows the framework.
+
+Powertools matches paths, calls handlers, turns errors into answers and makes the OpenAPI document, which it reads from
+the signatures that are made here. A handler checks the query and the body itself: Powertools would validate in Python's
+lax mode, where `"1"` is a number, and its errors are no problem documents.
+
+A resolver keeps the request that it is at work on, so there is one for each thread. See
+docs/decisions/0016-powertools-serves-the-api.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+from aws_lambda_powertools.event_handler import Response as RouterResponse
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi import params
+from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
+
+from ..errors import (
+    BodyTooLarge,
+    InputError,
+    MalformedRequest,
+    MethodNotAllowed,
+    RouteNotFound,
+    ShardweaveError,
+    TableUnavailable,
+    UnknownName,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
+from .bodies import read_document
+from .messages import JSON, Response, decode_query
+from .operation import Call, Operation, Parameter
+from .paths import Paths, router_rule, unseal
+from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
+
+
+@dataclass
+class Exchange:
+    """What becomes known of one request while it is answered."""
+
+    route: str = ""
+    problem: str = ""
+    failure: BaseException | None = None
+
+
+EXCHANGE = "exchange"
+"""Where a resolver's context has the Exchange."""
+
+
+def build_router(operations: Sequence[Operation], paths: Paths, max_body_bytes: int) -> APIGatewayHttpResolver:
+    """A resolver for the events of an HTTP API, for one thread."""
+    router = APIGatewayHttpResolver(enable_validation=False, debug=False)
+    for operation in operations:
+        _add(router, operation, _handler(router, operation, max_body_bytes))
+    _answer_errors(router, paths)
+    return router
+
+
+def _add(router: APIGatewayHttpResolver, operation: Operation, handler: Callable[..., Any]) -> None:
+    rule = router_rule(operation.path)
+    router.route(
+        rule,
+        method=operation.method,
+        summary=operation.summary,
+        description=operation.description,
+        tags=[operation.tag] if operation.tag else None,
+        operation_id=operation.name,
+        responses=_responses(operation),
+    )(handler)
+    if operation.method == "GET":
+        router.route(rule, method="HEAD", include_in_schema=False)(handler)
+
+
+def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_bytes: int) -> Callable[..., Any]:
+    def handle(**keys: str) -> RouterResponse[str]:
+        event = router.current_event
+        router.context[EXCHANGE].route = operation.path
+        call = Call(
+            path={name: unseal(key) for name, key in keys.items()},
+            query=_checked_query(operation, decode_query(event.raw_query_string)),
+            document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
+        )
+        return _answered(operation.run(call))
+
+    handle.__name__ = operation.name
+    handle.__signature__ = _signature(operation)  # type: ignore[attr-defined]
+    return handle
+
+
+def _answered(response: Response) -> RouterResponse[str]:
+    return RouterResponse(response.status, body=response.body.decode(), headers=dict(response.headers))
+
+
+def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    allowed = [parameter.name for parameter in operation.query_parameters]
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in allowed:
+            fix = f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here"
+            raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)
+        if name in found:
+            raise InputError("the query parameter is given more than once", where=name, fix="give it once")
+        found[name] = value
+    for parameter in operation.query_parameters:
+        if parameter.required and parameter.name not in found:
+            raise InputError("the query parameter is missing", where=parameter.name, fix="give it")
+    return found
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _answer_errors(router: APIGatewayHttpResolver, paths: Paths) -> None:
+    def not_found(error: NotFoundError) -> RouterResponse[str]:
+        methods = paths.methods(router.current_event.path)
+        if methods:
+            raise MethodNotAllowed(methods)
+        fix = f"use one of {', '.join(paths.fixed)}, or a path below"
+        raise RouteNotFound("the API has no such path", where="path", fix=fix)
+
+    def refused(error: ShardweaveError) -> RouterResponse[str]:
+        response, exchange = problem(error), router.context[EXCHANGE]
+        exchange.problem = error.code
+        exchange.failure = error if response.status == HTTPStatus.INTERNAL_SERVER_ERROR else None
+        return _answered(response)
+
+    def failed(error: Exception) -> RouterResponse[str]:
+        exchange = router.context[EXCHANGE]
+        exchange.problem, exchange.failure = INTERNAL, error
+        return _answered(internal_problem())
+
+    router.not_found(not_found)
+    router.exception_handler(ShardweaveError)(refused)
+    router.exception_handler(Exception)(failed)
+
+
+# -- what the OpenAPI document is made from ---------------------------------------------------------------------------
+
+
+def _signature(operation: Operation) -> inspect.Signature:
+    """The signature of a handler that would take everything by its name."""
+    found = [_path_argument(each) for each in operation.path_parameters]
+    found += [_query_argument(number, each) for number, each in enumerate(operation.query_parameters)]
+    if operation.body is not None:
+        media_type = operation.body.media_types[0]
+        found.append(_argument("body", Annotated[operation.body.model, params.Body(media_type=media_type)]))
+    return inspect.Signature(found)
+
+
+def _path_argument(parameter: Parameter) -> inspect.Parameter:
+    described = params.Path(title=parameter.name, description=parameter.description)
+    return _argument(parameter.name, Annotated[parameter.annotation, described])
+
+
+def _query_argument(number: int, parameter: Parameter) -> inspect.Parameter:
+    described = params.Query(alias=parameter.name, title=parameter.name, description=parameter.description)
+    default = inspect.Parameter.empty if parameter.required else parameter.default
+    return _argument(f"query_{number}", Annotated[parameter.annotation, described], default)
+
+
+def _argument(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _responses(operation: Operation) -> dict[int, OpenAPIResponse]:
+    answer = operation.answer
+    well: OpenAPIResponse = {
+        "description": answer.description,
+        "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()},
+        "content": {} if answer.model is None else {JSON: {"model": answer.model}},
+    }
+    return {answer.status: well, **_problems(operation)}
+
+
+def _problems(operation: Operation) -> dict[int, OpenAPIResponse]:
+    kinds: list[type[ShardweaveError]] = [InputError, *operation.errors, TableUnavailable]
+    if operation.body is not None:
+        kinds += [MalformedRequest, ValidationFailed, BodyTooLarge, UnsupportedMediaType]
+    codes: dict[int, list[str]] = defaultdict(list)
+    for kind in dict.fromkeys(kinds):
+        codes[status_of(kind)].append(f"`{kind.code}`")
+    codes[HTTPStatus.INTERNAL_SERVER_ERROR].append(f"`{INTERNAL}`")
+    return {
+        status: {
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(codes[status])}.",
+            "content": {MEDIA_TYPE: {"model": Problem}},
+        }
+        for status in sorted(codes)
+    }
