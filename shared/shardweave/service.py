@@ -9,11 +9,8 @@ table; without one the table is DynamoDB, and boto3 is imported only then.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import importlib
 import inspect
-import json
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +19,11 @@ from types import ModuleType
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.operation import Operation
+from .changes import ChangeCounts, ChangeHandler
 from .entity import now_ms
 from .errors import ConfigurationError
 from .key_format import key_format
+from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .query.cursor import DEFAULT_LIFE_MS, CursorKeys
 from .query.fanout import DEFAULT_THROTTLE
 from .query.runner import QueryRunner
@@ -58,8 +57,7 @@ class Settings:
     def from_environment(cls, variables: Mapping[str, str], cursor_keys: CursorKeys) -> Settings:
         """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE. Raises
         ConfigurationError."""
-        if not variables.get("TABLE_NAME"):
-            raise ConfigurationError("it is not set", where="TABLE_NAME", fix="set it to the table's name")
+        table_name = _table_name(variables)
         throttle = variables.get("THROTTLE", str(DEFAULT_THROTTLE))
         if not throttle.isdecimal() or not 1 <= int(throttle) <= 1000:
             raise ConfigurationError("it is no number from 1 to 1000", where="THROTTLE", fix="set it to 32, say")
@@ -67,7 +65,7 @@ class Settings:
             cursor_keys=cursor_keys,
             service=variables.get("SERVICE", cls.service),
             key_format=variables.get("KEY_FORMAT", cls.key_format),
-            table_name=variables["TABLE_NAME"],
+            table_name=table_name,
             throttle=int(throttle),
         )
 
@@ -163,22 +161,40 @@ def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
     )
 
 
-# -- cursor keys as text: {"current": "id", "secrets": {"id": "base64"}} -----------------------------------------------
+def deployed_table(variables: Mapping[str, str]) -> Table:
+    """The table of a deployed function without an API: TABLE_NAME, SERVICE, KEY_FORMAT. Raises ConfigurationError."""
+    from .table.dynamodb import DynamoDBTable
+
+    return DynamoDBTable(deployed_schema(variables).layout, _table_name(variables))
+
+
+def deployed_schema(variables: Mapping[str, str]) -> Schema:
+    """The schema of a deployed function: SERVICE, KEY_FORMAT. Raises ConfigurationError, SchemaError."""
+    module = service_module(variables.get("SERVICE", Settings.service))
+    schema: Schema = module.schema(key_format(variables.get("KEY_FORMAT", Settings.key_format)))
+    return schema
+
+
+def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
+    """What is given every change of a deployed table, in order. Raises ConfigurationError, SchemaError."""
+    return ChangeCounts(deployed_schema(variables))
+
+
+def _table_name(variables: Mapping[str, str]) -> str:
+    if not variables.get("TABLE_NAME"):
+        raise ConfigurationError("it is not set", where="TABLE_NAME", fix="set it to the table's name")
+    return variables["TABLE_NAME"]
+
+
+# -- cursor keys as text, see `key_ring` ------------------------------------------------------------------------------
 
 
 def encode_cursor_keys(keys: CursorKeys) -> str:
     """The text that is kept where secrets are kept."""
-    secrets = {name: base64.b64encode(secret).decode() for name, secret in keys.secrets.items()}
-    return json.dumps({"current": keys.current, "secrets": secrets})
+    return encode_key_ring(KeyRing(keys.current, keys.secrets))
 
 
 def decode_cursor_keys(text: str) -> CursorKeys:
     """The inverse of `encode_cursor_keys`. Raises ConfigurationError, which does not show the text."""
-    try:
-        found = json.loads(text)
-        secrets = {name: base64.b64decode(secret, validate=True) for name, secret in found["secrets"].items()}
-        return CursorKeys(found["current"], secrets)
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
-        raise ConfigurationError(
-            "they can't be read", where="cursor keys", fix='give {"current": "id", "secrets": {"id": "base64"}}'
-        ) from None
+    ring = decode_key_ring(text, where="cursor keys")
+    return CursorKeys(ring.current, ring.secrets)
