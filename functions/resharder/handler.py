@@ -1,0 +1,91 @@
+"""The resharder: is given every change of the table, and woken by the watchdog.
+
+Environment: SERVICE, KEY_FORMAT, STAGE. An event of the stream is handled change by change; at the first failure it
+stops and reports that change, so the ones before it are done and no later change overtakes it. `{"wake": true}` is
+the watchdog's event. The log has counts by shard and places of failures, no values.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
+from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from shardweave.changes import ChangeHandler
+from shardweave.stream_events import decode_change
+
+logger = Logger()
+metrics = Metrics()
+metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
+
+
+class OrderedBatch(BatchProcessor):
+    """Stops at the first failure, and reports it: a shard's changes are handled in their order, or not yet."""
+
+    def __init__(self) -> None:
+        super().__init__(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
+
+    def process(self) -> list[tuple[Any, ...]]:
+        outcomes: list[tuple[Any, ...]] = []
+        for record in self.records:
+            outcomes.append(self._process_record(record))
+            if self.fail_messages:
+                break
+        return outcomes
+
+
+@cache
+def change_handler() -> ChangeHandler:
+    """What this environment's service does with changes."""
+    from shardweave import service
+
+    return service.change_handler(os.environ)
+
+
+def handle(record: DynamoDBRecord) -> None:
+    """One change."""
+    change_handler().handle(decode_change(record.raw_event))
+
+
+@logger.inject_lambda_context(log_event=False)
+@metrics.log_metrics(capture_cold_start_metric=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Handle a batch of changes, or wake."""
+    if event.get("wake"):
+        woken = change_handler().wake()
+        logger.info("woken", extra={"work": woken})
+        metrics.add_metric("WorkWoken", MetricUnit.Count, woken)
+        return {"woken": woken}
+    return dict(changes(event["Records"]))
+
+
+def changes(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Handle changes in order, and answer the first that failed, if one did."""
+    batch = OrderedBatch()
+    with batch(records=records, handler=handle):
+        batch.process()
+    traffic = change_handler().drain()
+    done = len(batch.success_messages)
+    logger.info(
+        "changes", extra={"done": done, "of": len(records), "shards": {k: v.changes for k, v in traffic.items()}}
+    )
+    metrics.add_metric("Changes", MetricUnit.Count, done)
+    metrics.add_metric("ChangedBytes", MetricUnit.Bytes, sum(each.bytes for each in traffic.values()))
+    metrics.add_metric("FailedChanges", MetricUnit.Count, len(batch.fail_messages))
+    for _, failure, _ in batch.exceptions:
+        if failure is not None:
+            log_failure(failure)
+    return dict(batch.response())
+
+
+def log_failure(failure: BaseException) -> None:
+    """Where it happened, and its class; what it says may hold values."""
+    from shardweave.api.traces import trace
+
+    logger.error("a change failed", extra={"trace": trace(failure)})

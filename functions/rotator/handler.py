@@ -1,0 +1,40 @@
+"""The rotator: turns a key ring, so that secrets do not live for ever.
+
+The event names the secret, how many retired keys stay (null: all), and the turn; a turn that is asked for again
+changes nothing. The answer and the log have the names of keys, never a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from shardweave.key_ring import decode_key_ring, encode_key_ring
+
+SECRET_BYTES = 32
+
+logger = Logger()
+metrics = Metrics()
+metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
+
+
+@logger.inject_lambda_context(log_event=False)
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Turn one key ring."""
+    from aws_lambda_powertools.utilities.parameters import get_secret, set_secret
+
+    name: str = event["secret"]
+    ring = decode_key_ring(str(get_secret(name, force_fetch=True)), where="key ring")
+    turned = ring.turned(event["turn"], secrets.token_bytes(SECRET_BYTES), keep=event["keep"])
+    if turned != ring:
+        set_secret(name, encode_key_ring(turned))
+    answer = {"turn": turned.turn, "current": turned.current, "keys": list(turned.secrets)}
+    logger.info("turned", extra=answer)
+    metrics.add_metric("KeyRingsTurned", MetricUnit.Count, int(turned != ring))
+    return answer
