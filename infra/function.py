@@ -1,0 +1,130 @@
+"""A function: its code, its rights, its log, and the alias that everything else calls.
+
+Guarantees: it runs on arm64 and the newest Python, with the layer; its log group is its own, is made with it and does
+not outlive its retention; its role may write that log, send traces, and do what it is told to here, nothing else.
+Callers go through the alias `live`, so a new version is taken into use as a whole: at once, or for a tenth of the calls
+first (`canary`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import Duration, aws_codedeploy, aws_iam, aws_sqs
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from constructs import Construct
+
+from infra.acknowledgments import acknowledge
+from infra.assets import ROOT, copy_sources, made_asset
+from infra.configuration import Configuration
+from infra.layer import ARCHITECTURE, RUNTIME
+from infra.log import log_group
+
+FUNCTIONS = ROOT / "functions"
+NAMESPACE = "Shardweave"
+"""Of the metrics that functions write."""
+
+
+class Function(Construct):
+    """The function of `functions/<name>/handler.py`.
+
+    `statements` are its rights. `failures` takes the events of asynchronous calls that failed for good.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        description: str,
+        configuration: Configuration,
+        layer: lambda_.ILayerVersion,
+        statements: Sequence[aws_iam.PolicyStatement],
+        environment: Mapping[str, str],
+        timeout: Duration,
+        memory_mb: int = 1024,
+        failures: aws_sqs.IQueue | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._configuration = configuration
+        self.log_group = log_group(self, "Log", configuration)
+        self.role = aws_iam.Role(
+            self,
+            "Role",
+            assumed_by=aws_iam.ServicePrincipal("lambda.amazonaws.com"),
+            description=f"What the {name} function of {configuration.stack_name} may do",
+        )
+        self.log_group.grant_write(self.role)
+        for statement in statements:
+            self.role.add_to_policy(statement)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            description=description,
+            code=made_asset(f"function {name}", (FUNCTIONS / "__init__.py", FUNCTIONS / name), _copying(name)),
+            handler=f"functions.{name}.handler.handler",
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            layers=[layer],
+            role=self.role,
+            memory_size=memory_mb,
+            timeout=timeout,
+            environment={
+                "SERVICE": configuration.service,
+                "STAGE": configuration.stage,
+                "KEY_FORMAT": configuration.key_format,
+                "POWERTOOLS_SERVICE_NAME": configuration.service,
+                "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
+                **environment,
+            },
+            log_group=self.log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            tracing=lambda_.Tracing.ACTIVE,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if configuration.snap_start else None,
+        )
+        # Of asynchronous calls, the alias' own settings count, and they are made with it.
+        self.alias = lambda_.Alias(
+            self,
+            "Alias",
+            alias_name="live",
+            version=self.function.current_version,
+            on_failure=None if failures is None else destinations.SqsDestination(failures),
+            retry_attempts=None if failures is None else 2,
+        )
+        acknowledge(
+            self.role,
+            "AwsSolutions-IAM5[Resource::*]",
+            "Only what takes no resource is allowed for all: sending traces, and ListStreams for the stream's reader.",
+        )
+        acknowledge(
+            self.function,
+            "Serverless-LambdaDLQ",
+            "It is only called by a caller that waits for the answer."
+            if failures is None
+            else "The alias sends what failed for good to an on-failure destination, which says more.",
+        )
+
+    def shift_gradually(self, alarms: Sequence[cloudwatch.IAlarm]) -> None:
+        """When the configuration asks for it, take new versions into use by a tenth first, and go back on an alarm."""
+        if self._configuration.canary:
+            aws_codedeploy.LambdaDeploymentGroup(
+                self,
+                "Canary",
+                alias=self.alias,
+                alarms=list(alarms),
+                deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
+            )
+
+
+def _copying(name: str) -> Callable[[Path], None]:
+    def copy(folder: Path) -> None:
+        package = folder / FUNCTIONS.name
+        package.mkdir()
+        (package / "__init__.py").write_bytes((FUNCTIONS / "__init__.py").read_bytes())
+        copy_sources(FUNCTIONS / name, package)
+
+    return copy

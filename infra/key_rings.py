@@ -1,0 +1,109 @@
+"""The secrets: the key rings of cursors and of external keys, and the function that turns them.
+
+CloudFormation makes the first key of each at random; nobody ever sees or types one. A ring is turned every 30 days:
+the key that was added the last time becomes current, and a new one is added behind it. So what a process uses was
+published a whole turn before, and no function has to look again while it lives. A retired cursor key is dropped a turn
+later, long after the last cursor that needs it has expired; external keys are kept for ever, since what they signed is.
+
+Secrets Manager's own rotation (four steps, one pending value) has no notion of a key that is published before it is
+used, so the schedule is ours.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+
+from aws_cdk import Duration, RemovalPolicy, aws_iam, aws_sqs
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from infra.acknowledgments import acknowledge
+from infra.configuration import Configuration
+from infra.function import Function
+
+TURN = Duration.days(30)
+FIRST_KEY_CHARACTERS = 64
+
+
+@dataclass(frozen=True)
+class RingKind:
+    """A key ring: `keep` is how many retired keys stay, all of them when None."""
+
+    name: str
+    variable: str
+    description: str
+    keep: int | None
+
+
+CURSORS = RingKind("CursorKeys", "CURSOR_KEYS_SECRET", "What cursors are encrypted with", keep=1)
+EXTERNAL_KEYS = RingKind("ExternalKeys", "EXTERNAL_KEYS_SECRET", "What external keys are signed with", keep=None)
+RINGS = (CURSORS, EXTERNAL_KEYS)
+
+
+class KeyRings(Construct):
+    """The secrets of a deployment."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, configuration: Configuration) -> None:
+        super().__init__(scope, construct_id)
+        self._configuration = configuration
+        self.secrets = {kind: self._secret(kind) for kind in RINGS}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where a function finds them."""
+        return {kind.variable: secret.secret_arn for kind, secret in self.secrets.items()}
+
+    def rights(self, *actions: str) -> aws_iam.PolicyStatement:
+        """The right to do something with them."""
+        arns = [secret.secret_arn for secret in self.secrets.values()]
+        return aws_iam.PolicyStatement(actions=[f"secretsmanager:{action}" for action in actions], resources=arns)
+
+    def turn_with(self, layer: lambda_.ILayerVersion, failures: aws_sqs.IQueue) -> Function:
+        """Make the function that turns them, and the schedules that start it."""
+        rotator = Function(
+            self,
+            "Rotator",
+            name="rotator",
+            description="Adds a key to a key ring, and takes the one added before into use",
+            configuration=self._configuration,
+            layer=layer,
+            statements=[self.rights("GetSecretValue", "PutSecretValue")],
+            environment={},
+            timeout=Duration.seconds(30),
+            memory_mb=512,
+            failures=failures,
+        )
+        for kind, secret in self.secrets.items():
+            event = {"secret": secret.secret_arn, "keep": kind.keep, "turn": scheduler.ContextAttribute.scheduled_time}
+            scheduler.Schedule(
+                self,
+                f"Turn{kind.name}",
+                description=f"Turns the key ring: {kind.description.lower()}",
+                schedule=scheduler.ScheduleExpression.rate(TURN),
+                target=targets.LambdaInvoke(
+                    rotator.alias, input=scheduler.ScheduleTargetInput.from_object(event), dead_letter_queue=failures
+                ),
+            )
+        return rotator
+
+    def _secret(self, kind: RingKind) -> secretsmanager.Secret:
+        secret = secretsmanager.Secret(
+            self,
+            kind.name,
+            description=f"{kind.description}: {self._configuration.stack_name}",
+            generate_secret_string=secretsmanager.SecretStringGenerator(
+                password_length=FIRST_KEY_CHARACTERS, exclude_characters=string.punctuation
+            ),
+            removal_policy=RemovalPolicy.RETAIN if self._configuration.protected else RemovalPolicy.DESTROY,
+        )
+        acknowledge(
+            secret,
+            "AwsSolutions-SMG4",
+            "A function turns the key ring on a schedule; Secrets Manager's own rotation can't publish a key before it "
+            "is used.",
+        )
+        return secret

@@ -1,0 +1,30 @@
+"""The options that the commands share: what the CDK context chooses, by its usual names."""
+
+from __future__ import annotations
+
+import argparse
+
+from infra.configuration import CHOICES
+
+_COMMON = {
+    "service": "the module in shared/services/",
+    "stage": "names the stack and decides what is protected",
+    "keyFormat": "ordered, article or entity_manager",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice."""
+    for key, meaning in _COMMON.items():
+        option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
+        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {CHOICES[key]})")
+    others = ", ".join(name for name in CHOICES if name not in _COMMON)
+    parser.add_argument(
+        "-c", "--context", action="append", default=[], metavar="NAME=VALUE", help=f"any other choice: {others}"
+    )
+
+
+def context_of(options: argparse.Namespace) -> list[str]:
+    """The chosen context as arguments of the CDK command line."""
+    chosen = [f"{key}={value}" for key in _COMMON if (value := getattr(options, key)) is not None]
+    return [part for choice in (*chosen, *options.context) for part in ("-c", choice)]

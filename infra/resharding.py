@@ -1,0 +1,98 @@
+"""The stream side: every change of the table, in order, given to the resharder; and the watchdog that wakes it.
+
+Safe settings: it begins at the oldest change that the stream keeps, so none is missed when it is made again; a batch
+is at most 100 changes or one second; what was done before a failure is kept (partial batch response), and the rest is
+split in halves until the change at fault stands alone. That one is tried 10 times, or for 6 hours, and is then
+described in the queue of failures, on which there is an alarm, while the shard goes on. At least once, in order for
+each item.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import Duration, aws_sqs
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as event_sources
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
+from constructs import Construct
+
+from infra.acknowledgments import acknowledge
+from infra.configuration import Configuration
+from infra.function import Function
+from infra.rights import read_stream
+from infra.table import Table
+
+BATCH = 100
+WINDOW = Duration.seconds(1)
+RETRIES = 10
+MAX_AGE = Duration.hours(6)
+WATCHDOG = Duration.minutes(5)
+
+
+class Resharding(Construct):
+    """The resharder with what starts it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        configuration: Configuration,
+        table: Table,
+        layer: lambda_.ILayerVersion,
+        failures: aws_sqs.IQueue,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.function = Function(
+            self,
+            "Resharder",
+            name="resharder",
+            description=f"Is given every change of the table of {configuration.service}",
+            configuration=configuration,
+            layer=layer,
+            statements=read_stream(table.table),
+            environment={"TABLE_NAME": table.table.table_name},
+            timeout=Duration.seconds(90),
+            failures=failures,
+        )
+        self.mapping = lambda_.EventSourceMapping(
+            self,
+            "Stream",
+            target=self.function.alias,
+            event_source_arn=table.table.table_stream_arn,
+            starting_position=lambda_.StartingPosition.TRIM_HORIZON,
+            batch_size=BATCH,
+            max_batching_window=WINDOW,
+            report_batch_item_failures=True,
+            bisect_batch_on_error=True,
+            retry_attempts=RETRIES,
+            max_record_age=MAX_AGE,
+            on_failure=event_sources.SqsDlq(failures),
+        )
+        scheduler.Schedule(
+            self,
+            "Watchdog",
+            description="Wakes work that nobody has gone on with",
+            schedule=scheduler.ScheduleExpression.rate(WATCHDOG),
+            target=targets.LambdaInvoke(
+                self.function.alias,
+                input=scheduler.ScheduleTargetInput.from_object({"wake": True}),
+                dead_letter_queue=failures,
+            ),
+        )
+
+
+class Failures(Construct):
+    """The queue of what failed for good: descriptions of stream batches, events of schedules."""
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self.queue = aws_sqs.Queue(
+            self,
+            "Queue",
+            encryption=aws_sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+        )
+        for finding in ("AwsSolutions-SQS3", "Serverless-SQSRedrivePolicy"):
+            acknowledge(self.queue, finding, "It is itself where failures end, and has an alarm.")

