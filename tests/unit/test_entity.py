@@ -71,6 +71,9 @@ EVERYTHING = Schema([Everything])[Everything]
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 EXACT = st.decimals(-(10**15), 10**15, allow_nan=False, places=6)
+# Zones of a fixed offset: where a clock is set back, Python takes one instant in two zones for two.
+ZONES = st.timedeltas(dt.timedelta(hours=-14), dt.timedelta(hours=14)).map(dt.timezone)
+INSTANTS = st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30), timezones=ZONES)  # noqa: DTZ001
 RECORDS = st.builds(
     Everything,
     everything_id=TEXT,
@@ -80,8 +83,7 @@ RECORDS = st.builds(
     exact=EXACT,
     ratio=st.floats(-1e100, 1e100).filter(lambda ratio: ratio == 0 or abs(ratio) > 1e-100),
     flag=st.booleans(),
-    instant=st.none()
-    | st.datetimes(timezones=st.timezones(), allow_imaginary=False).filter(lambda instant: 1 < instant.year < 9999),
+    instant=st.none() | INSTANTS,
     day=st.none() | st.dates(),
     hour=st.none() | st.times(),
     span=st.none() | st.timedeltas(),
