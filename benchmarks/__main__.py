@@ -19,7 +19,8 @@ RESULTS = Path(__file__).parent / "results"
 def names() -> list[str]:
     """The benchmarks there are."""
     skipped = {"__main__", "tables"}
-    return sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in skipped)
+    found = pkgutil.iter_modules(benchmarks.__path__)
+    return sorted(module.name for module in found if not (module.ispkg or module.name in skipped))
 
 
 def write_docs(name: str, text: str) -> None:

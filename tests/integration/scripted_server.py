@@ -21,12 +21,15 @@ LAYOUT = TableLayout(
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: a status with a JSON body, or `raw` bytes; with `silent` none, until the server is closed."""
+    """One answer: a status with a JSON body, or `raw` bytes, and `headers` besides the usual ones. With `sent` only so
+    many bytes of the body arrive before the connection closes; with `silent` none, until the server is closed."""
 
     body: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     raw: bytes | None = None
     silent: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sent: int | None = None
 
     @property
     def content(self) -> bytes:
@@ -52,6 +55,7 @@ class ScriptedServer:
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         self.requests: list[Request] = []
+        self.connections = 0
         self._replies = list(replies)
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -80,6 +84,11 @@ class ScriptedServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self) -> None:
+                super().setup()
+                with scripted._lock:
+                    scripted.connections += 1
+
             def do_POST(self) -> None:
                 parameters = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 operation = self.headers["X-Amz-Target"].partition(".")[2]
@@ -90,8 +99,11 @@ class ScriptedServer:
                 self.send_response(reply.status)
                 self.send_header("Content-Type", "application/x-amz-json-1.0")
                 self.send_header("Content-Length", str(len(reply.content)))
+                for name, value in reply.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(reply.content)
+                self.wfile.write(reply.content[: reply.sent])
+                self.close_connection = reply.sent is not None
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing: the tests see what arrived in `requests`."""

@@ -126,7 +126,7 @@ def test_an_environment_whose_interpreter_is_gone_is_made_again(checkout: Checko
 
 def test_help_needs_no_environment(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
-    for arguments in (["--help"], ["test", "--help"], ["check", "--help"], ["synth", "--help"], ["lock", "--help"]):
+    for arguments in (["--help"], ["test", "--help"], ["check", "--help"]):
         code, output, _ = checkout.run(*arguments)
         assert code == 0
         assert output.startswith("usage: ./run")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from shardweave.errors import (
     TransactionConflict,
     TransactionInProgress,
 )
+from shardweave.query.cursor import CursorKeys
+from shardweave.service import Settings, dynamodb_table
 from shardweave.table import Table
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.operations import (
@@ -135,6 +138,22 @@ def test_tables_that_share_a_client_ask_a_guard_once(script: Script) -> None:
     first.run(Put(KEY), guard=lambda: asked.append("first"))
     second.run(Put(KEY), guard=lambda: asked.append("second"))
     assert asked == ["first", "second"]
+
+
+def test_threads_keep_their_connections_when_the_pool_has_one_for_each(script: Script) -> None:
+    table, server = script(Reply(), max_pool_connections=6)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(table.run, [GetItem(KEY)] * 60))
+    assert len(server.requests) == 60
+    assert server.connections <= 6
+
+
+def test_a_service_has_a_connection_for_every_read_that_may_run_at_once() -> None:
+    settings = Settings(CursorKeys("k", {"k": b"k" * 32}), table_name="orders", region="us-east-1", throttle=77)
+    table = dynamodb_table(settings, LAYOUT)
+    assert isinstance(table, DynamoDBTable)
+    assert table.connection.client.meta.config.max_pool_connections == 77
+    table.close()
 
 
 def test_a_repeated_transaction_keeps_its_token(script: Script) -> None:

@@ -2,14 +2,18 @@
 
 Guarantees: one operation is one request (a stream read is two), rendered by the operation itself; every failure is one
 of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and
-stops the attempt by raising. Retries, signing, endpoints and connections are botocore's (standard mode).
+stops the attempt by raising. A reply that can't be read is repeated, then an error, never a success. Retries,
+signing, endpoints and connections are botocore's (standard mode).
 
 Costs: creating a table costs the client's creation (about a quarter of a second, most of it imports); the streams
-client is made when a stream is first read. One table, its client and its connections serve all threads.
+client is made when a stream is first read. One table, its client and its connections serve all threads. An operation
+costs what botocore needs to make, sign and send a request; reading the reply adds little to loading its JSON.
 
 This package alone imports boto3; `shardweave.table` does not import it.
 
     client     the connection: settings, the guard, the one place that calls boto3
+    replies    what the client hands on of a reply: its JSON as it is
+    items      the reply's items -> native values
     answers    responses -> answers
     failures   boto3's exceptions -> our errors
     stream     shards, positions and records of the table's stream
@@ -39,7 +43,7 @@ class DynamoDBTable:
     `client` and `streams_client` are boto3 clients to use instead of own ones; they stay open when the table is
     closed. The other settings are for the clients made here: the longest request lasts about `max_attempts` times
     the two timeouts (seconds), plus the pauses between attempts. Give `max_pool_connections` at least the number of
-    threads that use the table.
+    threads that use the table. With `stock_parser`, botocore's own parser reads the replies: the answers are the same.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class DynamoDBTable:
         connect_timeout: float = DEFAULTS.connect_timeout,
         read_timeout: float = DEFAULTS.read_timeout,
         max_attempts: int = DEFAULTS.max_attempts,
+        stock_parser: bool = DEFAULTS.stock_parser,
     ) -> None:
         settings = Settings(
             endpoint_url=endpoint_url,
@@ -63,6 +68,7 @@ class DynamoDBTable:
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             max_attempts=max_attempts,
+            stock_parser=stock_parser,
         )
         self.name = name
         self.connection = Connection(settings, client, streams_client)

@@ -1,7 +1,8 @@
 """DynamoDB's responses -> the operations' answers.
 
 One function for each client method, and nothing else in the package reads an item out of a response, except the
-stream's records (`stream`) and the items that errors carry (`failures`).
+stream's records (`stream`) and the items that errors carry (`failures`). An answer that lacks what DynamoDB always
+sends, or holds what is no attribute value, is no answer: TableUnavailable.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...errors import TableUnavailable
 from ..layout import IndexLayout, KeyAttribute, Projection
 from ..operations import (
     BatchGetAnswer,
@@ -21,50 +23,55 @@ from ..operations import (
     TransactGetAnswer,
     WriteAnswer,
 )
-from ..values import from_attribute_values
+from .items import native_item
 
 Response = Mapping[str, Any]
 
 
 def answer(operation: Operation[Any], response: Response, table: str) -> Any:
     """The answer of `operation`, of the type that it is generic over."""
-    return _ANSWERS[operation.method](response, table)
+    try:
+        return _ANSWERS[operation.method](response, table)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        raise TableUnavailable(
+            "DynamoDB's answer has another form than it always has", where=operation.method, fix="retry"
+        ) from None
 
 
 def _get(response: Response, table: str) -> ItemAnswer:
     item = response.get("Item")
-    return ItemAnswer(None if item is None else from_attribute_values(item), _units(response))
+    return ItemAnswer(None if item is None else native_item(item), _units(response))
 
 
 def _batch_get(response: Response, table: str) -> BatchGetAnswer:
     unprocessed = response.get("UnprocessedKeys", {}).get(table, {}).get("Keys", ())
     return BatchGetAnswer(
-        items=tuple(map(from_attribute_values, response.get("Responses", {}).get(table, ()))),
-        unprocessed=tuple(map(from_attribute_values, unprocessed)),
+        items=tuple(map(native_item, response.get("Responses", {}).get(table, ()))),
+        unprocessed=tuple(map(native_item, unprocessed)),
         units=_units(response),
     )
 
 
 def _transact_get(response: Response, table: str) -> TransactGetAnswer:
     found = (entry.get("Item") for entry in response["Responses"])
-    items = tuple(from_attribute_values(item) if item else None for item in found)
+    items = tuple(native_item(item) if item else None for item in found)
     return TransactGetAnswer(items, _units(response))
 
 
 def _page(response: Response, table: str) -> PageAnswer:
     last_key = response.get("LastEvaluatedKey")
     return PageAnswer(
-        items=tuple(map(from_attribute_values, response.get("Items", ()))),
+        items=tuple(map(native_item, response.get("Items", ()))),
         count=response["Count"],
         scanned=response["ScannedCount"],
-        last_key=from_attribute_values(last_key) if last_key else None,
+        last_key=native_item(last_key) if last_key else None,
         units=_units(response),
     )
 
 
 def _write(response: Response, table: str) -> WriteAnswer:
     attributes = response.get("Attributes")
-    return WriteAnswer(from_attribute_values(attributes) if attributes else None, _units(response))
+    return WriteAnswer(native_item(attributes) if attributes else None, _units(response))
 
 
 def _transact_write(response: Response, table: str) -> TransactAnswer:
@@ -75,10 +82,10 @@ def _batch_write(response: Response, table: str) -> BatchWriteAnswer:
     unprocessed = response.get("UnprocessedItems", {}).get(table, ())
     return BatchWriteAnswer(
         unprocessed_puts=tuple(
-            from_attribute_values(write["PutRequest"]["Item"]) for write in unprocessed if "PutRequest" in write
+            native_item(write["PutRequest"]["Item"]) for write in unprocessed if "PutRequest" in write
         ),
         unprocessed_deletes=tuple(
-            from_attribute_values(write["DeleteRequest"]["Key"]) for write in unprocessed if "DeleteRequest" in write
+            native_item(write["DeleteRequest"]["Key"]) for write in unprocessed if "DeleteRequest" in write
         ),
         units=_units(response),
     )

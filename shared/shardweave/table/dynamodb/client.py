@@ -24,14 +24,16 @@ from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, TableUnavailable
 from .. import Guard
 from .failures import table_error
+from .replies import ReplyParserFactory, refuse_broken
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How clients connect. Timeouts are in seconds, and for each attempt."""
+    """How clients connect. Timeouts are in seconds, and for each attempt. `stock_parser`: botocore's own parser reads
+    all replies, as it does those of a client that was made elsewhere; the answers are the same."""
 
     endpoint_url: str | None = None
     region: str | None = None
@@ -39,11 +41,12 @@ class Settings:
     connect_timeout: float = 2.0
     read_timeout: float = 5.0
     max_attempts: int = 3
+    stock_parser: bool = False
 
 
 DEFAULTS = Settings()
 
-_GUARDED_EVENTS = ("before-send.dynamodb", "before-send.dynamodb-streams")
+_SERVICES = ("dynamodb", "dynamodb-streams")
 _guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
 
 
@@ -52,11 +55,11 @@ class Connection:
 
     def __init__(self, settings: Settings, client: Any = None, streams_client: Any = None) -> None:
         self._settings = settings
-        self._session: boto3.session.Session | None = None
+        self._session: Session | None = None
         self._lock = threading.Lock()
         self._owned: list[Any] = []
-        self._client = self._guarded(client) if client is not None else self._new_client("dynamodb")
-        self._streams = self._guarded(streams_client) if streams_client is not None else None
+        self._client = self._hooked(client) if client is not None else self._new_client("dynamodb")
+        self._streams = self._hooked(streams_client) if streams_client is not None else None
 
     @property
     def client(self) -> Any:
@@ -86,7 +89,8 @@ class Connection:
 
     def _new_client(self, service: str) -> Any:
         settings = self._settings
-        self._session = self._session or boto3.session.Session(botocore_session=Session())
+        self._session = self._session or self._new_session()
+        boto3_session = boto3.session.Session(botocore_session=self._session)
         config = Config(
             max_pool_connections=settings.max_pool_connections,
             connect_timeout=settings.connect_timeout,
@@ -95,10 +99,11 @@ class Connection:
             # Operations render what the service's model allows, which their tests check; DynamoDB checks it again.
             parameter_validation=False,
             tcp_keepalive=True,
-            user_agent_extra="shardweave",
+            # Given whole, since botocore would put it together twice for every request.
+            user_agent=f"{self._session.user_agent()} shardweave",
         )
         try:
-            client = self._session.client(
+            client = boto3_session.client(
                 service, region_name=self._region(), endpoint_url=settings.endpoint_url, config=config
             )
         except NoRegionError:
@@ -106,7 +111,13 @@ class Connection:
                 "no AWS region is configured", where=service, fix="pass `region` or set AWS_DEFAULT_REGION"
             ) from None
         self._owned.append(client)
-        return self._guarded(client)
+        return self._hooked(client, settings.stock_parser)
+
+    def _new_session(self) -> Session:
+        session = Session()
+        if not self._settings.stock_parser:
+            session.register_component("response_parser_factory", ReplyParserFactory())
+        return session
 
     def _region(self) -> str | None:
         """The region asked for; the stream's client goes where a given table client goes."""
@@ -114,10 +125,15 @@ class Connection:
         return self._settings.region or (made_first.meta.region_name if made_first is not None else None)
 
     @staticmethod
-    def _guarded(client: Any) -> Any:
-        # The id keeps a client that several tables share from calling the guard once for each of them.
-        for event in _GUARDED_EVENTS:
-            client.meta.events.register(event, _check_guard, unique_id=f"shardweave-guard-{event}")
+    def _hooked(client: Any, stock_parser: bool = True) -> Any:
+        hooks: dict[str, Any] = {"before-send": _check_guard}
+        if stock_parser:
+            hooks["before-parse"] = refuse_broken
+        for event, hook in hooks.items():
+            for service in _SERVICES:
+                name = f"{event}.{service}"
+                # The id keeps a client that several tables share from calling a hook once for each of them.
+                client.meta.events.register(name, hook, unique_id=f"shardweave-{name}")
         return client
 
 
@@ -130,6 +146,9 @@ def _call(client: Any, method: str, request: Mapping[str, Any], guard: Guard | N
         raise table_error(error, method) from None
     finally:
         _guard.reset(token)
+    if "Error" in response:
+        # Of a reply that says 200: a write may have happened.
+        raise TableUnavailable("DynamoDB's answer can't be read", where=method, fix="retry")
     return response
 
 

@@ -1,0 +1,101 @@
+"""DynamoDB's replies as botocore hands them on: JSON as it is, and never a broken reply as a success.
+
+botocore's own parser walks the service's model for every attribute of every item, which is most of what a page costs.
+The reply's JSON already has the wanted shape, so for the operations on items it is taken as it is: what differs is
+binary, which stays base64 (`items` decodes it), and members that the model does not know, which stay. Errors, the
+operations on the table, and other protocols are parsed by botocore.
+
+A reply that says 200 is broken when it is no JSON object, or not the one of which its checksum was made; botocore takes
+the first for an empty answer, so for a write that succeeded, and after its last attempt the second for a good one. It
+becomes an `Error` whose code botocore repeats like a lost connection, and which `client` refuses in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.parsers import JSONParser, ResponseParserFactory
+
+BROKEN = {"Code": "RequestTimeout", "Message": "The reply can't be read."}
+"""The error in a broken reply. The code is one that botocore's standard mode repeats."""
+
+_AS_IT_IS = frozenset(
+    f"{operation}Output"
+    for operation in (
+        "GetItem",
+        "BatchGetItem",
+        "TransactGetItems",
+        "Query",
+        "Scan",
+        "PutItem",
+        "UpdateItem",
+        "DeleteItem",
+        "TransactWriteItems",
+        "BatchWriteItem",
+    )
+)
+
+
+class ReplyParserFactory(ResponseParserFactory):  # type: ignore[misc]
+    """Makes the parsers of a session's clients: `ReplyParser` for JSON, botocore's for the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._json = ReplyParser()
+
+    def create_parser(self, protocol_name: str) -> Any:
+        return self._json if protocol_name == "json" else super().create_parser(protocol_name)
+
+
+class ReplyParser(JSONParser):  # type: ignore[misc]
+    """Gives the same as botocore's parser, except for what the module says. Holds no state."""
+
+    def parse(self, response: Mapping[str, Any], shape: Any) -> Any:
+        if response["status_code"] >= 300:
+            return self._parse_error(response, shape)
+        body = readable(response)
+        if body is None:
+            return {"Error": dict(BROKEN), **_metadata(response)}
+        if shape is None or shape.name not in _AS_IT_IS:
+            return super().parse(response, shape)
+        reply = {name: value for name, value in body.items() if value is not None}
+        return reply | _metadata(response)
+
+    def _parse_error(self, response: Mapping[str, Any], shape: Any) -> Any:
+        try:
+            return super().parse(response, shape)
+        except (AttributeError, TypeError, ValueError):
+            # Not DynamoDB's form of an error, as from a proxy: its status has to do.
+            return super().parse({**response, "body": b""}, shape)
+
+
+def refuse_broken(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
+    """For clients with a parser of their own, on botocore's `before-parse` event: the same refusal."""
+    if response_dict["status_code"] < 300 and readable(response_dict) is None:
+        response_dict["body"] = b"{}"
+        customized_response_dict["Error"] = dict(BROKEN)
+
+
+def readable(response: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The JSON object in a reply's body, or None when the reply is broken."""
+    content: bytes = response["body"]
+    checksum = response["headers"].get("x-amz-crc32")
+    if checksum is not None and checksum != str(zlib.crc32(content)):
+        return None
+    try:
+        body = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
+    """What botocore's parser says of a response besides its body."""
+    headers = {name.lower(): value for name, value in response["headers"].items()}
+    metadata = {"HTTPStatusCode": response["status_code"], "HTTPHeaders": headers}
+    if "x-amzn-requestid" in headers:
+        metadata["RequestId"] = headers["x-amzn-requestid"]
+    return {"ResponseMetadata": metadata}
