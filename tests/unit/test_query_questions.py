@@ -125,7 +125,7 @@ class TestOtherQuestions:
         assert before.plan_text().splitlines()[:3] == [
             "person by first, ascending, 10 a page",
             "  because first was named",
-            "  because 4 lanes in 1 generations, 1 stages",
+            "  because 4 lanes in 1 generation, 1 stage",
         ]
         assert [lane.first_fetch for lane in before.lanes] == [before.lanes[0].first_fetch] * 4
         after = people.runner.explain(spec, run=True)

@@ -1,0 +1,77 @@
+"""The plan of every query that the documents show is on record: a change of it is seen, and meant.
+
+`docs/plans.md` is the record. `WRITE_DOCS=1` writes it anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from services import user_service
+from shardweave.api.list_query import ListQuery
+from shardweave.errors import InputError
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.table.embedded import EmbeddedTable
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "docs" / "plans.md"
+DAY = 1_735_689_600_000
+HEADING = """# The plans of the documented queries
+
+What each list query of the documents does, as the planner decides it: the index and why, and every lane with its hash
+key, interval and first fetch. A test compares this page with the planner.
+"""
+
+_CURL = re.compile(r"```sh\n(curl (?:.|\n)*?)\n```")
+
+
+def documented_queries() -> Iterator[str]:
+    """The list queries of README and docs, each once, as path and parameters."""
+    seen: dict[str, None] = {}
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for command in _CURL.findall(page.read_text(encoding="utf-8")):
+            words = shlex.split(command.replace("\\\n", " "))
+            if {"-X", "--json", "-d", "--data"} & set(words):
+                continue
+            for word in words:
+                parts = urlsplit(word)
+                if parts.path in ("/v1/users", "/v1/emails"):
+                    seen[f"{parts.path}?{parts.query}" if parts.query else parts.path] = None
+    return iter(seen)
+
+
+def plan_of(query: str, schema: user_service.Schema, runner: QueryRunner) -> str | None:
+    """The plan as text; None for a query that shows a refusal."""
+    parts = urlsplit(query)
+    entity = schema.collection(parts.path.rpartition("/")[2])
+    given = {name: value for name, value in parse_qsl(parts.query) if name != "nextToken"}
+    try:
+        return runner.explain(ListQuery(entity).spec(given)).plan_text()
+    except InputError:
+        return None
+
+
+@pytest.fixture(scope="module")
+def record() -> str:
+    schema = user_service.schema()
+    table = EmbeddedTable(schema.layout)
+    runner = QueryRunner(schema, table, CursorKeys("k", {"k": b"k" * 32}), clock=lambda: DAY)
+    plans = [(query, plan_of(query, schema, runner)) for query in documented_queries()]
+    runner.close()
+    table.close()
+    return HEADING + "".join(f"\n## `{query}`\n\n```text\n{plan}\n```\n" for query, plan in plans if plan is not None)
+
+
+def test_the_plan_of_every_documented_query_is_the_one_on_record(record: str) -> None:
+    assert record.count("\n## ") >= 10
+    if os.environ.get("WRITE_DOCS"):
+        RECORD.write_text(record, encoding="utf-8")
+    assert RECORD.read_text(encoding="utf-8") == record
