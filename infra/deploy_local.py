@@ -1,0 +1,140 @@
+"""`./run deploy-local`: the stack, as it is, in an emulator on this machine.
+
+It starts the emulator in the background when it does not run, deploys the stack with a layer for this machine, and
+prints calls that can be copied. Doing it again brings the deployed stack up to date. `--stop` stops the emulator, which
+takes everything with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from infra.assets import ROOT
+from infra.cdk_command import cdk
+from infra.configuration import CHOICES, stack_name
+from infra.deployed_api import DeployedApi
+from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, running
+from infra.options import add_options, context_of
+from shardweave.errors import ShardweaveError
+
+FOLDER = ROOT / ".data" / "emulator"
+DEFAULT_PORT = 4566
+STAGE = "local"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./run deploy-local", description="Deploy the stack to an emulator on this machine."
+    )
+    add_options(parser)
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the emulator (default: {DEFAULT_PORT})")
+    parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
+    options = parser.parse_args(arguments)
+    options.stage = options.stage or STAGE
+    found = running(FOLDER)
+    emulator = Emulator(FOLDER, found.port if found else options.port)
+    if options.stop:
+        emulator.stop()
+        say("stopped" if found else "nothing was running")
+        return 0
+    try:
+        if not found:
+            say(f"Starting the emulator on {emulator.url} ...")
+            emulator.start()
+        name = stack_name(options.service or CHOICES["service"], options.stage)
+        outputs = deploy(emulator, name, context_of(options), first=not found)
+    except ShardweaveError as error:
+        say(f"error: {error}")
+        return 1
+    if outputs is None:
+        return 1
+    print(how_to_call(emulator, outputs), flush=True)
+    return 0
+
+
+def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) -> dict[str, str] | None:
+    """Deploy the stack of that name to the emulator, and give its outputs; None when it failed. `first`: nothing was
+    deployed there before."""
+    made, outputs = emulator.folder / "cdk.out", emulator.folder / "outputs.json"
+    outputs.unlink(missing_ok=True)
+    app = ["--app", str(made)]
+    steps = [("Making the template and its assets ...", ["synth", "-c", "layer=host", *context, "--output", str(made)])]
+    if first:
+        steps.append(("Preparing the emulator ...", ["bootstrap", *app, f"aws://{ACCOUNT}/{REGION}"]))
+    approved = ["--require-approval", "never", "--outputs-file", str(outputs)]
+    steps.append((f"Deploying {name} ...", ["deploy", name, *app, *approved]))
+    for said, command in steps:
+        say(said)
+        if cdk([*command, "--ci"], variables=emulator.variables, quiet=True):
+            return None
+    return dict(json.loads(outputs.read_text())[name])
+
+
+def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> DeployedApi:
+    """The deployed API: its name is in the Host header, and the emulator is where it answers."""
+    host = f"{outputs['ApiId']}.execute-api.localhost:{emulator.port}"
+    return DeployedApi(f"127.0.0.1:{emulator.port}", host, region=REGION, **who)
+
+
+# -- what is printed --------------------------------------------------------------------------------------------------
+
+
+def how_to_call(emulator: Emulator, outputs: Mapping[str, str]) -> str:
+    """Calls of the deployed API, to copy into a shell."""
+    api = api_of(emulator, outputs, credentials=CREDENTIALS)
+    described = api.get("/openapi.json").document
+    path, example = first_collection(described)
+    curl = ["curl", "-s", "--aws-sigv4", f"aws:amz:{REGION}:execute-api", "--user", ":".join(CREDENTIALS)]
+    curl += ["-H", f"Host: {api.host}"]
+    create = ["-H", "Content-Type: application/json", "-d", json.dumps(example, ensure_ascii=False)]
+    calls = {
+        "Create a record": [*curl, *create, f"{emulator.url}{path}"],
+        "List records": [*curl, f"{emulator.url}{path}?limit=5"],
+        "All that there is": [*curl, f"{emulator.url}/openapi.json"],
+        "Nobody comes in without signing": ["curl", "-s", *curl[-2:], f"{emulator.url}{path}"],
+    }
+    lines = [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
+    table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
+    return "\n".join([*lines, f"{table}# The emulator's log is {emulator.log}.\n# ./run deploy-local --stop ends it."])
+
+
+def first_collection(described: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The first collection in an OpenAPI document, with a record that can be created in it."""
+    for path, methods in described["paths"].items():
+        if "get" in methods and "post" in methods and "{" not in path:
+            schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
+            return path, dict(example_of(schema, described))
+    raise LookupError
+
+
+def example_of(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Any:
+    """A value that fits a JSON schema, as small as can be."""
+    if "$ref" in schema:
+        found: Any = described
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        return example_of(found, described)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return example_of(schema[choice][0], described)
+    if "enum" in schema or "const" in schema:
+        return schema.get("const", schema.get("enum", [None])[0])
+    kind = schema.get("type", "string")
+    if kind == "object":
+        required = schema.get("required", [])
+        return {name: example_of(part, described) for name, part in schema["properties"].items() if name in required}
+    examples = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": True, "array": []}
+    return examples.get(kind, "example")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
