@@ -33,6 +33,7 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
+from pydantic_core import PydanticCustomError
 
 from .errors import ValueRefused
 from .stored_form import datetime_text, stored_form
@@ -398,10 +399,19 @@ class DescendingCodec(Codec):
         return self.inner.read(text.translate(self._complement))
 
 
-Timestamp = Annotated[int, TimestampCodec("ms")]
+def _refuse_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "Input should be a number, not true or false")
+    return value
+
+
+NO_BOOL = pydantic.BeforeValidator(_refuse_bool)
+"""For the annotation of a number: without it `true` counts as 1."""
+
+Timestamp = Annotated[int, TimestampCodec("ms"), NO_BOOL]
 """Epoch milliseconds."""
 
-TimestampSeconds = Annotated[int, TimestampCodec("s")]
+TimestampSeconds = Annotated[int, TimestampCodec("s"), NO_BOOL]
 """Epoch seconds."""
 
 SemanticVersion = Annotated[str, SemanticVersionCodec()]

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from .codecs import DecimalCodec, Timestamp
+from .codecs import NO_BOOL, DecimalCodec, Timestamp
 from .entity import Entity, HashKey, RangeKey, timestamp_property, unique_property
 from .errors import Fault, SchemaError
 from .key_format import ENTITY_MANAGER
@@ -35,11 +35,11 @@ _SAFE = 2**53 - 1
 TYPES: Mapping[str, Any] = {
     "string": str,
     "timestamp": Timestamp,
-    "int": Annotated[int, Field(ge=-_SAFE, le=_SAFE)],
-    "number": Annotated[Decimal, DecimalCodec(18)],
-    "fix6": Annotated[Decimal, DecimalCodec(6), Field(ge=Decimal(-_SAFE) / 10**6, le=Decimal(_SAFE) / 10**6)],
-    "bigint": int,
-    "bigint20": Annotated[int, Field(gt=-(10**20), lt=10**20)],
+    "int": Annotated[int, Field(ge=-_SAFE, le=_SAFE), NO_BOOL],
+    "number": Annotated[Decimal, DecimalCodec(18), NO_BOOL],
+    "fix6": Annotated[Decimal, DecimalCodec(6), Field(ge=Decimal(-_SAFE) / 10**6, le=Decimal(_SAFE) / 10**6), NO_BOOL],
+    "bigint": Annotated[int, NO_BOOL],
+    "bigint20": Annotated[int, Field(gt=-(10**20), lt=10**20), NO_BOOL],
     "boolean": bool,
 }
 """The types of the transcodes that a property can have."""

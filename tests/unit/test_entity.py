@@ -259,6 +259,14 @@ def test_a_creation_time_of_the_wrong_unit_is_refused_where_units_count() -> Non
     Schema([Everything], key_format=ARTICLE)[Everything].check_timestamp({"created": NOW // 1000}, NOW)
 
 
+@pytest.mark.parametrize("entity", [EVERYTHING, IN_SECONDS])
+def test_a_boolean_is_no_time(entity: Any) -> None:
+    with pytest.raises(ValidationFailed, match="created: Input should be a number, not true or false"):
+        entity.validate({f"{entity.token}Id": "e", "created": True})
+    with pytest.raises(ValidationFailed, match="created: Input should be a number, not true or false"):
+        entity.property_of("created").parse(True)
+
+
 def test_bumps_are_in_the_unit_of_the_creation_time() -> None:
     keys = [IN_SECONDS.make_key({"inSecondsId": "i", "created": NOW // 1000 + offset}) for offset in (-1, 0)]
     assert [len(str(key["hashKey"])) for key in keys] == [len("inSeconds!0"), len("inSeconds!00")]

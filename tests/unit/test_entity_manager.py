@@ -159,6 +159,9 @@ def test_every_transcode_has_the_text_that_javascript_prints() -> None:
     }.items():
         with pytest.raises(ValidationFailed, match=name):
             entity.validate(item | {name: wrong})
+    for name in ("timestamp", "int", "number", "fix6", "bigint", "bigint20"):
+        with pytest.raises(ValidationFailed, match=f"{name}: Input should be a number, not true or false"):
+            entity.validate(item | {name: True})
     with pytest.raises(ValueRefused, match=r"number: .*more digits than JavaScript"):
         entity.complete(item | {"number": Decimal("0.12345678901234567890")})
 
