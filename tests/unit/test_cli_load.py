@@ -119,6 +119,7 @@ def test_more_lines_than_a_batch_from_standard_input(folder: Folder) -> None:
     lines = "\n".join(json.dumps(user(f"u{number}")) for number in range(600))
     outcome = shardweave("load", "-", "--data", str(folder.data), given=lines)
     assert outcome.errors.splitlines()[-1] == "600 records written, 0 lines refused"
+    assert "600 records" in outcome.errors.splitlines()[-2]
     assert all(folder.store().batch_get(User, [f"u{number}" for number in range(0, 600, 50)]))
 
 

@@ -50,6 +50,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         bar = stack.enter_context(_bar(streams))
         loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line))
         loading.load(_followed(source, options.file, bar, loading))
+        for task in bar.task_ids:
+            bar.update(task, written=loading.written)
     streams.say(f"{loading.written:,} records written, {loading.refused:,} lines refused")
     return 1 if loading.refused else 0
 
