@@ -198,3 +198,10 @@ def test_a_bare_bar_format_refuses_a_range_on_an_element_that_others_follow() ->
                 range_interval(thing.keys, view, conditions, matched)
         else:
             assert range_interval(thing.keys, view, conditions, matched) is not None
+
+
+def test_a_bare_bar_format_refuses_a_prefix_that_reaches_into_the_next_element() -> None:
+    thing = Schema([Thing], SCHEMA.indexes, key_format=ARTICLE)[Thing]
+    with pytest.raises(ValueRefused, match="the prefix holds a delimiter"):
+        normalized(thing, {"first": Prefix("a|second#b")})
+    assert normalized(THING, {"first": Prefix("a|second#b")}) == {"first": Prefix("a|second#b")}

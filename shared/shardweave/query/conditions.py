@@ -75,6 +75,7 @@ def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) ->
         elif isinstance(constraint, Prefix):
             if not each.codec.is_text or not isinstance(constraint.text, str):
                 raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
+            _check_prefix(entity.keys, each.stored, constraint.text)
             found[each.stored] = constraint
         else:
             low, high = (None if bound is None else each.parse(bound) for bound in (constraint.low, constraint.high))
@@ -92,6 +93,16 @@ def _check(keys: EntityKeys, element: Element, value: Value) -> None:
         raise ValueRefused("a condition can't be null", where=element.name, fix="leave the condition out")
     if element.codec.key_type != "B":
         keys.encode(element, value)
+
+
+def _check_prefix(keys: EntityKeys, name: str, text: str) -> None:
+    """In a format that can't escape, a delimiter in the prefix would reach into the next element."""
+    if not keys.format.ordered and any(delimiter in text for delimiter in keys.format.delimiters):
+        raise ValueRefused(
+            f"the prefix holds a delimiter, which the key format {keys.format.name!r} can't escape",
+            where=name,
+            fix="use the key format 'ordered', or a shorter prefix",
+        )
 
 
 @dataclass(frozen=True)
