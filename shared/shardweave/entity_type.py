@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from .codecs import Codec, TimestampCodec
+from .declared import ChildLink, LookupType, RelationType, SequenceType
 from .entity import Entity, Role
 from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
 from .keys import Element, EntityKeys
@@ -96,7 +97,7 @@ class EntityType(Generic[E]):
     `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
     lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
     properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
-    entity in shard keys.
+    entity in shard keys; `children` are the enforced relations of other entities that lead here.
     """
 
     model: type[E]
@@ -115,6 +116,10 @@ class EntityType(Generic[E]):
     ttl: str | None = None
     lookup_placed: bool = False
     origin: str | None = None
+    lookups: Mapping[str, LookupType] = field(default_factory=dict)
+    sequences: tuple[SequenceType, ...] = ()
+    relations: Mapping[str, RelationType] = field(default_factory=dict)
+    children: tuple[ChildLink, ...] = ()
     _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic.alias_generators import to_camel
 
 from .codecs import Codec, DescendingCodec, codec_of
+from .declared import children_of, lookups_of, relations_of, sequences_of
 from .entity import Descending, Entity, HashKey, RangeKey, Role
 from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
@@ -24,6 +25,9 @@ from .sharding import ShardMap
 from .table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
 
 E = TypeVar("E", bound=Entity)
+
+UNNAMED_TTL = "_expires"
+"""The table's TTL attribute where no entity has one: what is kept for a while is kept there too."""
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,10 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         ttl=roles.get(Role.TTL),
         lookup_placed=not set(shard_by) <= set(identity),
         origin=declaration.origin,
+        lookups=MappingProxyType(lookups_of(model, properties)),
+        sequences=sequences_of(model, properties),
+        relations=MappingProxyType(relations_of(model, schema.models)),
+        children=children_of(model, schema.models),
     )
 
 
@@ -286,7 +294,8 @@ def _layout(schema: Schema, ttl: str | None) -> TableLayout:
         range_key = _key_attribute(schema.range_key, index.range_key, "range_key", models)
         taken = {schema.hash_key, schema.range_key, hash_key.name, range_key.name}
         indexes.append(IndexLayout(index.name, hash_key, range_key, _projection(index, models, ttl, taken)))
-    return TableLayout(KeyAttribute(schema.hash_key), KeyAttribute(schema.range_key), tuple(indexes), ttl)
+    keys = KeyAttribute(schema.hash_key), KeyAttribute(schema.range_key)
+    return TableLayout(*keys, tuple(indexes), ttl or UNNAMED_TTL)
 
 
 def _key_attribute(table_name: str, name: str, table_key: str, models: Sequence[type[Entity]]) -> KeyAttribute:

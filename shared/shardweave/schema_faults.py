@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .codecs import IntegerCodec, TimestampCodec
+from .declared_faults import declared_faults
 from .entity import Descending, Entity, HashKey, Role
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
@@ -50,7 +51,7 @@ def schema_faults(schema: Schema) -> list[Fault]:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-def _is_name(schema: Schema, name: str) -> bool:
+def is_name(schema: Schema, name: str) -> bool:
     """Letters and digits only, so that no name holds a delimiter; underscores too where keys keep another library's
     form, which allows them."""
     return bool((_RAW_NAME if schema.key_format.raw_values else _NAME).fullmatch(name))
@@ -63,7 +64,7 @@ def _set_faults(schema: Schema) -> Iterator[Fault]:
     named += [("index", index.name, index.name) for index in schema.indexes]
     named += [("table key", name, name) for name in (schema.hash_key, schema.range_key)]
     for kind, place, name in named:
-        if not _is_name(schema, name):
+        if not is_name(schema, name):
             yield Fault(f"{kind} {place}", f"{name!r} is no valid name", "use a letter, then letters and digits")
         elif kind == "index" and len(name) < _MIN_INDEX_NAME:
             yield Fault(f"index {name}", "DynamoDB wants at least 3 characters in its name", "choose a longer name")
@@ -125,7 +126,7 @@ def _collisions_inside(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
         taken[stored] = f"the {kind} {name}"
         if name in TABLE_KEYS:
             yield Fault(place, f"{name!r} is what indexes call a key of the table", f"rename the {kind}")
-        if not _PYTHON_NAME.fullmatch(name) or not _is_name(schema, stored):
+        if not _PYTHON_NAME.fullmatch(name) or not is_name(schema, stored):
             yield Fault(place, f"{stored!r} is no valid name", "use a letter, then letters, digits and underscores")
 
 
@@ -145,13 +146,14 @@ def _entity_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
         names: tuple[Any, ...] = getattr(declaration, keyword)
         if any(isinstance(name, Descending) for name in names):
             yield Fault(f"{where}, {keyword}", "desc() belongs in a RangeKey", "name the property alone")
-        yield from _element_faults(f"{where}, {keyword}", names, properties)
+        yield from element_faults(f"{where}, {keyword}", names, properties)
     for name, (_, key) in generated_keys(model).items():
         if not key.elements:
             yield Fault(f"{where}.{name}", "it has no elements", "name at least one property")
         if isinstance(key, HashKey) and any(isinstance(element, Descending) for element in key.elements):
             yield Fault(f"{where}.{name}", "desc() belongs in a RangeKey", "name the property alone")
-        yield from _element_faults(f"{where}.{name}", key.elements, properties)
+        yield from element_faults(f"{where}.{name}", key.elements, properties)
+    yield from declared_faults(schema, model)
 
 
 def _role_faults(where: str, properties: dict[str, Property]) -> Iterator[Fault]:
@@ -220,9 +222,10 @@ def is_optional(annotation: Any) -> bool:
     return is_union and type(None) in typing.get_args(annotation)
 
 
-def _element_faults(
+def element_faults(
     where: str, elements: Sequence[str | Descending], properties: dict[str, Property]
 ) -> Iterator[Fault]:
+    """What makes properties unfit for the elements of a key."""
     names = [each.name if isinstance(each, Descending) else each for each in elements]
     for name, times in Counter(names).items():
         if times > 1:

@@ -1,0 +1,106 @@
+"""What an entity declares in its class body besides properties and keys: lookups, sequences, relations.
+
+    phone_lookup = Unique("phone")                              no two live records have the same phone
+    city_lookup = Lookup("city")                                all records of a city, consistently
+    numbering = Sequence("num", within="project_id")            1, 2, 3, ... inside each project
+    project = belongs_to(Project, by="project_id", enforced=True)
+    products = has_many(Product, by="product_ids")
+
+Values without behaviour: `declared` compiles them, `declared_faults` checks them, the store carries them out.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable
+from typing import Any
+
+from .entity import Declaration, Entity
+
+Names = str | collections.abc.Sequence[str]
+
+
+class _ByValue(Declaration):
+    """A lookup on one property. `within`: properties whose values separate it, such as the tenant. `canonical` makes
+    one value of those that shall count as equal; it takes and gives the property's stored form, None for no value.
+    `name` is what the lookup is called, by default the property. What a lookup's records hold depends on all four: a
+    change of any is a new lookup and needs a new name.
+    """
+
+    def __init__(
+        self,
+        property: str,
+        *,
+        within: Names = (),
+        canonical: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.property = property
+        self.within = _names(within)
+        self.canonical = canonical
+        self.name = name
+
+
+class Unique(_ByValue):
+    """No two live records of the entity have the same value. The store's `get_by` finds the one that has it."""
+
+
+class Lookup(_ByValue):
+    """Finds all live records with a value: an index that is consistent. The store's `find_by` gives them in pages."""
+
+
+class Sequence(Declaration):
+    """A whole-number property that the store numbers 1, 2, 3, ... in the order of creation, `within` other properties
+    or over the whole entity. A record that is made with None, 0 or nothing for it gets the next number."""
+
+    def __init__(self, property: str, *, within: Names = ()) -> None:
+        self.property = property
+        self.within = _names(within)
+
+
+class BelongsTo(Declaration):
+    """See `belongs_to`."""
+
+    def __init__(
+        self, target: type[Entity] | str, by: Names, on: str | None = None, index: str | None = None, *, enforced: bool
+    ) -> None:
+        self.target = target
+        self.by = _names(by)
+        self.on = on
+        self.index = index
+        self.enforced = enforced
+
+
+class HasMany(Declaration):
+    """See `has_many`."""
+
+    def __init__(self, target: type[Entity] | str, by: str) -> None:
+        self.target = target
+        self.by = by
+
+
+def belongs_to(
+    target: type[Entity] | str,
+    *,
+    by: Names,
+    on: str | None = None,
+    index: str | None = None,
+    enforced: bool = False,
+) -> BelongsTo:
+    """A relation to one record of `target` (a model, or its token).
+
+    `by` names the property whose value leads there (several for an identity or a lookup of several). `on` says what
+    the value is of the target: its identity (None), the property of a Unique, or, with `index`, a property that this
+    index finds. `enforced` (by identity only): a record is written only with its parent there, and a parent that has
+    children can't be deleted.
+    """
+    return BelongsTo(target, by, on, index, enforced=enforced)
+
+
+def has_many(target: type[Entity] | str, *, by: str) -> HasMany:
+    """A relation to the records of `target` whose ids the property `by` lists."""
+    return HasMany(target, by)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

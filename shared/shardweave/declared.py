@@ -1,0 +1,174 @@
+"""Lookups, sequences and relations of an entity, compiled: what the store goes by.
+
+Pure values, made once with the schema. Names in them are stored (camelCase) ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic.alias_generators import to_camel
+
+from .declarations import BelongsTo, HasMany, Lookup, Unique
+from .declarations import Sequence as SequenceDeclaration
+from .entity import Entity
+from .errors import ValueRefused
+from .keys import Element
+from .table.values import Item, Value
+
+if TYPE_CHECKING:
+    from .entity_type import Property
+
+Properties = Mapping[str, "Property"]
+
+
+@dataclass(frozen=True)
+class LookupType:
+    """A lookup: `element` is the property that it finds by, `within` what separates its values."""
+
+    name: str
+    element: Element
+    within: tuple[Element, ...]
+    unique: bool
+    canonical: Callable[[Any], Any] | None = None
+
+    @property
+    def property_name(self) -> str:
+        return self.element.name
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        return (*self.within, self.element)
+
+    def values(self, item: Item) -> Item | None:
+        """What the lookup's record is keyed by, None when a record with these properties has none. Raises
+        ValueRefused."""
+        found = {element.name: item.get(element.name) for element in self.elements}
+        if self.canonical is not None and found[self.property_name] is not None:
+            found[self.property_name] = self._canonical(found[self.property_name])
+        return None if None in found.values() else found
+
+    def _canonical(self, value: Value) -> Value:
+        assert self.canonical is not None
+        try:
+            return self.canonical(value)
+        except ValueError as error:
+            raise ValueRefused("the value has no canonical form", where=self.property_name, fix="correct it") from error
+
+
+@dataclass(frozen=True)
+class SequenceType:
+    """A property that is numbered `within` others."""
+
+    property_name: str
+    within: tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class RelationType:
+    """A relation of an entity to `target` (a token). `by` are its own properties that lead there; they fit the
+    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list."""
+
+    name: str
+    target: str
+    by: tuple[str, ...]
+    many: bool = False
+    enforced: bool = False
+    lookup: str | None = None
+    index: str | None = None
+    on: str | None = None
+
+
+@dataclass(frozen=True)
+class ChildLink:
+    """An enforced relation as its target sees it: records of `token` belong to it by their relation `relation`."""
+
+    token: str
+    relation: str
+
+    @property
+    def attribute(self) -> str:
+        """What the number of children is called in the parent's counter record."""
+        return f"{self.token}_{self.relation}"
+
+
+def lookups_of(model: type[Entity], properties: Properties) -> dict[str, LookupType]:
+    """A model's lookups by name."""
+    found = [
+        LookupType(
+            name=each.name or properties[each.property].stored,
+            element=_element(properties, each.property),
+            within=tuple(_element(properties, name) for name in each.within),
+            unique=isinstance(each, Unique),
+            canonical=each.canonical,
+        )
+        for each in model.declared().values()
+        if isinstance(each, (Unique, Lookup))
+    ]
+    return {each.name: each for each in found}
+
+
+def sequences_of(model: type[Entity], properties: Properties) -> tuple[SequenceType, ...]:
+    """A model's sequences."""
+    return tuple(
+        SequenceType(properties[each.property].stored, tuple(_element(properties, name) for name in each.within))
+        for each in model.declared().values()
+        if isinstance(each, SequenceDeclaration)
+    )
+
+
+def relations_of(model: type[Entity], models: Sequence[type[Entity]]) -> dict[str, RelationType]:
+    """A model's relations by name."""
+    from .schema import properties_of
+
+    own = properties_of(model)
+    found = {}
+    for python_name, each in model.declared().items():
+        name = to_camel(python_name)
+        if isinstance(each, HasMany):
+            found[name] = RelationType(name, target_of(each, models), (own[each.by].stored,), many=True)
+        elif isinstance(each, BelongsTo):
+            target = next(other for other in models if other.declaration.token == target_of(each, models))
+            by = tuple(own[one].stored for one in each.by)
+            found[name] = RelationType(
+                name,
+                target.declaration.token,
+                by,
+                enforced=each.enforced,
+                lookup=None if each.on is None or each.index is not None else _lookup_on(target, each.on),
+                index=each.index,
+                on=None if each.on is None else properties_of(target)[each.on].stored,
+            )
+    return found
+
+
+def target_of(relation: BelongsTo | HasMany, models: Sequence[type[Entity]]) -> str:
+    """The token of a relation's target."""
+    return relation.target if isinstance(relation.target, str) else relation.target.declaration.token
+
+
+def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[ChildLink, ...]:
+    """The enforced relations that lead to a model."""
+    token = model.declaration.token
+    return tuple(
+        ChildLink(child.declaration.token, relation.name)
+        for child in models
+        for relation in relations_of(child, models).values()
+        if relation.enforced and relation.target == token
+    )
+
+
+def _lookup_on(target: type[Entity], name: str) -> str | None:
+    from .schema import properties_of
+
+    lookups = lookups_of(target, properties_of(target)).values()
+    stored = properties_of(target)[name].stored
+    return next((each.name for each in lookups if each.unique and each.property_name == stored), None)
+
+
+def _element(properties: Properties, name: str) -> Element:
+    found = properties[name]
+    assert found.codec is not None
+    return Element(found.stored, found.codec)

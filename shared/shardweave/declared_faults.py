@@ -1,0 +1,148 @@
+"""What can be wrong with lookups, sequences and relations. Generators of faults, as in `schema_faults`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic.alias_generators import to_camel
+
+from .codecs import IntegerCodec
+from .declarations import BelongsTo, HasMany, Lookup, Unique
+from .declarations import Sequence as SequenceDeclaration
+from .declared import target_of
+from .entity import Entity, Role
+from .errors import Fault
+
+if TYPE_CHECKING:
+    from .entity_type import Property
+    from .schema import Schema
+
+Properties = dict[str, "Property"]
+_LISTS = (list, tuple, set, frozenset, Sequence)
+
+
+def declared_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
+    """Every fault of a model's lookups, sequences and relations."""
+    from .schema import properties_of
+
+    properties = properties_of(model)
+    yield from _lookup_faults(schema, model, properties)
+    yield from _sequence_faults(model, properties)
+    for name, each in model.declared().items():
+        if isinstance(each, (BelongsTo, HasMany)):
+            yield from _relation_faults(schema, model, name, each)
+
+
+def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) -> Iterator[Fault]:
+    from .schema import identity_of
+    from .schema_faults import element_faults, is_name
+
+    names = []
+    for place, each in model.declared().items():
+        if not isinstance(each, (Unique, Lookup)):
+            continue
+        where = f"entity {model.__name__}.{place}"
+        yield from element_faults(where, (*each.within, each.property), properties)
+        if model.declaration.singleton:
+            yield Fault(where, "a singleton is found without a lookup", "remove it")
+        found = properties.get(each.property)
+        name = each.name or (each.property if found is None else found.stored)
+        names.append(name)
+        if not is_name(schema, name):
+            yield Fault(where, f"{name!r} is no valid name", "use a letter, then letters and digits")
+    identity = ".".join(properties[name].stored for name in identity_of(model) if name in properties)
+    for name, times in Counter(names).items():
+        if times > 1 or name == identity:
+            taken = "the identity" if name == identity else f"{times} lookups"
+            yield Fault(f"entity {model.__name__}", f"{name!r} names {taken}", "give each lookup a name=... of its own")
+
+
+def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
+    from .schema_faults import element_faults
+
+    numbered: list[str] = []
+    for place, each in model.declared().items():
+        if not isinstance(each, SequenceDeclaration):
+            continue
+        where = f"entity {model.__name__}.{place}"
+        yield from element_faults(where, (*each.within, each.property), properties)
+        found = properties.get(each.property)
+        if found is not None and (not isinstance(found.codec, IntegerCodec) or found.role is not None):
+            yield Fault(where, f"{each.property!r} can't be numbered", "use an int without another role")
+        if each.property in numbered:
+            yield Fault(where, f"{each.property!r} is numbered twice", "keep one sequence")
+        numbered.append(each.property)
+
+
+def _relation_faults(schema: Schema, model: type[Entity], name: str, relation: BelongsTo | HasMany) -> Iterator[Fault]:
+    from .schema import properties_of
+
+    where = f"entity {model.__name__}.{name}"
+    properties = properties_of(model)
+    token = target_of(relation, schema.models)
+    target = next((each for each in schema.models if each.declaration.token == token), None)
+    if target is None:
+        yield Fault(where, f"its target {token!r} is not in the schema", "add it to Schema(entities=[...])")
+    if any(each.stored == to_camel(name) for each in properties.values()):
+        yield Fault(where, f"{to_camel(name)!r} is already a property", "rename the relation")
+    by = (relation.by,) if isinstance(relation, HasMany) else relation.by
+    missing = [each for each in by if each not in properties]
+    for each in missing:
+        yield Fault(where, f"there is no property {each!r}", f"use one of {', '.join(properties)}")
+    if target is None or missing:
+        return
+    if isinstance(relation, HasMany):
+        yield from _many_faults(where, target, properties[relation.by])
+    else:
+        yield from _one_faults(schema, where, model, target, relation)
+
+
+def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
+    from .schema import identity_of
+
+    if not _is_list(listed.annotation):
+        yield Fault(where, f"{listed.name!r} is no list", "name a property that lists ids")
+    if len(identity_of(target)) != 1:
+        yield Fault(where, "its target is not identified by one property", "list targets that are")
+
+
+def _one_faults(
+    schema: Schema, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
+) -> Iterator[Fault]:
+    from .schema import identity_of, index_models, properties_of
+
+    wanted = identity_of(target)
+    if relation.on is not None and relation.on not in properties_of(target):
+        yield Fault(where, f"the target has no property {relation.on!r}", "correct `on`")
+    elif relation.index is not None:
+        wanted = (relation.on or "",)
+        indexes = [each.name for each in schema.indexes if target in index_models(schema, each)]
+        if relation.index not in indexes or relation.on is None:
+            fix = f"give on=, and one of {', '.join(indexes) or '(the target is in no index)'}"
+            yield Fault(where, "it is resolved by an index without a property or name that fits", fix)
+    elif relation.on is not None:
+        found = [e for e in target.declared().values() if isinstance(e, Unique) and e.property == relation.on]
+        wanted = (*found[0].within, relation.on) if found else wanted
+        if not found:
+            yield Fault(where, f"no Unique finds the target by {relation.on!r}", "declare one, or give index=")
+    if len(relation.by) != len(wanted):
+        yield Fault(where, f"`by` names {len(relation.by)} properties", f"give one for each of {', '.join(wanted)}")
+    if relation.enforced:
+        if relation.on is not None or relation.index is not None:
+            yield Fault(where, "only a relation by identity can be enforced", "leave out on= and index=")
+        if any(each.role is Role.TTL for each in properties_of(model).values()):
+            message = "records that expire can't be enforced children: nobody counts them off"
+            yield Fault(where, message, "leave out enforced=True, or the TTL")
+
+
+def _is_list(annotation: Any) -> bool:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _is_list(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_list(each) for each in typing.get_args(annotation))
+    return annotation in _LISTS or origin in _LISTS
