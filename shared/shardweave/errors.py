@@ -245,10 +245,40 @@ class AlreadyExists(Conflict):
     code = "already_exists"
 
 
+class ParentMissing(Conflict):
+    """The record that an enforced relation leads to does not exist."""
+
+    code = "parent_missing"
+
+
+class HasChildren(Conflict):
+    """A record can't be deleted while others belong to it."""
+
+    code = "has_children"
+
+
+class IdempotencyMismatch(Conflict):
+    """An idempotency key was used before, for another request."""
+
+    code = "idempotency_mismatch"
+
+
+class StillInProgress(Conflict):
+    """The work of an idempotency key has been begun and has not ended."""
+
+    code = "still_in_progress"
+
+
 class RevisionConflict(Conflict):
     """The record's `rev` is not the expected one."""
 
     code = "revision_conflict"
+
+
+class LookupNotReady(ShardweaveError):
+    """A lookup or enforced relation was added to a filled table and does not hold all of its records yet."""
+
+    code = "lookup_not_ready"
 
 
 class OutcomeUnknown(ShardweaveError):

@@ -9,8 +9,9 @@ import pytest
 from shardweave.entity_type import MARK
 from shardweave.sharding import ShardMap
 from shardweave.store import actions
-from shardweave.store.actions import Moment, Part, PlannedAction
+from shardweave.store.checks import absence_actions, presence_actions
 from shardweave.store.places import Found, home, places
+from shardweave.store.planned import Moment, Part, PlannedAction
 from shardweave.table.conditions import Condition
 from shardweave.table.operations import ConditionCheck, Delete, Put
 from tests.unit.store_world import ADDRESSES, DAY, FIRST_BUMP, PEOPLE, SCHEMA, SECOND_BUMP, START, Version
@@ -113,7 +114,7 @@ def test_every_condition_on_a_record_asks_for_the_item_that_made_it_false() -> N
         *actions.create_actions(ADDRESSES, ADDRESS, MOMENT, generated=False),
         *actions.replace_actions(PEOPLE, found, PERSON, MOMENT, {}),
         *actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, "seen", MOMENT),
-        *actions.presence_actions(PEOPLE, found, MOMENT, revision_matters=True),
+        *presence_actions(PEOPLE, found, MOMENT, revision_matters=True),
     ]
     assert all(each.action.return_on_failure for each in planned)
 
@@ -161,21 +162,19 @@ def test_a_removal_takes_its_lookup_with_it() -> None:
 
 def test_presence_is_that_of_a_live_record_in_any_or_in_one_revision() -> None:
     found = Found(MAP.generations[2], STORED | PERSON | {"rev": "seen"})
-    (any_revision,) = actions.presence_actions(PEOPLE, found, MOMENT, revision_matters=False)
-    (one_revision,) = actions.presence_actions(PEOPLE, found, MOMENT, revision_matters=True)
+    (any_revision,) = presence_actions(PEOPLE, found, MOMENT, revision_matters=False)
+    (one_revision,) = presence_actions(PEOPLE, found, MOMENT, revision_matters=True)
     assert "another revision" in allowed(condition(any_revision))
     assert "another revision" not in allowed(condition(one_revision))
     assert "expired" not in allowed(condition(any_revision))
 
 
 def test_absence_is_required_in_every_generation_or_of_the_lookup() -> None:
-    in_generations = actions.absence_actions(PEOPLE, {"personId": "a"}, MOMENT, None)
+    in_generations = absence_actions(PEOPLE, {"personId": "a"}, MOMENT, None)
     assert summary(in_generations) == [(Part.RECORD, ConditionCheck)] * 3
-    assert summary(actions.absence_actions(ADDRESSES, {"address": "a"}, MOMENT, None)) == [
-        (Part.LOOKUP, ConditionCheck)
-    ]
+    assert summary(absence_actions(ADDRESSES, {"address": "a"}, MOMENT, None)) == [(Part.LOOKUP, ConditionCheck)]
     lookup = {"rev": "seen", "_place": {"ownerId": "o", "created": START}}
-    assert summary(actions.absence_actions(ADDRESSES, {"address": "a"}, MOMENT, lookup)) == [
+    assert summary(absence_actions(ADDRESSES, {"address": "a"}, MOMENT, lookup)) == [
         (Part.LOOKUP, ConditionCheck),
         (Part.OWNER, ConditionCheck),
     ]

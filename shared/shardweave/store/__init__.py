@@ -1,32 +1,54 @@
-"""Writing and reading records by identity.
+"""Writing and reading records by identity or by a value that is kept unique.
 
 store        the store: what an application calls
 operations   operations as values, outcomes of a batch
 drafts       from what is given to checked properties
 places       where a record is, or could be
-lookups      lookup records, which keep values unique over all shards
+lookups      lookup records, which find records by a value over all shards
+claims       how values are taken, kept and given up
+parents      enforced relations: the protocol between children and parents
+planned      planned actions, and conditions on records
+checks       actions that only require
 actions      the actions and conditions of every write
 steps        one operation: what it reads, plans, and does when refused
+combining    several operations as one transaction
 writer       read, plan, send, and again
 reads        consistent reads by identity
 sending      one write until its outcome is known
 batches      many records, each on its own
+finding      records by a value
+numbering    sequences
+expanding    relations of many records at once
+readiness    whether a lookup holds all records
+backfill     filling one that was added to a filled table; filling: one record of it
+idempotency  a request repeated is answered as the first time
+catalog      by what an application can find records
 retries      how often, how long
 """
 
+from .backfill import BackfillReport
+from .catalog import CatalogEntry, catalog
+from .finding import FoundPage
+from .idempotency import KeptAnswer, Once
 from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome
 from .retries import Waiting
 from .store import Store
 
 __all__ = [
+    "BackfillReport",
     "BatchWriteResult",
+    "CatalogEntry",
     "Check",
     "Create",
     "Delete",
+    "FoundPage",
+    "KeptAnswer",
+    "Once",
     "Operation",
     "Put",
     "Store",
     "Update",
     "Waiting",
     "WriteOutcome",
+    "catalog",
 ]

@@ -1,6 +1,6 @@
 """The one place where a record's write actions are made: which items a write touches, and on what conditions.
 
-Pure. The conditions are those under which ids stay unique over all generations and no write is lost:
+Pure. The conditions (see `planned`) are those under which ids stay unique over all generations and no write is lost:
 
     create    Put the record [free, known]; Delete its id in every other generation [free]
     replace   Put the record [live, rev as seen, known]
@@ -8,137 +8,68 @@ Pure. The conditions are those under which ids stay unique over all generations 
 
     batch     Put records whose identities were made up, without conditions
 
-`free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not above
-the version of the writer's shard map. An identity that was made up in the same call can be nowhere else, so its
-create is the first action alone. A put leaves no mark.
+An identity that was made up in the same call can be nowhere else, so its create is the first action alone. A put
+leaves no mark.
 
-With a lookup: create puts it [absent]; where one is there already, whose record may be gone, it is put [unchanged
-since it was seen] and the place that it names is deleted [free], so that the record decides and not the lookup.
-Replace puts it when the TTL changes, remove deletes it. Neither needs a condition: as long as the record is live in
-the revision that was seen, its lookup is its own.
+With a lookup for the identity: create puts it [absent]; where one is there already, whose record may be gone, it is put
+[unchanged since it was seen] and the place that it names is deleted [free], so that the record decides and not the
+lookup. Replace puts it when the TTL changes, remove deletes it. Neither needs a condition: as long as the record is
+live in the revision that was seen, its lookup is its own.
+
+Lookups for values are those of `claims`: taken, kept and given up in the same transaction. `extra` are attributes
+beside the properties: another program's, and what enforced relations note on a child (`parents`).
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..entity_type import MARK, MARK_RESERVE_BYTES, REVISION, EntityType
+from ..entity_type import MARK_RESERVE_BYTES, REVISION, EntityType
 from ..errors import RecordTooLarge
 from ..sharding import ShardMap
-from ..table.conditions import And, Compare, Condition, Exists, Missing, Or
-from ..table.operations import Action, ConditionCheck, Delete, Put, Update
+from ..table.conditions import And, Condition
+from ..table.operations import Delete, Put
 from ..table.values import MAX_ITEM_BYTES, Item, Value, item_bytes
+from .claims import NOTHING_MET, Met, value_actions
 from .lookups import identity_lookup, identity_lookup_key, needs_rewriting, placed
-from .places import Found, Place, home, places
-
-
-class Part(enum.Enum):
-    """What an action is for in its write."""
-
-    RECORD = "the record itself"
-    ELSEWHERE = "the same id in another generation"
-    LOOKUP = "a lookup record"
-    OWNER = "the record that a lookup names"
-
-
-@dataclass(frozen=True)
-class PlannedAction:
-    """One action of a transaction, or, when it is the only one, a write of its own."""
-
-    action: Action
-    part: Part
-
-    @property
-    def key_or_item(self) -> Item:
-        action = self.action
-        return action.item if isinstance(action, Put) else action.key
-
-    @property
-    def weight(self) -> int:
-        """How many actions it can become: while an entity moves, each on a record is carried out on its copy too."""
-        return 2 if self.part is Part.RECORD else 1
-
-    @property
-    def bytes(self) -> int:
-        """What it adds to the size of a transaction."""
-        changed = self.action.set if isinstance(self.action, Update) else {}
-        return self.weight * (item_bytes(self.key_or_item) + item_bytes(changed))
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What an attempt to write goes by: the time and the shard map."""
-
-    now_ms: int
-    shard_map: ShardMap
-
-    @property
-    def seconds(self) -> int:
-        return self.now_ms // 1000
-
-
-# -- conditions -------------------------------------------------------------------------------------------------------
-
-
-def free(entity: EntityType[Any], moment: Moment) -> Condition:
-    """No live record is there."""
-    absent = Missing(entity.keys.design.hash_name)
-    return absent if entity.ttl is None else Or((absent, Compare(entity.ttl, "<=", moment.seconds)))
-
-
-def live(entity: EntityType[Any], moment: Moment) -> tuple[Condition, ...]:
-    """A live record is there."""
-    present = Exists(entity.keys.design.hash_name)
-    if entity.ttl is None:
-        return (present,)
-    return present, Or((Missing(entity.ttl), Compare(entity.ttl, ">", moment.seconds)))
-
-
-def has_revision(rev: str | None) -> Condition:
-    """The record is in that revision; None for one that another program wrote without any."""
-    return Missing(REVISION) if rev is None else Compare(REVISION, "=", rev)
-
-
-def known(moment: Moment) -> Condition:
-    """No newer shard map than the writer's has left its mark."""
-    return Or((Missing(MARK), Compare(MARK, "<=", moment.shard_map.version)))
-
-
-def is_known(item: Item, moment: Moment) -> bool:
-    """What `known` says of an item."""
-    return MARK not in item or bool(item[MARK] <= moment.shard_map.version)
-
-
-# -- writes -----------------------------------------------------------------------------------------------------------
+from .places import Found, Place, Sighting, home, places
+from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, free, has_revision, known, live
 
 
 def create_actions(
-    entity: EntityType[Any], item: Item, moment: Moment, *, generated: bool, lookup: Item | None = None
+    entity: EntityType[Any],
+    item: Item,
+    moment: Moment,
+    *,
+    generated: bool,
+    lookup: Item | None = None,
+    met: Met = NOTHING_MET,
+    holders: Mapping[PrimaryKey, Sighting] | None = None,
+    extra: Item | None = None,
 ) -> tuple[PlannedAction, ...]:
-    """Write a record where none is. `lookup` is the lookup record that an earlier attempt met."""
-    whole = stored_item(entity, item, moment.shard_map)
+    """Write a record where none is. `lookup` is the identity's lookup record that an earlier attempt met."""
+    whole = stored_item(entity, item, moment.shard_map, extra)
     first = Put(whole, And((free(entity, moment), known(moment))), return_on_failure=True)
     planned = [PlannedAction(first, Part.RECORD)]
-    taken = [home(entity, item, moment.shard_map)]
+    named = [home(entity, item, moment.shard_map)]
 
     def clear(others: Iterable[Place], part: Part) -> None:
         for place in others:
-            if all(place.key != other.key for other in taken):
-                taken.append(place)
+            if all(place.key != other.key for other in named):
+                named.append(place)
                 delete = Delete(place.key, free(entity, moment), return_on_failure=True)
                 planned.append(PlannedAction(delete, part))
 
     if not generated:
         clear(places(entity, item, moment.shard_map, moment.now_ms), Part.ELSEWHERE)
     if entity.lookup_placed:
-        unchanged = Missing(entity.keys.design.hash_name) if lookup is None else has_revision(lookup.get(REVISION))
+        unchanged = absent(entity) if lookup is None else has_revision(lookup.get(REVISION))
         put = Put(identity_lookup(entity, item), unchanged, return_on_failure=True)
         planned.append(PlannedAction(put, Part.LOOKUP))
         if lookup is not None:
             clear([home(entity, placed(item, lookup), moment.shard_map)], Part.OWNER)
+    planned += value_actions(entity, None, item, moment, met, holders)
     return tuple(planned)
 
 
@@ -150,78 +81,57 @@ def unconditional_item(planned: Sequence[PlannedAction], *, generated: bool) -> 
 
 
 def replace_actions(
-    entity: EntityType[Any], found: Found, item: Item, moment: Moment, unknown: Item
+    entity: EntityType[Any],
+    found: Found,
+    item: Item,
+    moment: Moment,
+    extra: Item,
+    *,
+    met: Met = NOTHING_MET,
+    holders: Mapping[PrimaryKey, Sighting] | None = None,
 ) -> tuple[PlannedAction, ...]:
-    """Write a record over the one that was found, where it was found. `unknown` is what stays besides."""
-    whole = stored_item(entity, item, ShardMap((found.generation,)), unknown)
+    """Write a record over the one that was found, where it was found."""
+    whole = stored_item(entity, item, ShardMap((found.generation,)), extra)
     condition = _as_seen(entity, found.item.get(REVISION), moment)
     planned = [PlannedAction(Put(whole, condition, return_on_failure=True), Part.RECORD)]
     if entity.lookup_placed and needs_rewriting(entity, found.item, item):
         planned.append(PlannedAction(Put(identity_lookup(entity, item)), Part.LOOKUP))
+    planned += value_actions(entity, found.item, item, moment, met, holders)
     return tuple(planned)
 
 
 def remove_actions(
-    entity: EntityType[Any], key: Item, identity: Item, rev: str | None, moment: Moment
+    entity: EntityType[Any],
+    key: Item,
+    identity: Item,
+    rev: str | None,
+    moment: Moment,
+    stored: Item | None = None,
+    met: Met = NOTHING_MET,
 ) -> tuple[PlannedAction, ...]:
-    """Remove a record in a revision."""
+    """Remove a record in a revision. `stored` is the record in it, which only an entity with lookups needs."""
     planned = [PlannedAction(Delete(key, _as_seen(entity, rev, moment), return_on_failure=True), Part.RECORD)]
     if entity.lookup_placed:
         planned.append(PlannedAction(Delete(identity_lookup_key(entity, identity)), Part.LOOKUP))
+    planned += value_actions(entity, stored, None, moment, met)
     return tuple(planned)
 
 
-def presence_actions(
-    entity: EntityType[Any], found: Found, moment: Moment, *, revision_matters: bool
-) -> tuple[PlannedAction, ...]:
-    """Require that the record found is still live, and in that revision if it matters."""
-    conditions = list(live(entity, moment))
-    if revision_matters:
-        conditions.append(has_revision(found.item.get(REVISION)))
-    check = ConditionCheck(key_of(entity, found.item), And(tuple(conditions)), return_on_failure=True)
-    return (PlannedAction(check, Part.RECORD),)
-
-
-def absence_actions(
-    entity: EntityType[Any], identity: Item, moment: Moment, lookup: Item | None
-) -> tuple[PlannedAction, ...]:
-    """Require that no live record has the identity. `lookup` is the lookup record as it was read."""
-    if not entity.lookup_placed:
-        return tuple(
-            PlannedAction(ConditionCheck(place.key, free(entity, moment), return_on_failure=True), Part.RECORD)
-            for place in places(entity, identity, moment.shard_map, moment.now_ms)
-        )
-    key = identity_lookup_key(entity, identity)
-    if lookup is None:
-        return (PlannedAction(ConditionCheck(key, Missing(entity.keys.design.hash_name)), Part.LOOKUP),)
-    owner = home(entity, placed(identity, lookup), moment.shard_map)
-    return (
-        PlannedAction(ConditionCheck(key, has_revision(lookup.get(REVISION))), Part.LOOKUP),
-        PlannedAction(ConditionCheck(owner.key, free(entity, moment), return_on_failure=True), Part.OWNER),
-    )
-
-
 def stored_item(
-    entity: EntityType[Any], item: Item, shard_map: ShardMap, unknown: Item | None = None
+    entity: EntityType[Any], item: Item, shard_map: ShardMap, extra: Item | None = None
 ) -> dict[str, Value]:
     """The whole item to be stored. Raises ValueRefused, KeyTooLong or RecordTooLarge naming the property."""
     whole = entity.complete(item, shard_map)
-    if unknown:
-        whole = {**unknown, **whole}
+    if extra:
+        whole = {**extra, **whole}
         size, limit = item_bytes(whole), MAX_ITEM_BYTES - MARK_RESERVE_BYTES - entity.keys.reserve_bytes
         if size > limit:
             raise RecordTooLarge(
-                f"the record has {size} bytes with the attributes that the schema does not know, {limit} are possible",
+                f"the record has {size} bytes with the attributes that are no properties, {limit} are possible",
                 where=entity.token,
                 fix="shorten it",
             )
     return whole
-
-
-def key_of(entity: EntityType[Any], item: Item) -> dict[str, Value]:
-    """The primary key of a stored item."""
-    design = entity.keys.design
-    return {design.hash_name: item[design.hash_name], design.range_name: item[design.range_name]}
 
 
 def _as_seen(entity: EntityType[Any], rev: str | None, moment: Moment) -> Condition:

@@ -4,14 +4,14 @@ Guarantees: answers are in the order of the input; every position has exactly on
 are refused before anything is sent. A batch is no transaction.
 
 Costs: reads are those of `reads`. Puts whose identity is made up in the call go 25 to a request, at the price of
-plain puts. Every other write depends on what is stored (a put keeps the timestamp, a delete removes only what it has
-seen), so it is read, 100 to a request, and then written on its own, several at a time.
+plain puts, unless lookups or parents make each of them a transaction of its own. Every other write depends on what is
+stored (a put keeps the timestamp, a delete removes only what it has seen), so it is read, 100 to a request, and then
+written on its own, several at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,16 +27,18 @@ from ..errors import (
 )
 from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
-from .actions import Moment, key_of, unconditional_item
+from .actions import unconditional_item
+from .at_once import at_once
 from .operations import BatchWriteResult, Delete, Put, WriteOutcome
 from .places import Sighting
+from .planned import Moment, key_of
+from .readiness import Readiness
 from .reads import Reader, Wanted
 from .retries import UNANSWERED, Pauses, Waiting
 from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
 from .writer import Writer, check_distinct
 
-MAX_WORKERS = 8
 DEADLINE = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
 
@@ -62,6 +64,7 @@ class Batches:
     sender: Sender
     writer: Writer
     steps: StepMaker
+    readiness: Readiness
     waiting: Waiting
     moment_of: Callable[[EntityType[Any]], Moment]
 
@@ -85,6 +88,7 @@ class Batches:
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
         check_distinct(list(steps.values()), [names[position] for position in steps])
+        self.readiness.before_writing()
         self._write_plain(self._plain(steps, outcomes), outcomes, ends)
         self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
         ordered = [outcomes[position] for position in range(len(names))]
@@ -119,7 +123,7 @@ class Batches:
             else:
                 self._write_chunk(chunk, outcomes, self.waiting.pauses(UNANSWERED, seconds))
 
-        _at_once(write, range(0, len(positions), MAX_BATCH_WRITE))
+        at_once(write, range(0, len(positions), MAX_BATCH_WRITE))
 
     def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Pauses) -> None:
         left = dict(chunk)
@@ -159,7 +163,7 @@ class Batches:
             else:
                 self._write_one(position, steps[position], seen.get(position), outcomes, uncertain=False)
 
-        _at_once(write, steps)
+        at_once(write, steps)
 
     def _read_ahead(self, steps: Mapping[int, Step], ends: float) -> dict[int, Sighting]:
         """What can be read together before the writes. What can't is read by each write itself."""
@@ -191,14 +195,3 @@ class Batches:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:
             outcomes[position] = WriteOutcome("written", plan.record)
-
-
-def _at_once(work: Callable[[int], None], items: Collection[int]) -> None:
-    """Do the work of each item, several at a time."""
-    if len(items) < 2:
-        for item in items:
-            work(item)
-        return
-    with ThreadPoolExecutor(min(MAX_WORKERS, len(items)), thread_name_prefix="batch-write") as pool:
-        for _ in pool.map(work, items):
-            pass

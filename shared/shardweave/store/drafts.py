@@ -13,12 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..codecs import TimestampCodec
+from ..declared import SequenceType
 from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
 from ..errors import ImmutableProperty
 from ..keys import Element
 from ..table.values import Item, Value
 from .operations import Changes
+from .parents import COUNTED
+
+_INTERNAL = (REVISION, MARK, COUNTED)
+UNNUMBERED = (None, 0)
+"""What a property that a sequence numbers holds before."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ def replacing_draft(
         _set_updated(entity, values, now_ms)
 
     draft = _draft(entity, given, rev, set_times)
+    for sequence in entity.sequences:
+        if keeps_number(sequence, stored, draft.item):
+            draft.item[sequence.property_name] = stored[sequence.property_name]
     _check_immutable(entity, stored, draft.item)
     return draft
 
@@ -80,7 +89,7 @@ def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozens
     return {
         name: value
         for name, value in stored.items()
-        if name not in entity.properties and name not in generated and name not in (REVISION, MARK)
+        if name not in entity.properties and name not in generated and name not in _INTERNAL
     }
 
 
@@ -142,6 +151,25 @@ def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
     for name in entity.properties:
         if name in entity.immutable and stored.get(name) != item.get(name):
             raise _immutable(name)
+
+    for sequence in entity.sequences:
+        _check_number(sequence, stored, item)
+
+
+def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
+    """Whether a stored record has a number, and stays in the scope in which it was numbered."""
+    same = all(stored.get(element.name) == item.get(element.name) for element in sequence.within)
+    return same and stored.get(sequence.property_name) not in UNNUMBERED
+
+
+def _check_number(sequence: SequenceType, stored: Item, item: Item) -> None:
+    name = sequence.property_name
+    if keeps_number(sequence, stored, item):
+        if item.get(name) != stored[name]:
+            raise ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
+    elif stored.get(name) not in UNNUMBERED and item.get(name) == stored[name]:
+        scope = ", ".join(element.name for element in sequence.within)
+        raise ImmutableProperty(f"another {scope} gives it a new number", where=name, fix="give one that was taken")
 
 
 def _immutable(name: str) -> ImmutableProperty:

@@ -1,21 +1,28 @@
-"""Lookup records: what makes a value unique over all shards, beside the records themselves.
+"""Lookup records: what finds records by a value, or keeps a value unique, over all shards beside the records.
 
-Format, for an entity `email` that is sharded by another property than its unique one:
-    hashKey    email.email!3f              token . names, ! and a shard that the value alone decides
-    rangeKey   email#ann@example.org       as the record's own range key
-    _place     {created, userId}           what decides the record's shard, and its generation
+Format. Each lookup of an entity has a name, by default its property's:
+    hashKey    user.phone!3f                    token . name, ! and a shard that the value alone decides
+    rangeKey   phone#+4412345                   the value (behind those of `within`)
+               city#Bath |userId#u1             and, where many records may share the value, whose it is
+    _owner     userId#u1                        the owner's id: never its shard, so a re-shard leaves lookups alone
     rev        a revision of its own, new whenever it is written
-    ttl        the record's, under the same name
+    ttl        the owner's, under the same name
+
+The identity of an entity that is sharded by another property has a lookup too. It is named like the property, and in
+place of an owner's id it holds what decides the record's shard and generation:
+    hashKey, rangeKey    email.email!41, email#ann@example.org
+    _place               {created, userId}
 
 Pure. The width of a lookup's shard is fixed for ever, so no bump and no re-shard moves it. A lookup is written,
 changed and removed in one transaction with its record, and is never judged by itself: whether its value is taken is
-decided by the place that it names. No entity's token holds a point, so no query meets a lookup.
+decided by the record that it leads to. No entity's token holds a point, so no query meets a lookup.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..declared import LookupType
 from ..entity_type import REVISION, EntityType
 from ..errors import KeyTooLong
 from ..key_format import crc32
@@ -24,22 +31,73 @@ from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
 
 LOOKUP_SPACE = ShardSpace(char_bits=4, chars=2)
 PLACE = "_place"
+OWNER = "_owner"
+
+
+def internal_key(entity: EntityType[Any], name: str, range_key: str, where: str, more: str = "") -> dict[str, Value]:
+    """The key of a record beside an entity's own: its shard is that of `range_key`, behind which `more` stands. Raises
+    KeyTooLong, which blames `where`."""
+    design = entity.keys.design
+    shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
+    hash_key = f"{entity.token}.{name}{design.key_format.shard_delimiter}{shard}"
+    size = len((range_key + more).encode())
+    if size > MAX_RANGE_KEY_BYTES:
+        raise KeyTooLong(
+            f"the lookup's key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible",
+            where=where,
+            fix="shorten the value",
+        )
+    return {design.hash_name: hash_key, design.range_name: range_key + more}
+
+
+# -- by a value -------------------------------------------------------------------------------------------------------
+
+
+def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
+    """The key of a record's lookup record, None when it has none. `item` has the identity too, unless the lookup is
+    unique. Raises KeyTooLong, ValueRefused."""
+    values = lookup.values(item)
+    if values is None:
+        return None
+    owner = "" if lookup.unique else entity.keys.format.element_delimiter + owner_text(entity, item)
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), lookup.property_name, owner)
+
+
+def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
+    """The key of a value: of its one lookup record, or of what those of many owners begin with."""
+    values = lookup.values(item)
+    if values is None:
+        return None
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), lookup.property_name)
+
+
+def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:
+    """The lookup record that leads to the record of `item`."""
+    record = {**key, OWNER: owner_text(entity, item), REVISION: rev}
+    if entity.ttl is not None and entity.ttl in item:
+        record[entity.ttl] = item[entity.ttl]
+    return record
+
+
+def owner_text(entity: EntityType[Any], item: Item) -> str:
+    """A record's id as one text."""
+    design = entity.keys.design
+    return entity.keys.join((*design.partition, *design.sort), item)
+
+
+def owner_identity(entity: EntityType[Any], text: str) -> dict[str, Value]:
+    """The identity that `owner_text` was made of. Raises ValueRefused."""
+    design = entity.keys.design
+    parts = text.split(design.key_format.element_delimiter)
+    return entity.keys.parse_elements(OWNER, (*design.partition, *design.sort), parts)
+
+
+# -- by an identity ---------------------------------------------------------------------------------------------------
 
 
 def identity_lookup_key(entity: EntityType[Any], values: Item) -> dict[str, Value]:
     """The key of the lookup for a record's identity. Raises KeyTooLong."""
-    design = entity.keys.design
-    range_key = entity.keys.join((*design.partition, *design.sort), values)
-    size = len(range_key.encode())
-    if size > MAX_RANGE_KEY_BYTES:
-        raise KeyTooLong(
-            f"the lookup's key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible",
-            where=", ".join(entity.identity),
-            fix="shorten the value",
-        )
-    shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
-    hash_key = f"{entity.token}.{'.'.join(entity.identity)}{design.key_format.shard_delimiter}{shard}"
-    return {design.hash_name: hash_key, design.range_name: range_key}
+    return internal_key(entity, ".".join(entity.identity), owner_text(entity, values), ", ".join(entity.identity))
 
 
 def identity_lookup(entity: EntityType[Any], item: Item) -> dict[str, Value]:
@@ -58,7 +116,7 @@ def placed(identity: Item, lookup: Item) -> dict[str, Value]:
 
 
 def needs_rewriting(entity: EntityType[Any], before: Item, after: Item) -> bool:
-    """Whether an update of the record changes its lookup. What decides the place never changes, so only the TTL."""
+    """Whether an update of a record changes lookup records that stay where they are: only its TTL is in them."""
     return entity.ttl is not None and before.get(entity.ttl) != after.get(entity.ttl)
 
 

@@ -6,7 +6,8 @@ has begun, those that begin within the hour included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..entity_type import EntityType
@@ -32,10 +33,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Sighting:
-    """What was seen of an identity: the live record, if any, and the lookup record where there is one."""
+    """What was seen of an identity: the live record, if any, and its lookup record where there is one. `holders` are
+    the records that other lookup records led to, by the primary key of those."""
 
     found: Found | None = None
     lookup: Item | None = None
+    holders: Mapping[tuple[Any, Any], Sighting] = field(default_factory=dict)
 
 
 def home(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> Place:

@@ -3,9 +3,9 @@
 Guarantees: what is answered was the live record at some moment during the call; an expired one is never answered; of
 two generations that both have one, the newest wins. Keys are read once however often they are asked for.
 
-Costs: one GetItem for one key, else one BatchGet for each 100; an entity with a lookup costs a round for the lookups
-first. What the table leaves unprocessed, throttles or does not answer is asked for again, with full jitter, until the
-deadline; what is missing then is named by position.
+Costs: one GetItem for one key, else one BatchGet for each 100, several at a time; an entity with a lookup costs a round
+for the lookups first. What the table leaves unprocessed, throttles or does not answer is asked for again, with full
+jitter, until the deadline; what is missing then is named by position.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any
 from ..entity_type import EntityType
 from ..errors import BatchIncomplete, TableUnavailable, Throttled
 from ..table import Table
-from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem
+from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
 from ..table.values import Item
-from .actions import Moment
+from .at_once import at_once
 from .lookups import identity_lookup_key, placed
 from .places import Found, Place, Sighting, home, places
+from .planned import Moment, PrimaryKey
 from .retries import UNANSWERED, Pauses, Waiting
-
-PrimaryKey = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,22 @@ class Reader:
             for position, each in enumerate(wanted)
         ]
 
+    def items(self, keys: Sequence[Item]) -> list[Item | None]:
+        """The items of primary keys, in order. Raises BatchIncomplete."""
+        items = self._fetch(keys, self._waiting.pauses(UNANSWERED))
+        self._require({position: [key] for position, key in enumerate(keys)}, items, len(keys))
+        return [items[self._tuple(key)] for key in keys]
+
+    def page(self, operation: Query | Scan) -> PageAnswer:
+        """One page of several items."""
+        pauses = self._waiting.pauses(UNANSWERED)
+        while True:
+            try:
+                return self._table.run(operation)
+            except (Throttled, TableUnavailable):
+                if not pauses.pause():
+                    raise
+
     @staticmethod
     def _places(wanted: Wanted, lookup: Item | None) -> tuple[Place, ...]:
         entity, moment = wanted.entity, wanted.moment
@@ -90,14 +105,14 @@ class Reader:
     def _fetch(self, keys: Iterable[Item], pauses: Pauses) -> dict[PrimaryKey, Item | None]:
         """The items of the keys, None for one that does not exist; a key that could not be read is left out."""
         distinct = {self._tuple(key): key for key in keys}
-        items: dict[PrimaryKey, Item | None] = {}
         if len(distinct) == 1:
             ((identity, key),) = distinct.items()
-            items[identity] = self._get(key, pauses)
-            return items
+            return {identity: self._get(key, pauses)}
         waiting = list(distinct.values())
-        for start in range(0, len(waiting), MAX_BATCH_GET):
-            self._batch(waiting[start : start + MAX_BATCH_GET], items, pauses)
+        chunks = [waiting[start : start + MAX_BATCH_GET] for start in range(0, len(waiting), MAX_BATCH_GET)]
+        items: dict[PrimaryKey, Item | None] = {}
+        for found in at_once(lambda chunk: self._batch(chunk, pauses.again()), chunks):
+            items |= found
         return items
 
     def _get(self, key: Item, pauses: Pauses) -> Item | None:
@@ -108,8 +123,9 @@ class Reader:
                 if not pauses.pause():
                     raise
 
-    def _batch(self, keys: Sequence[Item], items: dict[PrimaryKey, Item | None], pauses: Pauses) -> None:
-        """Read up to 100 items into `items`, as far as the pauses allow."""
+    def _batch(self, keys: Sequence[Item], pauses: Pauses) -> dict[PrimaryKey, Item | None]:
+        """Up to 100 items, as far as the pauses allow."""
+        items: dict[PrimaryKey, Item | None] = {}
         left = tuple(keys)
         while left:
             unprocessed = left
@@ -125,8 +141,9 @@ class Reader:
             if len(unprocessed) < len(left):
                 pauses.progress()
             if unprocessed and not pauses.pause():
-                return
+                break
             left = unprocessed
+        return items
 
     def _tuple(self, item: Item) -> PrimaryKey:
         return item[self._names[0]], item[self._names[1]]

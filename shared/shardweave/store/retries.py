@@ -64,6 +64,10 @@ class Pauses:
         self._waiting.sleep(pause)
         return True
 
+    def again(self) -> Pauses:
+        """The pauses of another piece of work, by another thread, until the same moment."""
+        return Pauses(self._policy, self._waiting, self._ends)
+
     def progress(self) -> None:
         """The last attempt got something done."""
         self._attempts = 1

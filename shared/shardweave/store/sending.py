@@ -26,7 +26,7 @@ from ..errors import (
 from ..table import Guard, Table
 from ..table.operations import BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
 from ..table.values import Item
-from .actions import PlannedAction
+from .planned import PlannedAction
 from .retries import UNANSWERED, Waiting
 
 CONDITION_FAILED = "ConditionalCheckFailed"

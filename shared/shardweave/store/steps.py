@@ -9,29 +9,23 @@ from an old one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..declared import ChildLink
 from ..entity import Entity
 from ..entity_type import REVISION, EntityType
 from ..errors import AlreadyExists, CancellationReason, Conflict, NotFound, RevisionConflict, ShardweaveError
 from ..schema import Schema
 from ..table.values import Item
-from .actions import (
-    Moment,
-    Part,
-    PlannedAction,
-    absence_actions,
-    create_actions,
-    is_known,
-    key_of,
-    presence_actions,
-    remove_actions,
-    replace_actions,
-)
+from .actions import create_actions, remove_actions, replace_actions
+from .checks import absence_actions, presence_actions
+from .claims import NOTHING_MET, Met
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
 from .operations import Changes, Check, Create, Operation, Put, Update
+from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
+from .planned import Moment, Part, PlannedAction, is_known, key_of
 
 Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 """The actions of a step whose conditions were false, each with why."""
@@ -40,33 +34,54 @@ Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 @dataclass(frozen=True)
 class Plan:
     """The actions of one attempt. `rev` is the revision that they write, `record` the record they leave; `removes` says
-    that they leave none."""
+    that they leave none. Still to be made into actions: `parents` that must be there, `tallies` of their children;
+    `closes` says that the record removed must have no children."""
 
     actions: tuple[PlannedAction, ...] = ()
     rev: str | None = None
     record: Entity | None = None
     removes: bool = False
+    parents: tuple[Parent, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    closes: bool = False
 
 
 @dataclass(frozen=True)
 class Context:
-    """What planning needs besides the step: new revisions, and the names of all generated attributes."""
+    """What planning needs besides the step: new revisions, the names of all generated attributes, all entities."""
 
     new_revision: Callable[[], str]
     generated_names: frozenset[str]
+    entities: Entities
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation on its way."""
+    """One operation on its way. `met` are the lookup records of others that its attempts came upon."""
 
     entity: EntityType[Any]
     identity: Item
+    met: Met = field(default=NOTHING_MET, kw_only=True)
+
+    @property
+    def name(self) -> tuple[Any, ...]:
+        """What tells its record from all others."""
+        return record_name(self.entity, self.identity)
 
     @property
     def wanted(self) -> Item | None:
         """The identity to be read first, None when nothing need be read."""
         return self.identity
+
+    @property
+    def makes(self) -> bool:
+        """Whether it may write a record where none was."""
+        return False
+
+    @property
+    def relies_on(self) -> tuple[ChildLink, ...]:
+        """The relations that must count all records already."""
+        return ()
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         """The actions of this attempt. Raises InputError, NotFound and Conflict."""
@@ -74,7 +89,7 @@ class Step:
 
     def again(self, refused: Refused, moment: Moment) -> Step:
         """The step to plan after a refusal. Raises Conflict where planning again is of no use."""
-        return self
+        return replace(self, met=self.met.after(self.entity, refused))
 
     def already_done(self, plan: Plan, refused: Refused, *, uncertain: bool) -> bool:
         """Whether a refusal shows that an earlier attempt of this very plan was carried out."""
@@ -98,6 +113,9 @@ class Step:
         )
 
 
+_OF_THE_IDENTITY = (Part.RECORD, Part.ELSEWHERE, Part.OWNER)
+
+
 @dataclass(frozen=True)
 class CreateStep(Step):
     """Reads nothing. `lookup` is the lookup record that an attempt met: its record may be gone."""
@@ -109,17 +127,21 @@ class CreateStep(Step):
     def wanted(self) -> Item | None:
         return None
 
+    @property
+    def makes(self) -> bool:
+        return True
+
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
-        return creation(self.entity, self.draft, moment, self.lookup)
+        return creation(self.entity, self.draft, replace(seen, lookup=self.lookup), moment, context, self.met)
 
     def again(self, refused: Refused, moment: Moment) -> Step:
         lookup = self.lookup
         for planned, reason in refused:
             if planned.part is Part.LOOKUP:
                 lookup = reason.item
-            elif reason.item is None or is_known(reason.item, moment):
+            elif planned.part in _OF_THE_IDENTITY and (reason.item is None or is_known(reason.item, moment)):
                 raise self.already_exists()
-        return replace(self, lookup=lookup)
+        return replace(self, lookup=lookup, met=self.met.after(self.entity, refused))
 
 
 @dataclass(frozen=True)
@@ -129,12 +151,16 @@ class PutStep(Step):
     given: Entity | Mapping[str, Any]
     draft: Draft
 
+    @property
+    def makes(self) -> bool:
+        return True
+
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if seen.found is None:
-            return creation(self.entity, self.draft, moment, seen.lookup)
+            return creation(self.entity, self.draft, seen, moment, context, self.met)
         stored = seen.found.item
         draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, context.new_revision())
-        return replacement(self.entity, seen, draft, moment, context)
+        return replacement(self.entity, draft, seen, moment, context, self.met)
 
 
 @dataclass(frozen=True)
@@ -151,7 +177,7 @@ class UpdateStep(Step):
         if self.rev is not None and stored.get(REVISION) != self.rev:
             raise self.revision_conflict()
         draft = changed_draft(self.entity, stored, self.changes, moment.now_ms, context.new_revision())
-        return replacement(self.entity, seen, draft, moment, context)
+        return replacement(self.entity, draft, seen, moment, context, self.met)
 
 
 @dataclass(frozen=True)
@@ -169,10 +195,15 @@ class DeleteStep(Step):
     def wanted(self) -> Item | None:
         return None if self.direct else self.identity
 
+    @property
+    def relies_on(self) -> tuple[ChildLink, ...]:
+        return self.entity.children
+
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if self.direct:
             (place,) = places(self.entity, self.identity, moment.shard_map, moment.now_ms)
-            return self._removal(place.key, self.rev, moment)
+            actions = remove_actions(self.entity, place.key, self.identity, self.rev, moment)
+            return Plan(actions, removes=True)
         if seen.found is None:
             if self.strict:
                 raise self.not_found()
@@ -181,17 +212,20 @@ class DeleteStep(Step):
         rev = stored.get(REVISION)
         if self.rev is not None and rev != self.rev:
             raise self.revision_conflict()
-        return self._removal(key_of(self.entity, stored), rev, moment)
+        key = key_of(self.entity, stored)
+        actions = remove_actions(self.entity, key, self.identity, rev, moment, stored, self.met)
+        tallies = kinship(self.entity, stored, None, context.entities).tallies
+        return Plan(actions, removes=True, tallies=tallies, closes=bool(self.entity.children))
 
     def again(self, refused: Refused, moment: Moment) -> Step:
-        return replace(self, direct=False)
+        counters = [reason.item for planned, reason in refused if planned.part is Part.COUNTER]
+        if counters and all(planned.part is not Part.RECORD for planned, _ in refused):
+            raise has_children(self.entity, counters[0])
+        return replace(self, direct=False, met=self.met.after(self.entity, refused))
 
     def already_done(self, plan: Plan, refused: Refused, *, uncertain: bool) -> bool:
         """An attempt without an answer, after which nothing is there, has removed it."""
         return uncertain and all(reason.item is None for _, reason in refused)
-
-    def _removal(self, key: Item, rev: str | None, moment: Moment) -> Plan:
-        return Plan(remove_actions(self.entity, key, self.identity, rev, moment), removes=True)
 
 
 @dataclass(frozen=True)
@@ -214,18 +248,40 @@ class CheckStep(Step):
         return Plan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
 
 
-def creation(entity: EntityType[Any], draft: Draft, moment: Moment, lookup: Item | None) -> Plan:
+def creation(entity: EntityType[Any], draft: Draft, seen: Sighting, moment: Moment, context: Context, met: Met) -> Plan:
     """Write a record where none is."""
-    planned = create_actions(entity, draft.item, moment, generated=draft.generated, lookup=lookup)
-    return Plan(planned, draft.item[REVISION], entity.load(draft.item))
+    kin = kinship(entity, None, draft.item, context.entities)
+    planned = create_actions(
+        entity,
+        draft.item,
+        moment,
+        generated=draft.generated,
+        lookup=seen.lookup,
+        met=met,
+        holders=seen.holders,
+        extra=_noted(kin),
+    )
+    return _plan(entity, draft, planned, kin)
 
 
-def replacement(entity: EntityType[Any], seen: Sighting, draft: Draft, moment: Moment, context: Context) -> Plan:
+def replacement(
+    entity: EntityType[Any], draft: Draft, seen: Sighting, moment: Moment, context: Context, met: Met
+) -> Plan:
     """Write a record over the one found."""
     assert seen.found is not None
-    unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
-    planned = replace_actions(entity, seen.found, draft.item, moment, unknown)
-    return Plan(planned, draft.item[REVISION], entity.load(draft.item))
+    kin = kinship(entity, seen.found.item, draft.item, context.entities)
+    extra = {**unknown_attributes(entity, seen.found.item, context.generated_names), **_noted(kin)}
+    planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)
+    return _plan(entity, draft, planned, kin)
+
+
+def _plan(entity: EntityType[Any], draft: Draft, planned: tuple[PlannedAction, ...], kin: Kinship) -> Plan:
+    record = entity.load(draft.item)
+    return Plan(planned, draft.item[REVISION], record, parents=kin.parents, tallies=kin.tallies)
+
+
+def _noted(kin: Kinship) -> dict[str, Any]:
+    return {COUNTED: list(kin.counted)} if kin.counted else {}
 
 
 class StepMaker:
@@ -249,19 +305,19 @@ class StepMaker:
         direct = operation.rev is not None and self._has_one_place(entity)
         return DeleteStep(entity, identity, operation.rev, strict, direct)
 
-    def make_all(self, operations: Sequence[Operation]) -> tuple[Step, ...]:
-        """The steps of a transaction. An error says which operation it is about."""
+    def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[Step, ...]:
+        """The steps of a transaction. With `named` an error says which operation it is about."""
         steps = []
         for position, operation in enumerate(operations):
             try:
                 steps.append(self.make(operation, strict=True))
             except ShardweaveError as error:
-                raise name_operation(error, position) from error.__cause__
+                raise (name_operation(error, position) if named else error) from error.__cause__
         return tuple(steps)
 
     def _writing(self, operation: Create | Put) -> Step:
         record = operation.record
-        entity = self._entity_of(record, operation.model)
+        entity = self.entity_of(operation)
         moment = self._moment_of(entity)
         draft = new_draft(entity, record, moment.now_ms, self.context.new_revision())
         identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
@@ -271,15 +327,17 @@ class StepMaker:
             return CreateStep(entity, identity, draft)
         return PutStep(entity, identity, record, draft)
 
-    def _entity_of(self, record: Entity | Mapping[str, Any], model: type[Entity] | None) -> EntityType[Any]:
-        if isinstance(record, Mapping):
-            if model is None:
+    def entity_of(self, operation: Create | Put) -> EntityType[Any]:
+        """The entity of what is to be written. Raises UnknownName."""
+        if isinstance(operation.record, Mapping):
+            if operation.model is None:
                 raise TypeError("a mapping needs its model: create(values, Model)")
-            return self._schema[model]
-        return self._schema[type(record)]
+            return self._schema[operation.model]
+        return self._schema[type(operation.record)]
 
     def _has_one_place(self, entity: EntityType[Any]) -> bool:
-        return self._moment_of(entity).shard_map.sole is not None and not entity.lookup_placed
+        seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
+        return not seen_first and self._moment_of(entity).shard_map.sole is not None
 
 
 def kept_changing(step: Step) -> Conflict:

@@ -3,7 +3,8 @@
 Guarantees: a live record's identity is unique over all shards and generations; every generated attribute is
 recomputed from the whole record on every write; a write that returned happened once, one that raised (but for
 OutcomeUnknown) did not happen; identity, placement and timestamp never change; an expired record is never seen, and
-makes room for a new one. Attributes that the schema does not know stay as they are through every change of a record.
+makes room for a new one. Unique values, numbers and parents are as `claims`, `numbering` and `parents` have it.
+Attributes that the schema does not know stay as they are through every change of a record.
 
 What stays open, as everywhere on DynamoDB: a write whose first attempt is delivered long after its answer was given
 up. On conditions it can do nothing but create what has been deleted meanwhile.
@@ -12,8 +13,10 @@ Costs, in requests:
 
     get                    1, with `shard_by` outside the identity 2
     create                 1; a transaction when the identity was given and there are several generations, or with
-                           `shard_by` outside the identity
+                           `shard_by` outside the identity, lookups, enforced relations; a sequence one more
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
+    get_by                 a read and a get
+    find_by, expand        see `finding`, `expanding`
     transact               a batched read and a transaction
     batch_get              1 for 100 keys and generation; batch_write: see `batches`
 """
@@ -22,6 +25,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
 from ..entity import Entity, now_ms
@@ -29,9 +33,16 @@ from ..entity_type import EntityType
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
-from .actions import Moment
+from .backfill import Backfill, BackfillReport
 from .batches import DEADLINE, Batches
+from .expanding import Expander, First, Related
+from .finding import Finder, FoundPage, lookup_of, lookup_values
+from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once
+from .numbering import Numbering, scope_of, sequence_of
 from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update
+from .parents import enforced
+from .planned import Moment
+from .readiness import Readiness
 from .reads import Reader, Wanted
 from .retries import Waiting
 from .sending import Sender
@@ -55,7 +66,8 @@ class Store:
     """The records of a schema in a table. Safe for use by many threads.
 
     `clock` gives epoch milliseconds, `maps` the shard maps in force; `waiting`, `new_revision` and `new_token` are
-    what pauses and random names are made of.
+    what pauses and random names are made of. `first` gives the first record that answers a query, which relations by
+    an index need.
     """
 
     def __init__(
@@ -68,6 +80,7 @@ class Store:
         waiting: Waiting | None = None,
         new_revision: Callable[[], str] = new_revision,
         new_token: Callable[[], str] = new_token,
+        first: First | None = None,
     ) -> None:
         self.schema = schema
         self.table = table
@@ -75,12 +88,19 @@ class Store:
         self._maps = maps or StaticMaps()
         waiting = waiting or Waiting()
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
-        context = Context(new_revision, generated)
-        self._steps = StepMaker(schema, context, self._moment)
-        self._reader = Reader(table, waiting)
+        context = Context(new_revision, generated, schema.entities)
+        moment = self._moment
+        self._steps = StepMaker(schema, context, moment)
+        self._reader = reader = Reader(table, waiting)
         sender = Sender(table, waiting, new_token)
-        self._writer = Writer(self._reader, sender, waiting, context, self._moment)
-        self._batches = Batches(self._reader, sender, self._writer, self._steps, waiting, self._moment)
+        readiness = Readiness(schema, reader, sender, moment)
+        self._writer = Writer(reader, sender, readiness, waiting, context, moment)
+        self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment)
+        self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
+        self._finder = Finder(reader, readiness, moment)
+        self._expander = Expander(schema, reader, self._finder, moment, first)
+        self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
+        self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
         return Moment(self._clock(), self._maps.current(entity))
@@ -95,7 +115,8 @@ class Store:
 
     def create(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None) -> Entity:
         """Write a new record and give it as stored. A mapping holds properties by stored or Python name. Raises
-        AlreadyExists when a live record has its identity, ValidationFailed and other InputErrors."""
+        AlreadyExists when a live record has its identity or a unique value, ParentMissing, ValidationFailed and other
+        InputErrors."""
         return self._written(Create(record, model))
 
     @overload
@@ -106,7 +127,8 @@ class Store:
 
     def put(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None) -> Entity:
         """Write a whole record, whether one with its identity exists or not, and give it as stored. The timestamp
-        that is stored stays, whatever was given. Raises ImmutableProperty and other InputErrors."""
+        and the numbers that are stored stay, whatever was given. Raises AlreadyExists, ParentMissing,
+        ImmutableProperty and other InputErrors."""
         return self._written(Put(record, model))
 
     def get(self, model: type[E], key: Key) -> E | None:
@@ -119,13 +141,13 @@ class Store:
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: str | None = None) -> E:
         """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
         None to remove one; or it is a function from the stored record to that, called again when another writer was
-        faster. With `rev`, only that revision is changed. Raises NotFound, RevisionConflict, ImmutableProperty and
-        other InputErrors."""
+        faster. With `rev`, only that revision is changed. Raises NotFound, RevisionConflict, AlreadyExists,
+        ParentMissing, ImmutableProperty and other InputErrors."""
         return cast("E", self._written(Update(model, key, changes, rev)))
 
     def delete(self, model: type[Entity], key: Key, *, rev: str | None = None) -> bool:
         """Remove a record. False when there was none. With `rev`, only that revision is removed. Raises
-        RevisionConflict."""
+        RevisionConflict, and HasChildren where others belong to it."""
         return self._writer.run(self._steps.make(Delete(model, key, rev))).removes
 
     # -- several records
@@ -133,8 +155,10 @@ class Store:
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
         error says which operation it is about in `where` (`operations[1]`). Here, deleting what is not there raises
-        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB; each action on a record counts twice."""
-        return tuple(plan.record for plan in self._writer.transact(self._steps.make_all(operations)))
+        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB: an action on a record counts twice, each of
+        its lookup records and parents' counters once."""
+        steps = self._steps.make_all(self._numbering.numbered(operations))
+        return tuple(plan.record for plan in self._writer.transact(steps))
 
     def batch_get(self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
@@ -147,9 +171,92 @@ class Store:
         """Carry out puts (as `put` does) and deletes, each on its own, and say of each what became of it. What could
         not be done within `deadline` seconds is `unprocessed`. Raises InputError when two are about one record."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
-        return self._batches.write(operations, deletes, deadline)
+        numbered = [each for each in self._numbering.numbered(operations) if isinstance(each, Put)]
+        return self._batches.write(numbered, deletes, deadline)
+
+    # -- by a value
+
+    def get_by(
+        self, model: type[E], name: str, value: Any, *, within: Mapping[str, Any] = MappingProxyType({})
+    ) -> E | None:
+        """The live record whose unique property has this value, or None. `name` is the lookup's or its property's,
+        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed."""
+        entity = self.schema[model]
+        return cast("E | None", self._finder.one(entity, name, lookup_values(entity, name, value, within)))
+
+    def find_by(
+        self,
+        model: type[Entity],
+        name: str,
+        value: Any,
+        *,
+        within: Mapping[str, Any] = MappingProxyType({}),
+        limit: int = 100,
+        after: str | None = None,
+    ) -> FoundPage:
+        """A page of the live records with this value, in the order of their ids. Raises as `get_by` does."""
+        entity = self.schema[model]
+        return self._finder.page(entity, name, lookup_values(entity, name, value, within), limit, after)
+
+    def backfill(
+        self,
+        model: type[Entity],
+        name: str,
+        *,
+        again: bool = False,
+        follow: Callable[[BackfillReport], None] = lambda report: None,
+    ) -> BackfillReport:
+        """Bring all stored records into a lookup or enforced relation that was added to a filled table; `follow` is
+        told of every page. With `again` also when it is ready. Raises Conflict when another backfill is under way."""
+        entity = self.schema[model]
+        relations = {each.name for each in enforced(entity)}
+        known = name if name in relations else lookup_of(entity, name).name
+        return self._backfill.run(entity, known, again=again, follow=follow)
+
+    # -- numbers
+
+    def take(self, model: type[Entity], name: str, *, within: Any = None, count: int = 1) -> range:
+        """The next `count` numbers of a sequence, for records that are created with their numbers given. `within` is
+        the value that the property is numbered within, or a mapping of several."""
+        entity = self.schema[model]
+        sequence = sequence_of(entity, name)
+        return self._numbering.take(entity, sequence, scope_of(entity, sequence, within), count)
+
+    def advance(self, model: type[Entity], name: str, *, within: Any = None, to: int) -> None:
+        """Let a sequence go on above `to`, as is needed where records have numbers that it did not give."""
+        entity = self.schema[model]
+        sequence = sequence_of(entity, name)
+        self._numbering.advance(entity, sequence, scope_of(entity, sequence, within), to)
+
+    # -- relations
+
+    def expand(self, records: Sequence[Entity], *names: str) -> list[dict[str, Related]]:
+        """The related records of each record, by the relations' names: a record or None, or a tuple of those of a list
+        that are there. All of a page are read together, each once."""
+        return self._expander.expand(records, names)
+
+    # -- once
+
+    def idempotent(self, once: Once, operations: Sequence[Operation], answer: Answer) -> KeptAnswer:
+        """Carry out operations as `transact` does, and keep the answer to them in the same transaction; or give the one
+        that was kept. A single operation's errors are as of the operation alone. Raises IdempotencyMismatch when
+        the key was used for another request."""
+
+        def write(keeping: Keeping) -> object:
+            steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
+            return self._writer.transact_keeping(steps, keeping)
+
+        return self._idempotency.transacted(once, answer, write)
+
+    def idempotent_work(self, once: Once, work: Callable[[], bytes]) -> KeptAnswer:
+        """Do work that is more than one transaction, and keep its answer; or give the one that was kept. The work may
+        be done again when a process died in it. Raises IdempotencyMismatch, StillInProgress."""
+        return self._idempotency.worked(once, work)
+
+    # -- parts
 
     def _written(self, operation: Operation) -> Entity:
-        record = self._writer.run(self._steps.make(operation)).record
+        (numbered,) = self._numbering.numbered([operation])
+        record = self._writer.run(self._steps.make(numbered)).record
         assert record is not None, "a create, put or update ends with the record that it wrote"
         return record

@@ -9,13 +9,18 @@ without an answer and is then refused is OutcomeUnknown: it is never planned aga
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import InputError, LimitExceeded, OutcomeUnknown, ShardweaveError
 from ..table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
-from .actions import Moment
+from .checks import presence_actions
+from .combining import Placed, combined
+from .idempotency import Keeping, TakenMeanwhile
 from .places import Sighting
+from .planned import Moment, Part, PlannedAction, PrimaryKey
+from .readiness import Readiness
 from .reads import Reader, Wanted
 from .retries import CONTENDED, Waiting
 from .sending import CONDITION_FAILED, Refusal, Sender
@@ -27,9 +32,18 @@ Moments = Callable[[EntityType[Any]], Moment]
 class Writer:
     """Writes for many threads at once. `moment_of` is asked anew for every attempt."""
 
-    def __init__(self, reader: Reader, sender: Sender, waiting: Waiting, context: Context, moment_of: Moments) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        sender: Sender,
+        readiness: Readiness,
+        waiting: Waiting,
+        context: Context,
+        moment_of: Moments,
+    ) -> None:
         self._reader = reader
         self._sender = sender
+        self._readiness = readiness
         self._waiting = waiting
         self._context = context
         self._moment_of = moment_of
@@ -44,24 +58,40 @@ class Writer:
         check_distinct(steps)
         return self._run(tuple(steps), name_operation, None, uncertain=False)
 
+    def transact_keeping(self, steps: Sequence[Step], keeping: Keeping) -> tuple[Plan, ...]:
+        """Carry out operations in one transaction, together with what `keeping` makes of them. Raises TakenMeanwhile
+        when it was that which was refused."""
+        check_distinct(steps)
+        placed = name_operation if len(steps) > 1 else _as_it_is
+        return self._run(tuple(steps), placed, None, uncertain=False, keeping=keeping)
+
     def _run(
         self,
         steps: tuple[Step, ...],
-        placed: Callable[[ShardweaveError, int], ShardweaveError],
+        placed: Placed,
         seen: Sequence[Sighting] | None,
         *,
         uncertain: bool,
+        keeping: Keeping | None = None,
     ) -> tuple[Plan, ...]:
+        self._prepare(steps)
         pauses = self._waiting.pauses(CONTENDED)
         while True:
             moments = [self._moment_of(step.entity) for step in steps]
             sightings = self._read(steps, moments) if seen is None else seen
             plans = self._plan(steps, sightings, moments, placed)
-            check_size(plans)
+            plans = combined(steps, self._with_parents(steps, plans, placed), placed)
             planned = [action for plan in plans for action in plan.actions]
+            planned += [] if keeping is None else keeping(plans)
+            check_size(planned)
             refusal = self._sender.send(planned) if planned else None
             if refusal is None:
                 return plans
+            if any(
+                each.part is Part.KEPT and reason.code == CONDITION_FAILED
+                for each, reason in zip(planned, refusal.reasons, strict=True)
+            ):
+                raise TakenMeanwhile("another request with the key was faster")
             uncertain = uncertain or refusal.uncertain
             refused = _by_step(plans, refusal)
             if any(
@@ -77,23 +107,60 @@ class Writer:
                 blamed = next(position for position, each in enumerate(refused) if each)
                 raise placed(kept_changing(steps[blamed]), blamed)
 
+    def _prepare(self, steps: Sequence[Step]) -> None:
+        if any(step.makes for step in steps):
+            self._readiness.before_writing()
+        for link in [link for step in steps for link in step.relies_on]:
+            self._readiness.require(self._context.entities[link.token], link.relation)
+
     def _read(self, steps: Sequence[Step], moments: Sequence[Moment]) -> list[Sighting]:
-        sightings = [Sighting() for _ in steps]
-        asked = [
-            (position, Wanted(step.entity, step.wanted, moment))
-            for position, (step, moment) in enumerate(zip(steps, moments, strict=True))
-            if step.wanted is not None
-        ]
-        for (position, _), sighting in zip(asked, self._reader.find([each for _, each in asked]), strict=True):
-            sightings[position] = sighting
+        """What the steps want to know of their own records, and of those that lookup records led to."""
+        asked: dict[tuple[int, PrimaryKey | None], Wanted] = {}
+        for position, (step, moment) in enumerate(zip(steps, moments, strict=True)):
+            if step.wanted is not None:
+                asked[position, None] = Wanted(step.entity, step.wanted, moment)
+            for key, identity in step.met.holders(step.entity):
+                asked[position, key] = Wanted(step.entity, identity, moment)
+        found = dict(zip(asked, self._reader.find(list(asked.values())), strict=True))
+        sightings = []
+        for position in range(len(steps)):
+            holders = {key: seen for (at, key), seen in found.items() if at == position and key is not None}
+            sightings.append(replace(found.get((position, None), Sighting()), holders=holders))
         return sightings
+
+    def _with_parents(self, steps: Sequence[Step], plans: Sequence[Plan], placed: Placed) -> tuple[Plan, ...]:
+        """The plans with a check of each parent that they need. Raises ParentMissing."""
+        written = {
+            step.name for step, plan in zip(steps, plans, strict=True) if plan.record is not None or plan.removes
+        }
+        asked = {
+            (position, parent.name): (parent, self._moment_of(parent.entity))
+            for position, plan in enumerate(plans)
+            for parent in plan.parents
+            if parent.name not in written
+        }
+        seen = self._reader.find([Wanted(parent.entity, parent.identity, moment) for parent, moment in asked.values()])
+        checks: dict[int, list[PlannedAction]] = {}
+        for ((position, _), (parent, moment)), sighting in zip(asked.items(), seen, strict=True):
+            if sighting.found is None:
+                raise placed(parent.missing(), position)
+            about = parent.property_name
+            checks.setdefault(position, []).extend(
+                presence_actions(
+                    parent.entity, sighting.found, moment, revision_matters=False, part=Part.PARENT, about=about
+                )
+            )
+        return tuple(
+            replace(plan, actions=(*plan.actions, *checks[position])) if position in checks else plan
+            for position, plan in enumerate(plans)
+        )
 
     def _plan(
         self,
         steps: Sequence[Step],
         sightings: Sequence[Sighting],
         moments: Sequence[Moment],
-        placed: Callable[[ShardweaveError, int], ShardweaveError],
+        placed: Placed,
     ) -> tuple[Plan, ...]:
         plans = []
         for position, step in enumerate(steps):
@@ -108,7 +175,7 @@ class Writer:
         steps: Sequence[Step],
         refused: Sequence[Refused],
         moments: Sequence[Moment],
-        placed: Callable[[ShardweaveError, int], ShardweaveError],
+        placed: Placed,
     ) -> tuple[Step, ...]:
         renewed = []
         for position, step in enumerate(steps):
@@ -123,8 +190,7 @@ def check_distinct(steps: Sequence[Step], names: Sequence[str] = ()) -> None:
     """Refuse two operations on one record. `names` are what the caller calls them, by default their positions."""
     first: dict[tuple[object, ...], int] = {}
     for position, step in enumerate(steps):
-        identity = (step.entity.token, *(step.identity[name] for name in step.entity.identity))
-        earlier = first.setdefault(identity, position)
+        earlier = first.setdefault(step.name, position)
         if earlier != position:
             one, other = (names[at] if names else f"operations[{at}]" for at in (earlier, position))
             raise InputError(
@@ -132,9 +198,8 @@ def check_distinct(steps: Sequence[Step], names: Sequence[str] = ()) -> None:
             )
 
 
-def check_size(plans: Sequence[Plan]) -> None:
+def check_size(planned: Sequence[PlannedAction]) -> None:
     """Refuse what could not be carried out in one transaction. Raises LimitExceeded with the count."""
-    planned = [action for plan in plans for action in plan.actions]
     count = sum(action.weight for action in planned)
     if count > MAX_TRANSACTION_ACTIONS:
         raise LimitExceeded(

@@ -1,0 +1,23 @@
+"""Several pieces of waiting at a time, for one call: threads that end with it.
+
+What one piece raises is raised when all have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+MAX_WORKERS = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def at_once(work: Callable[[T], R], items: Collection[T]) -> list[R]:
+    """What `work` gives for each item, in order."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(MAX_WORKERS, len(items)), thread_name_prefix="at-once") as pool:
+        return list(pool.map(work, items))

@@ -1,0 +1,190 @@
+"""Filling a lookup, or an enforced relation, that was added to a filled table.
+
+Format: how far it has come, in the marker of `readiness`, saved after each page:
+    _source, _after     the hash key (by position) or the scan that is read, and the last key that was worked on
+    _map                the shard map under which that position means something
+    _refused            how many records could not be brought in
+
+Guarantees: every record that is stored from beginning to end is in the lookup at the end, whatever is written in the
+meantime by programs that know the lookup: each record is brought in by one transaction, on condition that it is still
+in the revision that was read. It may be stopped and started again at any time, by any process; of two at once one
+stops. The lookup is ready only after a run that refused nothing: two records with one unique value are reported, and
+stay out until one of them is changed.
+
+What it can't know is a program that knows nothing of the lookup and is still writing: it is started when none is left.
+
+Costs: a read of the entity's records (of the whole table, for an entity that is partitioned or has more than 4,096 hash
+keys), one of their lookup records, and a transaction for each record that is not in the lookup yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..entity_type import REVISION, EntityType
+from ..errors import AlreadyExists, Conflict, KeyTooLong, ShardweaveError, ValueRefused
+from ..schema import Schema
+from ..table.operations import MAX_BATCH_GET, Put, Query, Scan
+from ..table.values import Item
+from .at_once import at_once
+from .filling import FillStep, is_counted, leads_to
+from .lookups import lookup_key
+from .places import Sighting
+from .planned import Moment, Part, PlannedAction, absent, has_revision
+from .readiness import READY, STATE, can_be_asked, marker_key, record_queries
+from .reads import Reader, Wanted
+from .sending import Sender
+from .writer import Writer
+
+FILLING = "filling"
+MAX_ASKED = 4096
+MAX_REPORTED = 100
+_SOURCE, _AFTER, _MAP, _REFUSED = "_source", "_after", "_map", "_refused"
+
+
+@dataclass(frozen=True)
+class NotFilled:
+    """A record that can't be in the lookup as it is: its identity, and why not."""
+
+    identity: Item
+    error: ShardweaveError
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """What a run has done so far: records read and brought in, and those refused (at most 100 of them are named)."""
+
+    entity: str
+    lookup: str
+    read: int = 0
+    filled: int = 0
+    refused: int = 0
+    examples: tuple[NotFilled, ...] = ()
+    ready: bool = False
+
+
+Followed = Callable[[BackfillReport], None]
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Backfills of one schema's lookups and enforced relations."""
+
+    schema: Schema
+    reader: Reader
+    sender: Sender
+    writer: Writer
+    moment_of: Callable[[EntityType[Any]], Moment]
+    new_revision: Callable[[], str]
+
+    def run(self, entity: EntityType[Any], name: str, *, again: bool, follow: Followed) -> BackfillReport:
+        """Fill one lookup or relation. With `again` also one that is ready already. Raises Conflict when another run
+        is under way."""
+        run = _Run(self, entity, name, BackfillReport(entity.token, name))
+        run.read_marker()
+        if run.marker.get(STATE) == READY and not again:
+            return replace(run.report, ready=True)
+        for _ in run.pages():
+            follow(run.report)
+        return run.report
+
+
+@dataclass
+class _Run:
+    """One run: its marker as it was saved last, and what was done."""
+
+    parts: Backfill
+    entity: EntityType[Any]
+    name: str
+    report: BackfillReport
+    marker: dict[str, Any] = field(default_factory=dict)
+
+    def read_marker(self) -> None:
+        (found,) = self.parts.reader.items([marker_key(self.entity, self.name)])
+        self.marker = dict(found or {})
+
+    def pages(self) -> Iterator[None]:
+        """Do the work page by page."""
+        moment = self.parts.moment_of(self.entity)
+        under_map = [moment.shard_map.id, moment.shard_map.version]
+        sources = list(self._sources(moment))
+        begun = self.marker.get(_MAP) == under_map
+        source, after = (self.marker.get(_SOURCE, 0), self.marker.get(_AFTER)) if begun else (0, None)
+        refused = self.marker.get(_REFUSED, 0) if begun else 0
+        while source < len(sources):
+            page = self.parts.reader.page(replace(sources[source], start_key=after, limit=MAX_BATCH_GET))
+            refused += self._fill(page.items, moment)
+            after = page.last_key
+            source += after is None
+            self._save({_SOURCE: source, _AFTER: after, _MAP: under_map, _REFUSED: refused})
+            yield
+        self._save({}, ready=refused == 0)
+        self.report = replace(self.report, ready=refused == 0)
+        yield
+
+    def _sources(self, moment: Moment) -> Iterator[Query | Scan]:
+        if can_be_asked(self.entity, moment, MAX_ASKED):
+            yield from record_queries(self.entity, moment)
+        else:
+            yield Scan(consistent=True)
+
+    def _fill(self, items: Sequence[Item], moment: Moment) -> int:
+        """Bring a page of records in, and give how many were refused."""
+        entity, parts = self.entity, self.parts
+        hash_name = entity.keys.design.hash_name
+        own = [item for item in items if parts.schema.entity_of_key(item[hash_name]) is entity]
+        identities = [{name: item[name] for name in entity.identity} for item in own]
+        wanted = [Wanted(entity, identity, moment) for identity in identities]
+        left = self._unfilled(list(zip(identities, parts.reader.find(wanted), strict=True)))
+        outcomes = at_once(self._fill_one, left)
+        refused = [each for each in outcomes if each is not None]
+        self.report = replace(
+            self.report,
+            read=self.report.read + len(own),
+            filled=self.report.filled + len(left) - len(refused),
+            refused=self.report.refused + len(refused),
+            examples=(*self.report.examples, *refused)[:MAX_REPORTED],
+        )
+        return len(refused)
+
+    def _unfilled(self, seen: list[tuple[Item, Sighting]]) -> list[tuple[Item, Sighting]]:
+        """Those that are not in the lookup yet."""
+        entity, lookup = self.entity, self.entity.lookups.get(self.name)
+        stored = [(each, each[1].found.item) for each in seen if each[1].found is not None]
+        if lookup is None:
+            return [each for each, item in stored if not is_counted(entity, self.name, item)]
+        left, keyed = [], []
+        for each, item in stored:
+            try:
+                key = lookup_key(entity, lookup, item)
+            except (ValueRefused, KeyTooLong):
+                left.append(each)
+            else:
+                keyed += [] if key is None else [(each, item, key)]
+        records = self.parts.reader.items([key for _, _, key in keyed])
+        pairs = zip(keyed, records, strict=True)
+        return left + [each for (each, item, key), record in pairs if not leads_to(entity, record, key, item)]
+
+    def _fill_one(self, seen: tuple[Item, Sighting]) -> NotFilled | None:
+        identity, sighting = seen
+        try:
+            self.parts.writer.run(FillStep(self.entity, identity, self.name), sighting)
+        except (AlreadyExists, ValueRefused, KeyTooLong) as error:
+            return NotFilled(identity, error)
+        return None
+
+    def _save(self, progress: dict[str, Any], *, ready: bool = False) -> None:
+        """Save how far the work has come. What is ready stays so while it is filled again."""
+        state = READY if ready or self.marker.get(STATE) == READY else FILLING
+        seen = has_revision(self.marker[REVISION]) if self.marker else absent(self.entity)
+        rev = self.parts.new_revision()
+        marker = {**marker_key(self.entity, self.name), STATE: state, REVISION: rev, **progress}
+        put = Put(marker, seen, return_on_failure=True)
+        refusal = self.parts.sender.send([PlannedAction(put, Part.KEPT)])
+        if refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev:
+            raise Conflict(
+                "another backfill is under way", where=f"{self.entity.token}.{self.name}", fix="let it end, or stop it"
+            )
+        self.marker = marker

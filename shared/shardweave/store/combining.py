@@ -1,0 +1,118 @@
+"""Several operations as one transaction, in which an item may be named once.
+
+Pure. Where operations touch the same items beside their records, their actions become one:
+    a value that one operation gives up and another takes is one claim
+    what one requires of a record that another writes is left out: the writing requires as much
+    parents and counters are named once, with the sum of their changes
+What contradicts itself is refused before anything is sent: two records with one unique value, a child of a parent that
+is deleted in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import InputError, ShardweaveError
+from ..table.conditions import Compare, Or
+from ..table.operations import Put
+from .claims import taken
+from .lookups import OWNER
+from .parents import Parent, closing, counting
+from .planned import Part, PlannedAction, PrimaryKey, primary_key
+from .steps import Plan, Step
+
+Placed = Callable[[ShardweaveError, int], ShardweaveError]
+"""The error, saying which operation it is about."""
+
+_REQUIRED = (Part.HOLDER, Part.PARENT)
+
+
+def combined(steps: Sequence[Step], plans: Sequence[Plan], placed: Placed) -> tuple[Plan, ...]:
+    """The plans with each item named once. Raises AlreadyExists, InputError."""
+    if len(plans) == 1 and not plans[0].tallies and not plans[0].closes:
+        return tuple(plans)
+    actions = [list(plan.actions) for plan in plans]
+    _share_claims(steps, actions, placed)
+    _share_requirements(steps, actions)
+    _count(steps, plans, actions, placed)
+    return tuple(replace(plan, actions=tuple(own)) for plan, own in zip(plans, actions, strict=True))
+
+
+def _key(steps: Sequence[Step], planned: PlannedAction) -> PrimaryKey:
+    """The primary key of an action's item. Every entity of a table knows the names of its key attributes."""
+    return primary_key(steps[0].entity, planned.key_or_item)
+
+
+def _share_claims(steps: Sequence[Step], actions: list[list[PlannedAction]], placed: Placed) -> None:
+    released: dict[PrimaryKey, PlannedAction] = {}
+    claimed: set[PrimaryKey] = set()
+    for position, own in enumerate(actions):
+        for each in own:
+            key = _key(steps, each)
+            if each.part is Part.RELEASE:
+                released[key] = each
+            elif each.part is Part.CLAIM:
+                if key in claimed:
+                    raise placed(taken(each.about), position)
+                claimed.add(key)
+    for own in actions:
+        own[:] = [
+            _handed_over(each, released.get(_key(steps, each)))
+            for each in own
+            if each.part is not Part.RELEASE or _key(steps, each) not in claimed
+        ]
+
+
+def _handed_over(each: PlannedAction, release: PlannedAction | None) -> PlannedAction:
+    """The claim of a value that another record gives up in the same transaction; any other action as it is."""
+    action = each.action
+    if each.part is not Part.CLAIM or release is None or not isinstance(action, Put):
+        return each
+    if not isinstance(action.condition, Or):
+        return each
+    owners = (*action.condition.conditions, Compare(OWNER, "=", release.owner))
+    return replace(each, action=replace(action, condition=Or(owners)))
+
+
+def _share_requirements(steps: Sequence[Step], actions: list[list[PlannedAction]]) -> None:
+    named = {_key(steps, each) for own in actions for each in own if each.part not in _REQUIRED}
+    for own in actions:
+        kept = []
+        for each in own:
+            key = _key(steps, each)
+            if each.part not in _REQUIRED or key not in named:
+                named.add(key)
+                kept.append(each)
+        own[:] = kept
+
+
+@dataclass
+class _Counter:
+    """What a transaction changes of one parent's counter, and the first operation that does."""
+
+    parent: Parent
+    first: int
+    changes: dict[str, int] = field(default_factory=dict)
+
+
+def _count(steps: Sequence[Step], plans: Sequence[Plan], actions: list[list[PlannedAction]], placed: Placed) -> None:
+    counters: dict[tuple[Any, ...], _Counter] = {}
+    for position, plan in enumerate(plans):
+        for tally in plan.tallies:
+            counter = counters.setdefault(tally.parent.name, _Counter(tally.parent, position))
+            counter.changes[tally.attribute] = counter.changes.get(tally.attribute, 0) + tally.change
+    for position, (step, plan) in enumerate(zip(steps, plans, strict=True)):
+        if plan.closes:
+            closed = counters.pop(step.name, None)
+            changes = {} if closed is None else closed.changes
+            if closed is not None and any(change > 0 for change in changes.values()):
+                message = f"its {step.entity.token} is deleted in the same transaction"
+                wrong = InputError(message, where=closed.parent.property_name, fix="do one or the other")
+                raise placed(wrong, closed.first)
+            actions[position].append(closing(step.entity, step.identity, changes))
+    for counter in counters.values():
+        action = counting(counter.parent, counter.changes)
+        if action is not None:
+            actions[counter.first].append(action)

@@ -1,0 +1,165 @@
+"""Relations resolved for many records at once: `expand`.
+
+Guarantees: each related record is read once, however many records lead to it; all relations by identity are read
+together, consistently; what is not there, or not live, is None (or left out of a list). Records related by a lookup are
+read consistently too; those by an index are as current as the index is.
+
+Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
+one more for each 100 lookup records; relations by an index one query for each value, several at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from ..declared import RelationType
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import ConfigurationError, UnknownName
+from ..query.spec import Equal, QuerySpec
+from ..schema import Schema
+from ..table.values import Item, Value
+from .at_once import at_once
+from .finding import Finder
+from .planned import Moment
+from .reads import Reader, Wanted
+
+Related = Entity | tuple[Entity, ...] | None
+First = Callable[[QuerySpec], Any]
+"""The first record that answers a query, or None."""
+
+
+@dataclass(frozen=True)
+class _Link:
+    """One value of one record's relation, and the target that it leads to."""
+
+    relation: RelationType
+    target: EntityType[Any]
+    values: tuple[Value, ...]
+
+    @property
+    def name(self) -> tuple[Any, ...]:
+        return self.relation.target, self.relation.lookup, self.relation.index, self.relation.on, *self.values
+
+    @property
+    def identity(self) -> Item:
+        return dict(zip(self.target.identity, self.values, strict=True))
+
+
+@dataclass
+class _Page:
+    """The distinct links of a page of records, and what they were found to lead to."""
+
+    links: dict[tuple[Any, ...], _Link] = field(default_factory=dict)
+    found: dict[tuple[Any, ...], Entity | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Expander:
+    """Relations for many threads at once. `first` answers queries, for relations by an index."""
+
+    schema: Schema
+    reader: Reader
+    finder: Finder
+    moment_of: Callable[[EntityType[Any]], Moment]
+    first: First | None
+
+    def expand(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:
+        """The related records of each record, by the names of the relations. Raises UnknownName."""
+        page = _Page()
+        led = [
+            {name: self._links(record, relation_of(self.schema[type(record)], name), page) for name in names}
+            for record in records
+        ]
+        self._by_identity(page)
+        self._by_lookup(page)
+        self._by_index(page)
+        return [
+            {name: self._related(self.schema[type(record)], name, links, page) for name, links in each.items()}
+            for record, each in zip(records, led, strict=True)
+        ]
+
+    # -- what leads where
+
+    def _links(self, record: Entity, relation: RelationType, page: _Page) -> list[_Link]:
+        entity, target = self.schema[type(record)], self.schema.entity(relation.target)
+        item = entity.dump(record)
+        given = [item.get(name) for name in relation.by]
+        if any(value is None for value in given):
+            return []
+        many = [(value,) for value in _listed(given[0])] if relation.many else [tuple(given)]
+        links = [_Link(relation, target, self._parsed(relation, target, values)) for values in many]
+        for link in links:
+            page.links.setdefault(link.name, link)
+        return links
+
+    @staticmethod
+    def _parsed(relation: RelationType, target: EntityType[Any], values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The values as the target stores them."""
+        if relation.index is not None:
+            return values
+        names = target.identity
+        if relation.lookup is not None:
+            names = tuple(element.name for element in target.lookups[relation.lookup].elements)
+        return tuple(target.properties[name].parse(value) for name, value in zip(names, values, strict=True))
+
+    @staticmethod
+    def _related(entity: EntityType[Any], name: str, links: Sequence[_Link], page: _Page) -> Related:
+        found = [page.found[link.name] for link in links]
+        if relation_of(entity, name).many:
+            return tuple(each for each in found if each is not None)
+        return found[0] if found else None
+
+    # -- how it is read
+
+    def _by_identity(self, page: _Page) -> None:
+        links = [each for each in page.links.values() if each.relation.lookup is None and each.relation.index is None]
+        wanted = [Wanted(each.target, each.identity, self.moment_of(each.target)) for each in links]
+        for link, seen in zip(links, self.reader.find(wanted), strict=True):
+            page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
+
+    def _by_lookup(self, page: _Page) -> None:
+        groups: dict[tuple[str, str], list[_Link]] = {}
+        for link in page.links.values():
+            if link.relation.lookup is not None:
+                groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
+        for (_, lookup), links in groups.items():
+            target = links[0].target
+            names = [element.name for element in target.lookups[lookup].elements]
+            values = [dict(zip(names, link.values, strict=True)) for link in links]
+            for link, record in zip(links, self.finder.resolve(target, lookup, values), strict=True):
+                page.found[link.name] = record
+
+    def _by_index(self, page: _Page) -> None:
+        links = [each for each in page.links.values() if each.relation.index is not None]
+        if links and self.first is None:
+            raise ConfigurationError("no queries are given to the store", where="first", fix="give Store(first=...)")
+        for link, record in zip(links, at_once(self._first_of, links), strict=True):
+            page.found[link.name] = record
+
+    def _first_of(self, link: _Link) -> Any:
+        assert self.first is not None
+        relation = link.relation
+        assert relation.on is not None
+        conditions = {relation.on: Equal(link.values[0])}
+        partial = link.target.view(relation.index).projected is not None
+        return self.first(QuerySpec(link.target.token, conditions, index=relation.index, hydrate=partial))
+
+
+def _listed(values: Value) -> list[Value]:
+    return sorted(values) if isinstance(values, Set) else [value for value in values if value is not None]
+
+
+def relation_of(entity: EntityType[Any], name: str) -> RelationType:
+    """A relation by its name. Raises UnknownName that lists the relations."""
+    found = entity.relations.get(name) or entity.relations.get(to_camel(name))
+    if found is None:
+        listed = ", ".join(entity.relations) or "(there are none)"
+        raise UnknownName(
+            f"the entity {entity.token!r} has no relation {name!r}", where=name[:80], fix=f"use one of {listed}"
+        )
+    return found

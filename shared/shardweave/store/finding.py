@@ -1,0 +1,173 @@
+"""Finding records by a value, through lookup records.
+
+Guarantees: consistent; what is answered is live and had the value at some moment during the call. A lookup record is
+never believed by itself: the record that it leads to is read, and its own value compared. Where the two differ, which
+is where the value just changed hands or an owner has expired, the lookup record is read again.
+
+Costs: `get_by` two reads (three where the identity has a lookup of its own); `find_by` a query and a batched read for
+each 100 records, and one record more than the page to see whether another page follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..declared import LookupType
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import Conflict, LimitExceeded, UnknownName
+from ..query.intervals import prefix_text
+from ..table.operations import MAX_BATCH_GET, Query
+from ..table.values import Item
+from .lookups import OWNER, owner_identity, value_key
+from .planned import Moment
+from .readiness import Readiness
+from .reads import Reader, Wanted
+
+MAX_FOLLOWED = 8
+MAX_FOUND = 500
+
+
+@dataclass(frozen=True)
+class FoundPage:
+    """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows; it is the
+    text of an id, so it tells as much as a record's key does."""
+
+    items: tuple[Any, ...]
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Lookups for many threads at once."""
+
+    reader: Reader
+    readiness: Readiness
+    moment_of: Callable[[EntityType[Any]], Moment]
+
+    def one(self, entity: EntityType[Any], name: str, values: Item) -> Entity | None:
+        """The live record with a unique value, or None."""
+        lookup = self._ready(entity, name)
+        if not lookup.unique:
+            raise UnknownName(f"{name!r} is not unique", where=name[:80], fix="use find_by")
+        key = value_key(entity, lookup, values)
+        if key is None:
+            return None
+        before: Item | None = None
+        for _ in range(MAX_FOLLOWED):
+            (record,) = self.reader.items([key])
+            if record is None or record == before:
+                return None
+            (found,) = self._owners(entity, lookup, key, [record[OWNER]])
+            if found is not None:
+                return found
+            before = record
+        raise Conflict("the value kept changing hands", where=lookup.property_name, fix="try again")
+
+    def page(self, entity: EntityType[Any], name: str, values: Item, limit: int, after: str | None) -> FoundPage:
+        """A page of the live records with a value."""
+        if not 1 <= limit <= MAX_FOUND:
+            raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
+        lookup = self._ready(entity, name)
+        key = value_key(entity, lookup, values)
+        if key is None:
+            return FoundPage(())
+        if lookup.unique:
+            found = self.one(entity, name, values)
+            return FoundPage(() if found is None or after is not None else (found,))
+        records: list[Entity] = []
+        places: list[str] = []
+        while True:
+            owners = self._owner_page(entity, key, limit + 1 - len(records), after)
+            for owner, record in zip(owners, self._owners(entity, lookup, key, owners), strict=True):
+                if record is not None:
+                    records.append(record)
+                    places.append(owner)
+            if len(records) > limit:
+                return FoundPage(tuple(records[:limit]), places[limit - 1])
+            if not owners:
+                return FoundPage(tuple(records))
+            after = owners[-1]
+
+    def resolve(self, entity: EntityType[Any], name: str, many: Sequence[Item]) -> list[Entity | None]:
+        """The live record of each of several unique values, read together: a value that changes hands meanwhile may
+        find none."""
+        lookup = self._ready(entity, name)
+        keys = [value_key(entity, lookup, values) for values in many]
+        given = [key for key in keys if key is not None]
+        lookups = iter(self.reader.items(given))
+        records = [None if key is None else next(lookups) for key in keys]
+        wanted = {at: record[OWNER] for at, record in enumerate(records) if record is not None}
+        moment = self.moment_of(entity)
+        seen = self.reader.find([Wanted(entity, owner_identity(entity, text), moment) for text in wanted.values()])
+        found: list[Entity | None] = [None] * len(many)
+        for at, sighting in zip(wanted, seen, strict=True):
+            if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:
+                found[at] = entity.load(sighting.found.item)
+        return found
+
+    # -- parts
+
+    def _ready(self, entity: EntityType[Any], name: str) -> LookupType:
+        lookup = lookup_of(entity, name)
+        self.readiness.require(entity, lookup.name)
+        return lookup
+
+    def _owner_page(self, entity: EntityType[Any], key: Item, limit: int, after: str | None) -> list[str]:
+        """The ids of owners that follow `after`."""
+        design = entity.keys.design
+        hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
+        interval = prefix_text(prefix)
+        assert interval is not None, "the value's own text is within the limit"
+        start = None if after is None else {design.hash_name: hash_value, design.range_name: prefix + after}
+        query = Query(
+            design.hash_name,
+            hash_value,
+            design.range_name,
+            interval,
+            limit=min(limit, MAX_BATCH_GET),
+            start_key=start,
+            consistent=True,
+        )
+        return [item[OWNER] for item in self.reader.page(query).items]
+
+    def _owners(
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str]
+    ) -> list[Entity | None]:
+        """The owners that are live and have the value, None in place of the others."""
+        moment = self.moment_of(entity)
+        wanted = [Wanted(entity, owner_identity(entity, text), moment) for text in owners]
+        return [
+            entity.load(sighting.found.item)
+            if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == key
+            else None
+            for sighting in self.reader.find(wanted)
+        ]
+
+
+def lookup_of(entity: EntityType[Any], name: str) -> LookupType:
+    """A lookup by its own name or its property's. Raises UnknownName that lists the lookups."""
+    stored = entity.stored_name(name)
+    found = entity.lookups.get(name) or next(
+        (each for each in entity.lookups.values() if each.property_name == stored), None
+    )
+    if found is None:
+        listed = ", ".join(entity.lookups) or "(there are none)"
+        raise UnknownName(
+            f"the entity {entity.token!r} has no lookup {name!r}", where=name[:80], fix=f"use one of {listed}"
+        )
+    return found
+
+
+def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mapping[str, Any]) -> Item:
+    """What a lookup is asked by, in stored form. Raises UnknownName, ValidationFailed."""
+    lookup = lookup_of(entity, name)
+    given = {entity.property_of(one).stored: each for one, each in within.items()}
+    names = {element.name for element in lookup.within}
+    if given.keys() != names:
+        listed = ", ".join(sorted(names)) or "nothing"
+        raise UnknownName(f"{lookup.name!r} is asked within {listed}", where="within", fix=f"give {listed}")
+    given[lookup.property_name] = value
+    return {one: entity.properties[one].parse(each) for one, each in given.items()}

@@ -1,0 +1,226 @@
+"""Idempotency keys: a request that is repeated is answered as the first time, and carried out once.
+
+Format, one record for each key of a scope (and one more for each further 300 KB of its answer):
+    hashKey        _idempotency!3f         a shard that the rest decides
+    rangeKey       64 hexadecimal digits   SHA-256 of scope and key; behind it +1, +2, ... for further parts
+    _request       what the request was, as SHA-256 of the fingerprint
+    _answer        the first part of the answer, compressed; absent while work is under way
+    _parts         how many parts there are
+    _until         when work that is under way counts as abandoned, in epoch milliseconds
+    the table's TTL attribute
+
+Two ways. `idempotent` puts the answer into the very transaction that it is the answer to, so there is never one without
+the other: a process may die at any moment, and of two requests at once one is carried out and both get its answer.
+`idempotent_work` is for what is more than one transaction: the key is taken, the work done, its answer kept. A process
+that dies in between leaves a key that another may take after a minute, so the work may run more than once and must be
+fit for it; two at once it does not run, unless one takes longer than that minute.
+
+What is refused (not valid, a conflict, not found) has changed nothing and is not kept: repeated, it is judged anew.
+
+Costs: a read for each request, and one action in its transaction for each part of the answer; a single write becomes a
+transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from ..entity import Entity
+from ..entity_type import REVISION
+from ..errors import Conflict, IdempotencyMismatch, InputError, LimitExceeded, NotFound, StillInProgress
+from ..key_format import crc32
+from ..schema import Schema
+from ..table.conditions import Compare, Condition, Missing, Or
+from ..table.operations import Delete, Put
+from ..table.values import Item, Value
+from .lookups import LOOKUP_SPACE
+from .planned import Part, PlannedAction, has_revision
+from .readiness import Readiness
+from .reads import Reader
+from .retries import CONTENDED, Waiting
+from .sending import Sender
+from .steps import Plan
+
+DAY_SECONDS = 86_400
+LEASE_MS = 60_000
+MAX_KEY_CHARACTERS = 255
+PART_BYTES = 300 * 1024
+MAX_PARTS = 10
+_HASH = "_idempotency"
+_REQUEST, _ANSWER, _PARTS, _UNTIL = "_request", "_answer", "_parts", "_until"
+
+Keeping = Callable[[Sequence[Plan]], list[PlannedAction]]
+"""The actions that keep the answer to what was planned."""
+
+Answer = Callable[[tuple[Entity | None, ...]], bytes]
+"""The answer to a write, from the records that it leaves (None for deletes and checks). Pure: it is called for every
+attempt."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """What makes a request the same as an earlier one. `scope` is whose key it is (tenant and principal); `fingerprint`
+    tells the request's content, and may be as long as that; it is kept for `seconds`."""
+
+    key: str
+    scope: str
+    fingerprint: bytes
+    seconds: int = DAY_SECONDS
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """An answer, and whether it was given before."""
+
+    answer: bytes
+    repeated: bool
+
+
+class TakenMeanwhile(Conflict):
+    """Another request with the key was faster. Never leaves the store."""
+
+
+@dataclass(frozen=True)
+class Idempotency:
+    """Idempotency keys for many threads at once. `clock` gives epoch milliseconds."""
+
+    schema: Schema
+    reader: Reader
+    sender: Sender
+    readiness: Readiness
+    waiting: Waiting
+    clock: Callable[[], int]
+    new_revision: Callable[[], str]
+
+    def transacted(self, once: Once, answer: Answer, write: Callable[[Keeping], object]) -> KeptAnswer:
+        """The kept answer, or the answer to `write`, which carries out one transaction with the actions that it is
+        given, and raises TakenMeanwhile when those are refused. Raises IdempotencyMismatch, StillInProgress, and what
+        `write` raises."""
+        made = b""
+
+        def keeping(plans: Sequence[Plan]) -> list[PlannedAction]:
+            nonlocal made
+            made = answer(tuple(plan.record for plan in plans))
+            return self._actions(once, made, self._free())
+
+        pauses = self.waiting.pauses(CONTENDED)
+        while True:
+            record = self._read(once)
+            if record is not None:
+                return KeptAnswer(self._answer(once, record), repeated=True)
+            try:
+                write(keeping)
+            except (Conflict, NotFound) as refusal:
+                # The other request may have been carried out before this one looked at the records.
+                taken = isinstance(refusal, TakenMeanwhile)
+                if not taken and self._read(once) is None:
+                    raise
+                if taken and not pauses.pause():
+                    raise self._in_progress() from None
+            else:
+                return KeptAnswer(made, repeated=False)
+
+    def worked(self, once: Once, work: Callable[[], bytes]) -> KeptAnswer:
+        """The kept answer, or what `work` answers. Raises IdempotencyMismatch, StillInProgress, and what `work`
+        raises, after which the key is as it was before."""
+        self.readiness.before_writing()
+        record = self._read(once, under_way=True)
+        if record is not None and _ANSWER in record:
+            return KeptAnswer(self._answer(once, record), repeated=True)
+        seen: Condition = self._free() if record is None else has_revision(record[REVISION])
+        rev = self.new_revision()
+        key = self._key(once, 0)
+        begun = {**self._head(once, rev), _UNTIL: self.clock() + LEASE_MS}
+        if self._send([PlannedAction(Put(begun, seen, return_on_failure=True), Part.KEPT)], rev):
+            raise self._in_progress()
+        own = has_revision(rev)
+        try:
+            answer = work()
+        except Exception:
+            self._send([PlannedAction(Delete(key, own), Part.KEPT)], rev)
+            raise
+        self._send(self._actions(once, answer, own), "")
+        return KeptAnswer(answer, repeated=False)
+
+    # -- records
+
+    def _read(self, once: Once, *, under_way: bool = False) -> Item | None:
+        """The key's record, None when it is free. With `under_way` also one whose work was abandoned."""
+        (record,) = self.reader.items([self._key(once, 0)])
+        if record is None or record.get(self._ttl, 0) <= self.clock() // 1000:
+            return None
+        if record[_REQUEST] != _digest(once.fingerprint):
+            raise IdempotencyMismatch(
+                "the key was used before, for another request", where="idempotency key", fix="use a new key"
+            )
+        if _ANSWER not in record and (not under_way or record[_UNTIL] > self.clock()):
+            raise self._in_progress()
+        return record
+
+    def _answer(self, once: Once, record: Item) -> bytes:
+        keys = [self._key(once, part) for part in range(1, int(record[_PARTS]))]
+        parts = [record, *self.reader.items(keys)] if keys else [record]
+        return zlib.decompress(b"".join(part[_ANSWER] for part in parts if part is not None))
+
+    def _actions(self, once: Once, answer: bytes, condition: Condition) -> list[PlannedAction]:
+        """What keeps an answer. Raises LimitExceeded."""
+        packed = zlib.compress(answer)
+        parts = [packed[start : start + PART_BYTES] for start in range(0, len(packed), PART_BYTES)]
+        if len(parts) > MAX_PARTS:
+            raise LimitExceeded(
+                f"the answer has {len(packed)} bytes, {MAX_PARTS * PART_BYTES} can be kept",
+                where="idempotency key",
+                fix="write less at once, or without the key",
+            )
+        head = {**self._head(once, self.new_revision()), _PARTS: len(parts), _ANSWER: parts[0]}
+        actions = [PlannedAction(Put(head, condition, return_on_failure=True), Part.KEPT)]
+        expires = {self._ttl: head[self._ttl]}
+        for number, part in enumerate(parts[1:], 1):
+            actions.append(PlannedAction(Put({**self._key(once, number), _ANSWER: part, **expires}), Part.KEPT))
+        return actions
+
+    def _head(self, once: Once, rev: str) -> dict[str, Value]:
+        return {
+            **self._key(once, 0),
+            _REQUEST: _digest(once.fingerprint),
+            self._ttl: self.clock() // 1000 + once.seconds,
+            REVISION: rev,
+        }
+
+    def _key(self, once: Once, part: int) -> dict[str, Value]:
+        if not 1 <= len(once.key) <= MAX_KEY_CHARACTERS:
+            raise InputError(
+                f"an idempotency key has 1 to {MAX_KEY_CHARACTERS} characters",
+                where="idempotency key",
+                fix="use a random one, such as a UUID",
+            )
+        name = _digest(json.dumps([once.scope, once.key]).encode())
+        shard = LOOKUP_SPACE.suffix_of(crc32(name))
+        hash_key = f"{_HASH}{self.schema.key_format.shard_delimiter}{shard}"
+        return {self.schema.hash_key: hash_key, self.schema.range_key: name + (f"+{part}" if part else "")}
+
+    @property
+    def _ttl(self) -> str:
+        return self.schema.layout.ttl_attribute or ""
+
+    def _free(self) -> Condition:
+        return Or((Missing(self.schema.hash_key), Compare(self._ttl, "<=", self.clock() // 1000)))
+
+    def _send(self, actions: list[PlannedAction], rev: str) -> bool:
+        """Whether somebody else has taken the key."""
+        refusal = self.sender.send(actions)
+        return refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev
+
+    @staticmethod
+    def _in_progress() -> StillInProgress:
+        return StillInProgress(
+            "a request with the key is under way", where="idempotency key", fix="repeat it in a while"
+        )
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()

@@ -1,0 +1,215 @@
+"""Sequences: numbers 1, 2, 3, ... inside each scope.
+
+Format, one counter for each scope:
+    hashKey    issue.num+!3f       token and property, and a shard that the scope alone decides
+    rangeKey   projectId#p1        the scope, the property's name where there is none
+    _last      4                   the last number that was taken
+    _taker     ...                 who took it, so that a taker whose answer was lost can tell
+
+Guarantees: a number is taken once, and numbers are taken in order. They are taken by an addition before the record is
+created, not in its transaction: so creators never wait for one another or fail for one another's sake. What is taken
+by a create that then fails stays a gap; so does, rarely, what was taken when the table's answer was lost and another
+taker came in between. A record that is to be numbered is validated before its number is taken.
+
+Costs: one write for each call and scope, however many numbers it takes. A counter is one item, so about 1,000 calls
+a second in one scope; a call that takes a block counts as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..declared import SequenceType
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import (
+    ConditionFailed,
+    InputError,
+    ShardweaveError,
+    TableUnavailable,
+    Throttled,
+    TransactionConflict,
+    UnknownName,
+)
+from ..table import Table
+from ..table.conditions import Compare, Missing, Or
+from ..table.operations import Update
+from ..table.values import Item, Value
+from .drafts import UNNUMBERED, keeps_number
+from .lookups import internal_key
+from .operations import Create, Operation, Put
+from .planned import Moment
+from .readiness import Readiness
+from .reads import Reader, Wanted
+from .retries import UNANSWERED, Waiting
+from .steps import CreateStep, PutStep, StepMaker
+
+LAST = "_last"
+TAKER = "_taker"
+_PLACEHOLDER = 1
+
+
+@dataclass(frozen=True)
+class _Unnumbered:
+    """A record that lacks one number: its position among the operations, and where the number comes from."""
+
+    position: int
+    entity: EntityType[Any]
+    sequence: SequenceType
+    scope: Item
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Numbers for many threads at once."""
+
+    table: Table
+    reader: Reader
+    waiting: Waiting
+    steps: StepMaker
+    readiness: Readiness
+    new_token: Callable[[], str]
+    moment_of: Callable[[EntityType[Any]], Moment]
+
+    def take(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, count: int = 1) -> range:
+        """The next `count` numbers of a scope."""
+        if count < 1:
+            raise InputError("at least one number is taken", where="count", fix="give 1 or more")
+        taker = self.new_token()
+        update = Update(
+            counter_key(entity, sequence, scope),
+            set={TAKER: taker},
+            add={LAST: count},
+            condition=Compare(TAKER, "<>", taker),
+            return_values="ALL_NEW",
+            return_on_failure=True,
+        )
+        counter = self._sent(update)
+        last = int(counter[LAST])
+        return range(last - count + 1, last + 1)
+
+    def advance(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, to: int) -> None:
+        """Let the next number of a scope be above `to`, if it is not already."""
+        update = Update(
+            counter_key(entity, sequence, scope),
+            set={TAKER: self.new_token(), LAST: to},
+            condition=Or((Missing(LAST), Compare(LAST, "<", to))),
+            return_on_failure=True,
+        )
+        self._sent(update)
+
+    def numbered(self, operations: Sequence[Operation]) -> list[Operation]:
+        """The operations, with numbers for the records that lack them. What can't be made is left as it is, for the
+        caller to find."""
+        found = list(operations)
+        lacking: dict[tuple[str, ...], list[_Unnumbered]] = {}
+        for position, operation in enumerate(operations):
+            try:
+                found[position], unnumbered = self._examined(position, operation)
+            except ShardweaveError:
+                continue
+            for each in unnumbered:
+                key = counter_key(each.entity, each.sequence, each.scope)
+                lacking.setdefault(tuple(key.values()), []).append(each)
+        for group in lacking.values():
+            entity, sequence = group[0].entity, group[0].sequence
+            numbers = self.take(entity, sequence, group[0].scope, len(group))
+            for each, number in zip(group, numbers, strict=True):
+                found[each.position] = with_number(entity, found[each.position], sequence, number)
+        return found
+
+    # -- parts
+
+    def _examined(self, position: int, operation: Operation) -> tuple[Operation, list[_Unnumbered]]:
+        """An operation with the numbers that its record has already, and what it lacks. Raises what is wrong with it
+        otherwise."""
+        if not isinstance(operation, (Create, Put)):
+            return operation, []
+        entity = self.steps.entity_of(operation)
+        lacking = [each for each in entity.sequences if given_number(entity, operation, each) in UNNUMBERED]
+        if not lacking:
+            return operation, []
+        tried: Operation = operation
+        for sequence in lacking:
+            tried = with_number(entity, tried, sequence, _PLACEHOLDER)
+        step = self.steps.make(tried)
+        assert isinstance(step, (CreateStep, PutStep))
+        stored: Item = {}
+        if isinstance(step, PutStep):
+            (seen,) = self.reader.find([Wanted(entity, step.identity, self.moment_of(entity))])
+            stored = {} if seen.found is None else seen.found.item
+        unnumbered = []
+        numbered: Operation = operation
+        for sequence in lacking:
+            if keeps_number(sequence, stored, step.draft.item):
+                numbered = with_number(entity, numbered, sequence, stored[sequence.property_name])
+            else:
+                scope = {element.name: step.draft.item.get(element.name) for element in sequence.within}
+                unnumbered.append(_Unnumbered(position, entity, sequence, scope))
+        return numbered, unnumbered
+
+    def _sent(self, update: Update) -> Item:
+        """The counter after an update; also after one whose answer was lost, as its condition shows."""
+        self.readiness.before_writing()
+        pauses = self.waiting.pauses(UNANSWERED)
+        while True:
+            try:
+                answer = self.table.run(update)
+            except ConditionFailed as failure:
+                return failure.item or {}
+            except (TableUnavailable, Throttled, TransactionConflict):
+                if not pauses.pause():
+                    raise
+            else:
+                return answer.attributes or {}
+
+
+def sequence_of(entity: EntityType[Any], name: str) -> SequenceType:
+    """The sequence of a property. Raises UnknownName that lists the sequences."""
+    stored = entity.stored_name(name)
+    for each in entity.sequences:
+        if each.property_name == stored:
+            return each
+    listed = ", ".join(each.property_name for each in entity.sequences) or "(there are none)"
+    raise UnknownName(
+        f"the entity {entity.token!r} has no sequence {name!r}", where=name[:80], fix=f"use one of {listed}"
+    )
+
+
+def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> Item:
+    """A scope in stored form, from a mapping or, when one property makes it, its value. Raises UnknownName."""
+    names = [element.name for element in sequence.within]
+    if not isinstance(within, Mapping):
+        within = {} if within is None else {names[0] if len(names) == 1 else "": within}
+    given = {entity.stored_name(name): value for name, value in within.items()}
+    if given.keys() != set(names):
+        listed = ", ".join(names) or "nothing"
+        raise UnknownName(f"numbers are taken within {listed}", where="within", fix=f"give {listed}")
+    return {name: entity.properties[name].parse(value) for name, value in given.items()}
+
+
+def counter_key(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> dict[str, Value]:
+    """The key of a scope's counter. Raises KeyTooLong."""
+    text = entity.keys.join(sequence.within, scope) or sequence.property_name
+    return internal_key(entity, f"{sequence.property_name}+", text, sequence.property_name)
+
+
+def given_number(entity: EntityType[Any], operation: Create | Put, sequence: SequenceType) -> Value:
+    """The number that an operation gives."""
+    record, name = operation.record, sequence.property_name
+    if isinstance(record, Entity):
+        return getattr(record, entity.properties[name].name)
+    return record.get(name, record.get(entity.properties[name].name))
+
+
+def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:
+    """The operation with a number in its record."""
+    assert isinstance(operation, (Create, Put))
+    name = sequence.property_name
+    record, python_name = operation.record, entity.properties[name].name
+    if isinstance(record, Entity):
+        return replace(operation, record=record.model_copy(update={python_name: number}))
+    others = {key: value for key, value in record.items() if key not in (name, python_name)}
+    return replace(operation, record={**others, name: number})

@@ -1,0 +1,124 @@
+"""What a write is made of: planned actions, the moment they are planned for, and conditions on records.
+
+Pure. `free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not
+above the version of the writer's shard map.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity_type import MARK, REVISION, EntityType
+from ..sharding import ShardMap
+from ..table.conditions import Compare, Condition, Exists, Missing, Or
+from ..table.operations import Action, Put, Update
+from ..table.values import Item, Value, item_bytes
+
+
+class Part(enum.Enum):
+    """What an action is for in its write."""
+
+    RECORD = "the record itself"
+    ELSEWHERE = "the same id in another generation"
+    LOOKUP = "the lookup record of an identity"
+    OWNER = "the record that such a lookup names"
+    CLAIM = "a lookup record that is taken for a value"
+    RELEASE = "a lookup record that is given up"
+    HOLDER = "the record that a lookup record to be taken names"
+    PARENT = "the record that an enforced relation leads to"
+    COUNTER = "the number of a parent's children"
+    KEPT = "what is kept for an idempotency key"
+
+
+@dataclass(frozen=True)
+class PlannedAction:
+    """One action of a transaction, or, when it is the only one, a write of its own. `about` names the property or
+    relation that it serves; `owner` is, of claims and releases, whose record it is for."""
+
+    action: Action
+    part: Part
+    about: str = ""
+    owner: str = ""
+
+    @property
+    def key_or_item(self) -> Item:
+        action = self.action
+        return action.item if isinstance(action, Put) else action.key
+
+    @property
+    def weight(self) -> int:
+        """How many actions it can become: while an entity moves, each on a record is carried out on its copy too."""
+        return 2 if self.part is Part.RECORD else 1
+
+    @property
+    def bytes(self) -> int:
+        """What it adds to the size of a transaction."""
+        changed = self.action.set if isinstance(self.action, Update) else {}
+        return self.weight * (item_bytes(self.key_or_item) + item_bytes(changed))
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What an attempt to write goes by: the time and the shard map."""
+
+    now_ms: int
+    shard_map: ShardMap
+
+    @property
+    def seconds(self) -> int:
+        return self.now_ms // 1000
+
+
+PrimaryKey = tuple[Any, Any]
+
+
+def primary_key(entity: EntityType[Any], item: Item) -> PrimaryKey:
+    """The primary key of an item, to compare it by."""
+    design = entity.keys.design
+    return item[design.hash_name], item[design.range_name]
+
+
+def key_of(entity: EntityType[Any], item: Item) -> dict[str, Value]:
+    """The primary key of a stored item."""
+    design = entity.keys.design
+    return {design.hash_name: item[design.hash_name], design.range_name: item[design.range_name]}
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def absent(entity: EntityType[Any]) -> Condition:
+    """Nothing is there."""
+    return Missing(entity.keys.design.hash_name)
+
+
+def free(entity: EntityType[Any], moment: Moment) -> Condition:
+    """No live record is there."""
+    if entity.ttl is None:
+        return absent(entity)
+    return Or((absent(entity), Compare(entity.ttl, "<=", moment.seconds)))
+
+
+def live(entity: EntityType[Any], moment: Moment) -> tuple[Condition, ...]:
+    """A live record is there."""
+    present = Exists(entity.keys.design.hash_name)
+    if entity.ttl is None:
+        return (present,)
+    return present, Or((Missing(entity.ttl), Compare(entity.ttl, ">", moment.seconds)))
+
+
+def has_revision(rev: str | None) -> Condition:
+    """The record is in that revision; None for one that another program wrote without any."""
+    return Missing(REVISION) if rev is None else Compare(REVISION, "=", rev)
+
+
+def known(moment: Moment) -> Condition:
+    """No newer shard map than the writer's has left its mark."""
+    return Or((Missing(MARK), Compare(MARK, "<=", moment.shard_map.version)))
+
+
+def is_known(item: Item, moment: Moment) -> bool:
+    """What `known` says of an item."""
+    return MARK not in item or bool(item[MARK] <= moment.shard_map.version)
