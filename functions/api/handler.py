@@ -2,7 +2,8 @@
 
 Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), and the cursor keys as
 CURSOR_KEYS (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it). The service is put together at the
-first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values.
+first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values; the
+metrics count answers, and of lists those that are empty or were cut short.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import shardweave.api.router  # noqa: F401 - while the function starts, not with its first request
@@ -24,9 +26,12 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.service import Service, Settings, build, decode_cursor_keys
 
 logger = Logger(service=os.environ.get("SERVICE"))
+metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
+metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 
 
 @logger.inject_lambda_context(log_event=False)
+@metrics.log_metrics(capture_cold_start_metric=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
     try:
@@ -57,7 +62,12 @@ def cursor_keys(variables: Mapping[str, str]) -> CursorKeys:
 
 
 def log(seen: Observation) -> None:
-    """One line for each request."""
+    """One line for each request, and what is counted of it."""
+    counted = {"Answers": True, "ThrottledAnswers": seen.problem == "throttled", "Failures": seen.status >= 500}
+    if seen.page is not None:
+        counted |= {"EmptyAnswers": not seen.page.items, "PartialAnswers": not seen.page.complete}
+    for name, applies in counted.items():
+        metrics.add_metric(name, MetricUnit.Count, int(applies))
     extra = {"method": seen.method, "route": seen.route, "status": seen.status, "milliseconds": seen.milliseconds}
     if seen.failure is not None:
         logger.error("request failed", extra={**extra, "problem": seen.problem, "trace": trace(seen.failure)})

@@ -22,8 +22,8 @@ from shardweave.table import Table
 ENOUGH_MS = 30_000
 """A check is begun only with this much time left."""
 
-logger = Logger()
-metrics = Metrics()
+logger = Logger(service=os.environ.get("SERVICE"))
+metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 
 

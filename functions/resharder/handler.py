@@ -20,8 +20,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from shardweave.changes import ChangeHandler
 from shardweave.stream_events import decode_change
 
-logger = Logger()
-metrics = Metrics()
+logger = Logger(service=os.environ.get("SERVICE"))
+metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 
 

@@ -18,8 +18,8 @@ from shardweave.key_ring import decode_key_ring, encode_key_ring
 
 SECRET_BYTES = 32
 
-logger = Logger()
-metrics = Metrics()
+logger = Logger(service=os.environ.get("SERVICE"))
+metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .messages import Response
+from .messages import PageFacts, Response
 from .operation import Answer, Operation
 from .paths import Paths
 
@@ -29,7 +29,7 @@ MAX_BODY_BYTES = 1024 * 1024
 @dataclass(frozen=True)
 class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
-    code of the error, `failure` what was raised when the API itself is at fault."""
+    code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list."""
 
     method: str
     route: str
@@ -37,6 +37,7 @@ class Observation:
     milliseconds: float
     problem: str = ""
     failure: BaseException | None = None
+    page: PageFacts | None = None
 
 
 Observe = Callable[[Observation], None]
@@ -97,7 +98,8 @@ class Api:
         if self._observe is not None:
             spent = (time.perf_counter() - started) * 1000
             status = answer["statusCode"]
-            self._observe(Observation(method, exchange.route, status, spent, exchange.problem, exchange.failure))
+            seen = Observation(method, exchange.route, status, spent, exchange.problem, exchange.failure, exchange.page)
+            self._observe(seen)
         return {**answer, "body": ""} if method == "HEAD" else answer
 
     @property

@@ -14,6 +14,7 @@ that is there once has its token.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -38,7 +39,7 @@ from ..query.spec import Page, QuerySpec
 from ..store import Store
 from .bodies import merge_patch
 from .list_query import CONTINUATION, ListQuery, index_table
-from .messages import JSON, Response
+from .messages import JSON, PageFacts, Response
 from .models import RecordModels, json_text, validated
 from .operation import Answer, Body, Call, Operation, Parameter
 from .records import part_json, record_document, record_json
@@ -68,7 +69,8 @@ class Collection:
         page = self._page(self._list_query.spec(call.query))
         items = b",".join(self._item(item) for item in page.items)
         rest = json_text({"nextToken": page.cursor, "complete": page.complete})
-        return Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
+        answer = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
+        return replace(answer, page=PageFacts(len(page.items), page.complete))
 
     def get(self, call: Call) -> Response:
         record = self._store.get(self._entity.model, self._key(call))

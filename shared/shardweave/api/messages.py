@@ -18,12 +18,22 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
+class PageFacts:
+    """How many records a list has, and whether it was not cut short."""
+
+    items: int
+    complete: bool
+
+
+@dataclass(frozen=True)
 class Response:
-    """An answer. `headers` has everything but the length, names in lower case."""
+    """An answer. `headers` has everything but the length, names in lower case. `page` describes a list for whoever
+    observes answers."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    page: PageFacts | None = None
 
     @classmethod
     def json(cls, status: int, body: bytes, **headers: str) -> Response:

@@ -36,7 +36,7 @@ from ..errors import (
     ValidationFailed,
 )
 from .bodies import read_document
-from .messages import JSON, Response, decode_query
+from .messages import JSON, PageFacts, Response, decode_query
 from .operation import Call, Operation, Parameter
 from .paths import Paths, router_rule, unseal
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
@@ -49,6 +49,7 @@ class Exchange:
     route: str = ""
     problem: str = ""
     failure: BaseException | None = None
+    page: PageFacts | None = None
 
 
 EXCHANGE = "exchange"
@@ -88,7 +89,9 @@ def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_byte
             query=_checked_query(operation, decode_query(event.raw_query_string)),
             document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
         )
-        return _answered(operation.run(call))
+        response = operation.run(call)
+        router.context[EXCHANGE].page = response.page
+        return _answered(response)
 
     handle.__name__ = operation.name
     handle.__signature__ = _signature(operation)  # type: ignore[attr-defined]
