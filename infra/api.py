@@ -53,6 +53,7 @@ class Api(Construct):
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "THROTTLE": str(configuration.lanes),
+                "HIDDEN_INDEXES": ",".join(configuration.hidden),
                 **key_rings.environment,
             },
             timeout=TIMEOUT,

@@ -9,18 +9,21 @@ the stack synthesizes without one.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from infra.layer import PLATFORMS, PlatformName
-from shardweave.errors import ConfigurationError
+from infra.manifest import decode_index, faults, manifest_of, read_manifest
+from shardweave.errors import ConfigurationError, SchemaError
 from shardweave.key_format import key_format
 from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.schema import Schema
 from shardweave.service import service_module
+from shardweave.table.layout import TableLayout
 
 THROWN_AWAY = ("dev", "local", "test")
 
@@ -39,6 +42,8 @@ CHOICES: Mapping[str, str] = {
     "requestsPerSecond": "100",
     "burst": "200",
     "lanes": str(DEFAULT_THROTTLE),
+    "indexes": "",
+    "hidden": "",
 }
 """service            the module in shared/services/
 stage              names the stack, and decides what is protected
@@ -51,7 +56,8 @@ canary             on: a tenth of the calls goes to a new version for five minut
 snapStart          on: functions start from a snapshot
 alarmTopic         the ARN of the SNS topic that alarms are sent to
 requestsPerSecond, burst   the most that the API takes
-lanes              reads at once for one query"""
+lanes              reads at once for one query
+indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
 
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")
 _TOPIC = re.compile(r"arn:[\w-]+:sns:[\w-]*:\d{12}:[\w.-]{1,256}")
@@ -88,17 +94,23 @@ class Configuration:
     requests_per_second: int
     burst: int
     lanes: int
+    layout: TableLayout
+    hidden: tuple[str, ...]
 
     @classmethod
     def from_context(cls, context: Context) -> Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
         given = {key: _text(context, key, default) for key, default in CHOICES.items()}
         chosen = key_format(given["keyFormat"])
+        schema: Schema = service_module(given["service"]).schema(chosen)
+        broken = faults(read_manifest(given["service"]), manifest_of(schema))
+        if broken:
+            raise SchemaError(broken)
         return cls(
             service=given["service"],
             stage=_stage(given["stage"]),
             key_format=chosen.name,
-            schema=service_module(given["service"]).schema(chosen),
+            schema=schema,
             issuer=_issuer(given),
             layer=cast(PlatformName, _one_of(given, "layer", tuple(PLATFORMS))),
             assets_optional=_one_of(given, "assets", ("required", "optional")) == "optional",
@@ -108,6 +120,8 @@ class Configuration:
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),
             burst=_whole(given, "burst", 5_000),
             lanes=_whole(given, "lanes", 1_000),
+            layout=_layout(schema.layout, given["indexes"]),
+            hidden=tuple(name for name in given["hidden"].split(",") if name),
         )
 
     @property
@@ -122,6 +136,13 @@ class Configuration:
 def stack_name(service: str, stage: str) -> str:
     """The name of the stack of a service's stage."""
     return f"shardweave-{service.replace('_', '-')}-{stage}"
+
+
+def _layout(layout: TableLayout, indexes: str) -> TableLayout:
+    """The table of a wave, whose indexes are given as JSON; else the schema's own."""
+    if not indexes:
+        return layout
+    return replace(layout, indexes=tuple(decode_index(name, each) for name, each in json.loads(indexes).items()))
 
 
 def _issuer(given: Mapping[str, str]) -> Issuer | None:

@@ -25,7 +25,7 @@ from infra.log import log_group
 
 FUNCTIONS = ROOT / "functions"
 NAMESPACE = "Shardweave"
-"""Of the metrics that functions write."""
+"""Of the metrics that functions write, with the dimensions `service` and `stage`."""
 
 
 class Function(Construct):
@@ -77,8 +77,6 @@ class Function(Construct):
                 "SERVICE": configuration.service,
                 "STAGE": configuration.stage,
                 "KEY_FORMAT": configuration.key_format,
-                "POWERTOOLS_SERVICE_NAME": configuration.service,
-                "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
                 **environment,
             },
             log_group=self.log_group,

@@ -34,7 +34,13 @@ class ShardweaveStack(Stack):
         self._provide_assets(configuration)
         Tags.of(self).add("service", configuration.service)
         Tags.of(self).add("stage", configuration.stage)
-        table = Table(self, "Table", layout=configuration.schema.layout, protected=configuration.protected)
+        table = Table(
+            self,
+            "Table",
+            name=configuration.stack_name,
+            layout=configuration.layout,
+            protected=configuration.protected,
+        )
         layer = Layer(self, "Layer", platform=configuration.layer).version
         failures = Failures(self, "Failures").queue
         key_rings = KeyRings(self, "KeyRings", configuration=configuration)

@@ -21,14 +21,19 @@ _TYPES = {
 
 
 class Table(Construct):
-    """The one table of a deployment. `protected`: it can't be deleted, and outlives its stack."""
+    """The one table of a deployment. `protected`: it can't be deleted, and outlives its stack.
 
-    def __init__(self, scope: Construct, construct_id: str, *, layout: TableLayout, protected: bool) -> None:
+    It has a name of its own, and not only to be found by it: CloudFormation refuses to replace what has one, so no
+    change of the template can exchange a full table for an empty one.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, name: str, layout: TableLayout, protected: bool) -> None:
         super().__init__(scope, construct_id)
         self.layout = layout
         self.table = dynamodb.TableV2(
             self,
             "Resource",
+            table_name=name,
             partition_key=_attribute(layout.hash_key),
             sort_key=_attribute(layout.range_key),
             global_secondary_indexes=[_index(index) for index in layout.indexes],

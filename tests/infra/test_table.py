@@ -39,7 +39,7 @@ def the_replica(template: dict[str, Any]) -> dict[str, Any]:
 def laid_out() -> dict[str, Any]:
     """A table with an index of each kind, as a template's properties."""
     stack = Stack(App(), "Stack")
-    Table(stack, "Table", layout=LAYOUT, protected=False)
+    Table(stack, "Table", name="orders", layout=LAYOUT, protected=False)
     return dict(the_table(Template.from_stack(stack).to_json())["Properties"])
 
 
