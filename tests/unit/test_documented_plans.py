@@ -1,6 +1,6 @@
 """The plan of every query that the documents show is on record: a change of it is seen, and meant.
 
-`docs/plans.md` is the record. `WRITE_DOCS=1` writes it anew.
+`docs/plans.md` is the record, and README shows what `explain` prints. `WRITE_DOCS=1` writes both anew.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from shardweave.errors import InputError
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.table.embedded import EmbeddedTable
+from tests.unit.cli_world import shardweave
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "plans.md"
@@ -30,6 +31,7 @@ What each list query of the documents does, as the planner decides it: the index
 key, interval and first fetch. A test compares this page with the planner.
 """
 
+_EXPLAIN = re.compile(r"```sh\n\./run shardweave (explain .*)\n```\n\n```text\n((?:.|\n)*?)```")
 _CURL = re.compile(r"```sh\n(curl (?:.|\n)*?)\n```")
 
 
@@ -75,3 +77,21 @@ def test_the_plan_of_every_documented_query_is_the_one_on_record(record: str) ->
     if os.environ.get("WRITE_DOCS"):
         RECORD.write_text(record, encoding="utf-8")
     assert RECORD.read_text(encoding="utf-8") == record
+
+
+def test_readme_shows_what_explain_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    found = list(_EXPLAIN.finditer(text))
+    assert found
+    for example in found:
+        command, *arguments = shlex.split(example[1])
+        assert shardweave(command, "--data", str(tmp_path), *arguments).code == 0
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        printed = "\n".join(line for line in lines if line) + "\n"
+        if os.environ.get("WRITE_DOCS"):
+            shown = example[0].removesuffix(f"{example[2]}```") + f"{printed}```"
+            text = text.replace(example[0], shown)
+            readme.write_text(text, encoding="utf-8")
+        else:
+            assert example[2] == printed
