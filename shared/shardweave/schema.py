@@ -6,8 +6,9 @@ with every fault, each with its place and its fix. It does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -68,9 +69,10 @@ class Schema:
             raise SchemaError(faults)
         ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
         self.layout = _layout(self, min(ttl) if ttl else None)
-        self.entities: Mapping[str, EntityType[Any]] = MappingProxyType(
-            {model.declaration.token: _compile(self, model) for model in self.models}
-        )
+        self._register(_compile(self, model) for model in self.models)
+
+    def _register(self, entities: Iterable[EntityType[Any]]) -> None:
+        self.entities: Mapping[str, EntityType[Any]] = MappingProxyType({each.token: each for each in entities})
         self._by_model = {each.model: each for each in self.entities.values()}
         self._by_collection = {each.collection: each for each in self.entities.values()}
 
@@ -104,6 +106,18 @@ class Schema:
     def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
         """The entity whose token starts a hash key, or None."""
         return self.entities.get(hash_key.partition(self.key_format.shard_delimiter)[0])
+
+    def hiding(self, indexes: Collection[str]) -> Schema:
+        """This schema for queries that must not use some indexes, as long as those are being filled. What is written
+        stays the same, so that they do get filled."""
+
+        def shown(entity: EntityType[Any]) -> EntityType[Any]:
+            views = {name: view for name, view in entity.views.items() if name not in indexes}
+            return replace(entity, views=MappingProxyType(views))
+
+        schema = copy(self)
+        schema._register(shown(entity) for entity in self.entities.values())
+        return schema
 
     @staticmethod
     def from_entity_manager(config: Mapping[str, Any]) -> Schema:

@@ -40,7 +40,7 @@ class Settings:
     """All that differs between deployments.
 
     `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
-    process.
+    process; queries do not use `hidden_indexes`, which are still being filled.
     """
 
     cursor_keys: CursorKeys
@@ -52,10 +52,11 @@ class Settings:
     throttle: int = DEFAULT_THROTTLE
     cursor_life_ms: int = DEFAULT_LIFE_MS
     max_body_bytes: int = MAX_BODY_BYTES
+    hidden_indexes: tuple[str, ...] = ()
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], cursor_keys: CursorKeys) -> Settings:
-        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE. Raises
+        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, HIDDEN_INDEXES. Raises
         ConfigurationError."""
         table_name = _table_name(variables)
         throttle = variables.get("THROTTLE", str(DEFAULT_THROTTLE))
@@ -67,6 +68,7 @@ class Settings:
             key_format=variables.get("KEY_FORMAT", cls.key_format),
             table_name=table_name,
             throttle=int(throttle),
+            hidden_indexes=tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name),
         )
 
 
@@ -103,7 +105,7 @@ def build(
 ) -> Service:
     """The service of these settings. `clock` gives epoch milliseconds. Raises ConfigurationError, SchemaError."""
     module = service_module(settings.service)
-    schema: Schema = module.schema(key_format(settings.key_format))
+    schema: Schema = module.schema(key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     parts = Parts(
         schema=schema,
