@@ -16,6 +16,7 @@ from .table.values import AttributeValue, Item, from_attribute_values, to_attrib
 
 Json = Mapping[str, Any]
 
+_KINDS = frozenset({"S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"})
 _SERVICE = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 _EVENTS: Mapping[str, Literal["INSERT", "MODIFY", "REMOVE"]] = {
     "INSERT": "INSERT",
@@ -65,7 +66,11 @@ def encode_change(change: StreamRecord) -> dict[str, Any]:
 
 
 def _item(typed: Mapping[str, AttributeValue]) -> Item:
-    return from_attribute_values({name: _binary(value, base64.b64decode) for name, value in typed.items()})
+    return from_attribute_values({name: _binary(value, _bytes) for name, value in typed.items()})
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 def _typed(item: Item) -> dict[str, AttributeValue]:
@@ -78,6 +83,8 @@ def _typed(item: Item) -> dict[str, AttributeValue]:
 def _binary(typed: AttributeValue, convert: Callable[[Any], Any]) -> AttributeValue:
     """The typed value with its binary parts converted."""
     ((kind, content),) = typed.items()
+    if kind not in _KINDS:
+        raise KeyError
     if kind == "B":
         return {kind: convert(content)}
     if kind == "BS":
