@@ -50,6 +50,7 @@ class Function(Construct):
         failures: aws_sqs.IQueue | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self.name = name
         self._configuration = configuration
         self.log_group = log_group(self, "Log", configuration)
         self.role = aws_iam.Role(

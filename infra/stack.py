@@ -13,6 +13,7 @@ from infra.configuration import Configuration
 from infra.doctor import Doctor
 from infra.key_rings import KeyRings
 from infra.layer import PLATFORMS, Layer
+from infra.monitoring import Monitoring
 from infra.resharding import Failures, Resharding
 from infra.table import Table
 from shardweave.errors import ConfigurationError
@@ -44,10 +45,24 @@ class ShardweaveStack(Stack):
         layer = Layer(self, "Layer", platform=configuration.layer).version
         failures = Failures(self, "Failures").queue
         key_rings = KeyRings(self, "KeyRings", configuration=configuration)
-        key_rings.turn_with(layer, failures)
+        rotator = key_rings.turn_with(layer, failures)
         api = Api(self, "Api", configuration=configuration, table=table, key_rings=key_rings, layer=layer)
-        Resharding(self, "Resharding", configuration=configuration, table=table, layer=layer, failures=failures)
-        Doctor(self, "Doctor", configuration=configuration, table=table, layer=layer, failures=failures)
+        resharding = Resharding(
+            self, "Resharding", configuration=configuration, table=table, layer=layer, failures=failures
+        )
+        doctor = Doctor(self, "Doctor", configuration=configuration, table=table, layer=layer, failures=failures)
+        monitoring = Monitoring(
+            self,
+            "Monitoring",
+            configuration=configuration,
+            table=table,
+            api=api,
+            resharding=resharding,
+            doctor=doctor,
+            others=[rotator],
+            failures=failures,
+        )
+        api.function.shift_gradually(monitoring.of_api)
         CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
         CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
         CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")
