@@ -7,9 +7,11 @@ lanes that fail and recover. The pages put together equal a brute-force evaluati
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from shardweave.codecs import Timestamp
 from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, ttl_property, unique_property
@@ -23,7 +25,7 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
-from shardweave.table import Guard
+from shardweave.table import Guard, Table
 from shardweave.table.conditions import (
     And,
     BeginsWith,
@@ -39,7 +41,9 @@ from shardweave.table.conditions import (
     Size,
 )
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, Put, Query
+from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
 DAY = 86_400_000
@@ -176,7 +180,7 @@ def make_filter(chooser: random.Random, chance: float) -> Condition | None:
 class FlakyTable:
     """A table of which some hash keys do not answer while they are in `broken`."""
 
-    def __init__(self, inner: EmbeddedTable) -> None:
+    def __init__(self, inner: Table) -> None:
         self.inner = inner
         self.layout = inner.layout
         self.broken: set[str] = set()
@@ -255,13 +259,13 @@ def walk(
         cursor = page.cursor
 
 
-def run_case(seed: int) -> bool:
+def run_case(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -> bool:
     """Whether the case's question could be asked: a bare-bar format and an index that projects little refuse some."""
     chooser = random.Random(seed)
     schema = make_schema(chooser)
     thing = schema.entity("thing")
     items = make_items(chooser, thing)
-    table = FlakyTable(EmbeddedTable(schema.layout))
+    table = FlakyTable(open_table(schema.layout))
     for item in items:
         table.run(Put(item))
     runner = QueryRunner(schema, table, KEYS, clock=lambda: NOW, throttle=2, sleep=lambda seconds: None)
@@ -301,6 +305,11 @@ def run_case(seed: int) -> bool:
     runner.close()
     table.close()
     return True
+
+
+@pytest.mark.parametrize("seed", range(9, 21))
+def test_queries_equal_a_brute_force_evaluation_on_every_table(seed: int, open_table: OpenTable) -> None:
+    run_case(seed, open_table)
 
 
 def test_queries_equal_a_brute_force_evaluation(query_cases: range) -> None:
