@@ -83,7 +83,7 @@ class Backfill:
         """Fill one lookup or relation. With `again` also one that is ready already. Raises Conflict when another run
         is under way."""
         run = _Run(self, entity, name, BackfillReport(entity.token, name))
-        run.read_marker()
+        run.take_marker()
         if run.marker.get(STATE) == READY and not again:
             return replace(run.report, ready=True)
         for _ in run.pages():
@@ -101,8 +101,15 @@ class _Run:
     report: BackfillReport
     marker: dict[str, Any] = field(default_factory=dict)
 
-    def read_marker(self) -> None:
-        (found,) = self.parts.reader.items([marker_key(self.entity, self.name)])
+    def take_marker(self) -> None:
+        """Read the marker, or set one: from then on nobody takes the entity for new, also if its last record is
+        deleted meanwhile."""
+        key = marker_key(self.entity, self.name)
+        (found,) = self.parts.reader.items([key])
+        if found is None:
+            put = Put({**key, STATE: FILLING, REVISION: self.parts.new_revision()}, absent(self.entity))
+            self.parts.sender.send([PlannedAction(put, Part.KEPT)])
+            (found,) = self.parts.reader.items([key])
         self.marker = dict(found or {})
 
     def pages(self) -> Iterator[None]:
@@ -178,7 +185,7 @@ class _Run:
     def _save(self, progress: dict[str, Any], *, ready: bool = False) -> None:
         """Save how far the work has come. What is ready stays so while it is filled again."""
         state = READY if ready or self.marker.get(STATE) == READY else FILLING
-        seen = has_revision(self.marker[REVISION]) if self.marker else absent(self.entity)
+        seen = has_revision(self.marker.get(REVISION))
         rev = self.parts.new_revision()
         marker = {**marker_key(self.entity, self.name), STATE: state, REVISION: rev, **progress}
         put = Put(marker, seen, return_on_failure=True)

@@ -65,7 +65,8 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     """A stored record with some properties changed; None removes one. Raises ImmutableProperty too."""
     values = entity.visible(stored)
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
-    for name, value in _by_stored_name(entity, given).items():
+    given = _by_stored_name(entity, given)
+    for name, value in given.items():
         if value is None and name in entity.properties:
             if name in entity.immutable:
                 raise _immutable(name)
@@ -79,6 +80,8 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     item = entity.dump(entity.validate(entity.model.prepare(values)))
     _check_units(entity, item)
     _check_immutable(entity, stored, item)
+    for sequence in entity.sequences:
+        _check_number(sequence, stored, item, given=sequence.property_name in given)
     return Draft(item | {REVISION: rev})
 
 
@@ -152,9 +155,6 @@ def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
         if name in entity.immutable and stored.get(name) != item.get(name):
             raise _immutable(name)
 
-    for sequence in entity.sequences:
-        _check_number(sequence, stored, item)
-
 
 def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
     """Whether a stored record has a number, and stays in the scope in which it was numbered."""
@@ -162,14 +162,15 @@ def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
     return same and stored.get(sequence.property_name) not in UNNUMBERED
 
 
-def _check_number(sequence: SequenceType, stored: Item, item: Item) -> None:
+def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bool) -> None:
+    """A number changes with its scope only, and then it must be `given`: the old one says nothing there."""
     name = sequence.property_name
     if keeps_number(sequence, stored, item):
         if item.get(name) != stored[name]:
             raise ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
-    elif stored.get(name) not in UNNUMBERED and item.get(name) == stored[name]:
+    elif stored.get(name) not in UNNUMBERED and (not given or item.get(name) in UNNUMBERED):
         scope = ", ".join(element.name for element in sequence.within)
-        raise ImmutableProperty(f"another {scope} gives it a new number", where=name, fix="give one that was taken")
+        raise ImmutableProperty(f"another {scope} needs another number", where=name, fix="give one that was taken")
 
 
 def _immutable(name: str) -> ImmutableProperty:

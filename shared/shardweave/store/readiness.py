@@ -68,7 +68,8 @@ class Readiness:
         """Raise LookupNotReady unless the lookup or relation can be relied on."""
         if (entity.token, name) in self._ready:
             return
-        self._look([_Named(entity, name)])
+        if self._learn([_Named(entity, name)]):
+            self._look()
         if (entity.token, name) not in self._ready:
             raise LookupNotReady(
                 "it was added to a filled table and does not hold all records yet",
@@ -79,11 +80,12 @@ class Readiness:
     def before_writing(self) -> None:
         """Called before a record is made: the first time in a process, sets the markers where nothing is stored."""
         if not self._announced:
-            self._look(self._all)
+            self._look()
             self._announced = True
 
-    def _look(self, names: list[_Named]) -> None:
-        missing = self._learn(names)
+    def _look(self) -> None:
+        """Set every marker that can be set. (The first one that is makes the table one that is not empty.)"""
+        missing = self._learn(self._all)
         if not missing:
             return
         empty = {each.entity.token for each in missing} if self._is_empty_table() else set()
@@ -101,7 +103,7 @@ class Readiness:
         return [each for each, marker in zip(names, markers, strict=True) if marker is None]
 
     def _set_ready(self, names: list[_Named]) -> None:
-        """Set markers together: when the first is there, the table is empty no more."""
+        """Set markers, all or none."""
         for start in range(0, len(names), MAX_TRANSACTION_ACTIONS):
             chunk = names[start : start + MAX_TRANSACTION_ACTIONS]
             markers = [{**each.marker_key, STATE: READY, REVISION: NEVER_FILLED} for each in chunk]
