@@ -5,12 +5,12 @@ from __future__ import annotations
 from aws_cdk import Duration, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_scheduler_targets as targets
 from constructs import Construct
 
 from infra.configuration import Configuration
 from infra.function import Function
 from infra.rights import describe
+from infra.schedule import schedule
 from infra.table import Table
 
 HOUR = "3"
@@ -43,14 +43,12 @@ class Doctor(Construct):
             memory_mb=512,
             failures=failures,
         )
-        scheduler.Schedule(
+        schedule(
             self,
             "Nightly",
-            description="Examines the table",
-            schedule=scheduler.ScheduleExpression.cron(hour=HOUR, minute="0"),
-            target=targets.LambdaInvoke(
-                self.function.alias,
-                input=scheduler.ScheduleTargetInput.from_object({}),
-                dead_letter_queue=failures,
-            ),
+            meaning="Examines the table",
+            when=scheduler.ScheduleExpression.cron(hour=HOUR, minute="0"),
+            function=self.function,
+            event={},
+            failures=failures,
         )

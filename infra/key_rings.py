@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from aws_cdk import Duration, RemovalPolicy, aws_iam, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
+from infra.schedule import schedule
 
 TURN = Duration.days(30)
 FIRST_KEY_CHARACTERS = 64
@@ -78,15 +78,18 @@ class KeyRings(Construct):
             failures=failures,
         )
         for kind, secret in self.secrets.items():
-            event = {"secret": secret.secret_arn, "keep": kind.keep, "turn": scheduler.ContextAttribute.scheduled_time}
-            scheduler.Schedule(
+            schedule(
                 self,
                 f"Turn{kind.name}",
-                description=f"Turns the key ring: {kind.description.lower()}",
-                schedule=scheduler.ScheduleExpression.rate(TURN),
-                target=targets.LambdaInvoke(
-                    rotator.alias, input=scheduler.ScheduleTargetInput.from_object(event), dead_letter_queue=failures
-                ),
+                meaning=f"Turns the key ring: {kind.description.lower()}",
+                when=scheduler.ScheduleExpression.rate(TURN),
+                function=rotator,
+                event={
+                    "secret": secret.secret_arn,
+                    "keep": kind.keep,
+                    "turn": scheduler.ContextAttribute.scheduled_time,
+                },
+                failures=failures,
             )
         return rotator
 

@@ -13,13 +13,13 @@ from aws_cdk import Duration, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as event_sources
 from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_scheduler_targets as targets
 from constructs import Construct
 
 from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
 from infra.rights import read_stream
+from infra.schedule import schedule
 from infra.table import Table
 
 BATCH = 100
@@ -69,16 +69,14 @@ class Resharding(Construct):
             max_record_age=MAX_AGE,
             on_failure=event_sources.SqsDlq(failures),
         )
-        scheduler.Schedule(
+        schedule(
             self,
             "Watchdog",
-            description="Wakes work that nobody has gone on with",
-            schedule=scheduler.ScheduleExpression.rate(WATCHDOG),
-            target=targets.LambdaInvoke(
-                self.function.alias,
-                input=scheduler.ScheduleTargetInput.from_object({"wake": True}),
-                dead_letter_queue=failures,
-            ),
+            meaning="Wakes work that nobody has gone on with",
+            when=scheduler.ScheduleExpression.rate(WATCHDOG),
+            function=self.function,
+            event={"wake": True},
+            failures=failures,
         )
 
 

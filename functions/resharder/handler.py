@@ -1,8 +1,10 @@
 """The resharder: is given every change of the table, and woken by the watchdog.
 
-Environment: SERVICE, KEY_FORMAT, STAGE. An event of the stream is handled change by change; at the first failure it
-stops and reports that change, so the ones before it are done and no later change overtakes it. `{"wake": true}` is
-the watchdog's event. The log has counts by shard and places of failures, no values.
+Environment: SERVICE, KEY_FORMAT, STAGE. An event of the stream is handled change by change, and ends at the first
+failure, so that no later change overtakes it. What was done before is reported as done, and the rest comes again. When
+it is the first change that fails, the call fails as a whole: only then does Lambda split the batch, until the change at
+fault stands alone, and gives up nothing else with it. `{"wake": true}` is the watchdog's event. The log has counts by
+shard and places of failures, no values.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from shardweave.changes import ChangeHandler
+from shardweave.errors import ShardweaveError
 from shardweave.stream_events import decode_change
 
 logger = Logger(service=os.environ.get("SERVICE"))
@@ -66,21 +69,23 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def changes(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Handle changes in order, and answer the first that failed, if one did."""
+    """Handle changes in order, and answer which of them failed, if one did. Raises ShardweaveError when it is the
+    first."""
     batch = OrderedBatch()
     with batch(records=records, handler=handle):
         batch.process()
     traffic = change_handler().drain()
-    done = len(batch.success_messages)
-    logger.info(
-        "changes", extra={"done": done, "of": len(records), "shards": {k: v.changes for k, v in traffic.items()}}
-    )
+    done, failed = len(batch.success_messages), len(batch.fail_messages)
+    shards = {shard: each.changes for shard, each in traffic.items()}
+    logger.info("changes", extra={"done": done, "of": len(records), "shards": shards})
     metrics.add_metric("Changes", MetricUnit.Count, done)
     metrics.add_metric("ChangedBytes", MetricUnit.Bytes, sum(each.bytes for each in traffic.values()))
-    metrics.add_metric("FailedChanges", MetricUnit.Count, len(batch.fail_messages))
+    metrics.add_metric("FailedChanges", MetricUnit.Count, failed)
     for _, failure, _ in batch.exceptions:
         if failure is not None:
             log_failure(failure)
+    if failed and not done:
+        raise ShardweaveError("the first change of the batch failed", where="Records", fix="see the log before this")
     return dict(batch.response())
 
 
