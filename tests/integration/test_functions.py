@@ -1,0 +1,130 @@
+"""The functions that schedules call, on an emulated account."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from functions.doctor import handler as doctor
+from functions.rotator import handler as rotator
+from shardweave.key_ring import decode_key_ring
+from shardweave.schema import Schema
+from shardweave.service import service_module
+from shardweave.table.dynamodb import DynamoDBTable, create_table
+from shardweave.table.layout import TableLayout
+from tests.unit.lambda_context import Context
+
+FIRST = "a1B2" * 16
+TABLE = "users"
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty account, and the environment of a function in it."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "TABLE_NAME": TABLE,
+        "SERVICE": "user_service",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        yield
+    doctor.table.cache_clear()
+
+
+def make_table(layout: TableLayout) -> None:
+    table = DynamoDBTable(layout, TABLE)
+    create_table(table)
+    table.close()
+
+
+def user_schema() -> Schema:
+    schema: Schema = service_module("user_service").schema()
+    return schema
+
+
+def examine(event: dict[str, Any], context: Context) -> dict[str, Any]:
+    return doctor.handler(event, context)  # type: ignore[arg-type]
+
+
+def turn(event: dict[str, Any]) -> dict[str, Any]:
+    return rotator.handler(event, Context())  # type: ignore[arg-type]
+
+
+# -- the doctor -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("account")
+def test_the_doctor_finds_nothing_wrong_with_the_table_that_the_schema_makes() -> None:
+    make_table(user_schema().layout)
+    assert examine({}, Context()) == {"faults": [], "remaining": []}
+
+
+@pytest.mark.usefixtures("account")
+def test_the_doctor_names_what_is_missing_with_its_fix_and_counts_it(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    layout = user_schema().layout
+    make_table(TableLayout(indexes=layout.indexes[2:]))
+    answer = examine({}, Context())
+    assert [fault["where"] for fault in answer["faults"]] == ["index created", "index firstName"]
+    assert all(fault["fix"] for fault in answer["faults"])
+    (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"Faults"' in line)
+    assert line["Faults"] == [2.0]
+    assert [record.levelname for record in caplog.records].count("WARNING") == 2
+
+
+@pytest.mark.usefixtures("account")
+def test_a_doctor_without_time_says_how_to_go_on() -> None:
+    make_table(user_schema().layout)
+    answer = examine({}, Context(remaining_ms=1000))
+    assert answer == {"faults": [], "remaining": ["layout"]}
+    assert examine({"checks": answer["remaining"]}, Context())["remaining"] == []
+
+
+# -- the rotator ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(account: None) -> str:
+    created = boto3.client("secretsmanager").create_secret(Name="cursor-keys", SecretString=FIRST)
+    return str(created["ARN"])
+
+
+def stored(secret: str) -> str:
+    return str(boto3.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"])
+
+
+def test_the_rotator_turns_what_infrastructure_made(secret: str) -> None:
+    assert turn({"secret": secret, "keep": 1, "turn": "1"}) == {"turn": "1", "current": "k1", "keys": ["k1", "k2"]}
+    assert turn({"secret": secret, "keep": 1, "turn": "2"})["current"] == "k2"
+    assert turn({"secret": secret, "keep": 1, "turn": "3"})["keys"] == ["k2", "k3", "k4"]
+    ring = decode_key_ring(stored(secret))
+    assert (ring.current, list(ring.secrets)) == ("k3", ["k2", "k3", "k4"])
+    assert len(set(ring.secrets.values())) == 3
+
+
+def test_a_turn_that_is_asked_for_again_changes_nothing(secret: str) -> None:
+    turn({"secret": secret, "keep": None, "turn": "1"})
+    before = stored(secret)
+    assert turn({"secret": secret, "keep": None, "turn": "1"})["current"] == "k1"
+    assert stored(secret) == before
+
+
+def test_neither_the_log_nor_the_answer_has_a_secret(
+    secret: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = turn({"secret": secret, "keep": None, "turn": "1"})
+    logged = [vars(record) for record in caplog.records if record.name != "botocore"]
+    told = f"{answer} {capsys.readouterr()} {logged}"
+    for kept in json.loads(stored(secret))["secrets"].values():
+        assert kept not in told
+    assert FIRST not in told
