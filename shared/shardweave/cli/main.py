@@ -29,6 +29,8 @@ COMMANDS = (
     Command("plan", "plan", "how many shards so many records need"),
     Command("size", "size", "the bytes of each property of a record"),
     Command("load", "load", "write records into a table"),
+    Command("catalog", "catalog", "by what records can be found without a query"),
+    Command("backfill", "backfill", "fill lookups that were added to a filled table"),
     Command("query", "ask_query", "ask a table"),
     Command("explain", "ask_explain", "see what a query costs"),
 )

@@ -1,0 +1,79 @@
+"""`shardweave backfill`: fills lookups and enforced relations that were added to a filled table.
+
+    shardweave backfill --entity user --lookup phone --table NAME
+
+Until it has ended well, what would rely on the lookup is refused. Run it when no process of an older version writes any
+more. It may be stopped and started again at any time; what is ready is left alone unless `--again` is given. Without
+`--lookup`, all of the entity are filled; without `--entity`, all there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from ..errors import ConfigurationError
+from ..schema import Schema
+from ..store import BackfillReport, Store
+from ..store.readiness import kept_names
+from .schemas import entity_of
+from .streams import Streams
+from .tables import add_table_arguments, open_service
+
+TELL_EVERY = 1_000
+"""Records between two lines that say how far it has come."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--entity", metavar="TOKEN", help="the entity's token, such as user (default: every entity)")
+    parser.add_argument("--lookup", metavar="NAME", help="a lookup or enforced relation of it (default: all)")
+    parser.add_argument("--again", action="store_true", help="also what is ready: brings in what other programs wrote")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Fill, and say what was done; 1 when anything is not ready."""
+    if options.lookup is not None and options.entity is None:
+        raise ConfigurationError("it is of an entity", where="--lookup", fix="give --entity too")
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        return fill(options, service.parts.schema, service.parts.store, streams)
+
+
+def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Streams) -> int:
+    """Fill what the arguments choose."""
+    entities = list(schema.entities.values()) if options.entity is None else [entity_of(options, schema)]
+    wanted = [(entity, name) for entity in entities for name in kept_names(entity)]
+    if options.lookup is not None:
+        wanted = [(entities[0], options.lookup)]
+    ready = True
+    for entity, name in wanted:
+        report = store.backfill(entity.model, name, again=options.again, follow=_Followed(streams).tell)
+        _say(report, streams)
+        ready = ready and report.ready
+    if not wanted:
+        streams.say("there is nothing to fill")
+    return 0 if ready else 1
+
+
+@dataclass
+class _Followed:
+    """Tells how far a run has come, now and then."""
+
+    streams: Streams
+    told: int = 0
+
+    def tell(self, report: BackfillReport) -> None:
+        if report.read - self.told >= TELL_EVERY:
+            self.told = report.read
+            self.streams.say(f"{report.entity}.{report.lookup}: {report.read:,} records read")
+
+
+def _say(report: BackfillReport, streams: Streams) -> None:
+    for example in report.examples:
+        streams.say(f"{report.entity}.{report.lookup}: {dict(example.identity)}: {example.error}")
+    state = "ready" if report.ready else f"not ready: {report.refused:,} records are refused; change them, run it again"
+    streams.say(f"{report.entity}.{report.lookup}: {report.read:,} records read, {report.filled:,} filled; {state}")

@@ -1,0 +1,38 @@
+"""`shardweave catalog`: by what records can be found without a query, as JSON lines.
+
+    {"entity": "user", "kind": "unique", "lookup": "phone", "secondaryKey": ["phone"], "shardKey": ["userId"], ...}
+
+`secondaryKey` is what is given, `shardKey` what decides the shard of the record that is found. Where a lookup record is
+read in between, `stored` is what its hash key begins with, and `lookupShards` how many shards they lie in.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..store.catalog import CatalogEntry, catalog
+from .json_lines import json_text
+from .schemas import add_service_arguments, schema_of
+from .streams import Streams
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_service_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """An entry on each line."""
+    for entry in catalog(schema_of(options)):
+        streams.write(json_text(_line(entry)))
+    return 0
+
+
+def _line(entry: CatalogEntry) -> dict[str, object]:
+    line: dict[str, object] = {"entity": entry.entity, "kind": entry.kind}
+    if entry.lookup is not None:
+        line["lookup"] = entry.lookup
+    line |= {"secondaryKey": list(entry.secondary_key), "shardKey": list(entry.shard_key)}
+    if entry.stored is not None:
+        line |= {"stored": entry.stored, "lookupShards": entry.lookup_shards}
+    return line
