@@ -18,6 +18,7 @@ VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
 
 PURE = (
     "shardweave.codecs",
+    "shardweave.declared",
     "shardweave.key_format",
     "shardweave.keys",
     "shardweave.query.cursor",
@@ -29,8 +30,13 @@ PURE = (
     "shardweave.shard_key",
     "shardweave.sharding",
     "shardweave.store.actions",
+    "shardweave.store.catalog",
+    "shardweave.store.claims",
+    "shardweave.store.combining",
     "shardweave.store.drafts",
+    "shardweave.store.filling",
     "shardweave.store.lookups",
+    "shardweave.store.parents",
     "shardweave.store.places",
     "shardweave.store.steps",
 )

@@ -7,6 +7,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from shardweave.entity import Entity
 from shardweave.errors import AlreadyExists, KeyTooLong, LimitExceeded, UnknownName, ValidationFailed, ValueRefused
 from shardweave.store import Create, Delete, Put, Update
 from shardweave.store.lookups import OWNER
+from shardweave.table.operations import BatchGet, GetItem
 from shardweave.table.operations import Delete as DeleteItem
 from shardweave.table.operations import Put as PutItem
-from shardweave.table.simulated import WRITES, Meanwhile, Script
+from shardweave.table.simulated import WRITES, Call, Meanwhile, Script
 from tests.unit.shop_world import Customer, Issue, Mailbox, Project, internal, shop, sound
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, World
 
@@ -420,6 +422,26 @@ def test_whoever_acts_in_between_one_live_record_has_the_value(act: Callable[[Wo
         found = world.store.get_by(Customer, "phone", "1")
         assert len(owners) <= 1
         assert owners == ([found.customer_id] if found else [])
+
+
+def test_an_owner_that_a_read_does_not_show_yet_keeps_its_value() -> None:
+    """Plain reads beside a transaction may show one of its items before and another after it."""
+
+    class SeesNothing:
+        def carry_out(self, call: Call) -> Any:
+            answer = call.run(call.operation)
+            return replace(answer, items=()) if isinstance(call.operation, BatchGet) else replace(answer, item=None)
+
+    for now in MOMENTS:
+        script = Script(matching=[GetItem, BatchGet])
+        world = shop(script)
+        world.store.create({"customerId": "ann", "phone": "1"}, Customer)
+        world.clock.now = now
+        script._left = [SeesNothing()]
+        with pytest.raises(AlreadyExists) as raised:
+            world.store.create({"phone": "1"}, Customer)
+        assert raised.value.where == "phone"
+        assert sound(world)
 
 
 def attempt(act: Callable[[World], object], world: World) -> None:

@@ -42,6 +42,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.Conflict: (409, "The stored state does not allow it"),
     errors.AlreadyExists: (409, "Such a record exists"),
     errors.RevisionConflict: (409, "The record has changed"),
+    errors.LookupNotReady: (503, "A lookup is not ready"),
     errors.LaneFailed: (503, "A part of the query failed"),
     errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),
     errors.DeadlineTooShort: (503, "The time was too short"),
