@@ -23,6 +23,9 @@ from shardweave.api.traces import trace
 from shardweave.errors import ShardweaveError
 from shardweave.key_format import KEY_FORMATS
 from shardweave.query.fanout import DEFAULT_THROTTLE
+from shardweave.query.plan import Plan
+from shardweave.query.spec import QueryStats
+from shardweave.query_metrics import QueryMetrics
 from shardweave.service import Service, Settings, build, service_names
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan
@@ -93,7 +96,12 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         throttle=DEFAULT_THROTTLE,
     )
     path = folder.table_path(options.service, options.key_format)
-    return build(settings, open_table=lambda layout: EmbeddedTable(layout, path), observe=log)
+    return build(
+        settings,
+        open_table=lambda layout: EmbeddedTable(layout, path),
+        observe=log,
+        observe_query=partial(log_query, options.service) if options.metrics else None,
+    )
 
 
 def fill(service: Service, folder: DataFolder, day: dt.date) -> None:
@@ -126,6 +134,13 @@ def log(seen: Observation) -> None:
         say("\n".join(trace(seen.failure)))
 
 
+def log_query(service: str, plan: Plan, stats: QueryStats) -> None:
+    """The line of metrics that a deployed function writes for a query."""
+    metrics = QueryMetrics(say, service=service, dimensions={"stage": "local"})
+    metrics.observe(plan, stats)
+    metrics.flush()
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -156,6 +171,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
     found.add_argument("--data", type=Path, default=ROOT / ".data", help="the data folder (default: .data)")
+    found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
     found.add_argument(

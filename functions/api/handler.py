@@ -3,7 +3,7 @@
 Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), and the cursor keys as
 CURSOR_KEYS (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it). The service is put together at the
 first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values; the
-metrics count answers, and of lists those that are empty or were cut short.
+metrics count answers, and of lists those that are empty or were cut short, and say what queries cost.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from shardweave.api.problems import problem
 from shardweave.api.traces import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
+from shardweave.query_metrics import QueryMetrics
 from shardweave.service import Service, Settings, build, decode_cursor_keys
 
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
+query_metrics = QueryMetrics(print, service=metrics.service or Settings.service, dimensions=metrics.default_dimensions)
 
 
 @logger.inject_lambda_context(log_event=False)
@@ -40,12 +42,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         response = problem(error)
         log(Observation("", "", response.status, 0.0, error.code, error if response.status == 500 else None))
         return response.as_lambda_answer()
+    finally:
+        query_metrics.flush()
 
 
 @cache
 def service() -> Service:
     """The service of this environment."""
-    return build(Settings.from_environment(os.environ, cursor_keys(os.environ)), observe=log)
+    settings = Settings.from_environment(os.environ, cursor_keys(os.environ))
+    return build(settings, observe=log, observe_query=query_metrics.observe)
 
 
 def cursor_keys(variables: Mapping[str, str]) -> CursorKeys:

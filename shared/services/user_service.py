@@ -2,7 +2,8 @@
 
 Users are spread over 4 shards (`user!0` to `user!3`), e-mails lie in one (`email!`). Names are searched in a canonical
 form (no case, accents or punctuation), which this service derives on every write; the library knows nothing of it.
-`POST /v1/sign-up` makes a user and the first e-mail address together: both, or neither.
+`POST /v1/sign-up` makes a user and the first e-mail address together: both, or neither. `GET /v1/user-search` finds
+users by the beginning of their first or last name, in one order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from shardweave.api.collection import ROOT, created
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels, validated
-from shardweave.api.operation import Answer, Body, Call, Operation
+from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
+from shardweave.api.pages import PAGING, Pages, paging
+from shardweave.api.query_routes import QUERY_ERRORS
 from shardweave.api.records import record_json
 from shardweave.codecs import Timestamp
 from shardweave.entity import (
@@ -27,8 +30,9 @@ from shardweave.entity import (
     unique_property,
     updated_property,
 )
-from shardweave.errors import AlreadyExists
+from shardweave.errors import AlreadyExists, ValueRefused
 from shardweave.key_format import ORDERED, KeyFormat
+from shardweave.query.spec import BranchSpec, Prefix, QuerySpec
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts
 from shardweave.sharding import ShardBump
@@ -142,6 +146,14 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
     return Schema(entities=[User, Email], indexes=INDEXES, key_format=key_format)
 
 
+# -- routes of its own ------------------------------------------------------------------------------------------------
+
+
+def operations(parts: Parts) -> tuple[Operation, ...]:
+    """The routes that this service adds to those of its collections."""
+    return (sign_up(parts), user_search(parts))
+
+
 # -- sign-up ----------------------------------------------------------------------------------------------------------
 
 
@@ -157,8 +169,8 @@ class SignUp(BaseModel):
     phone: Phone | None = Field(default_factory=lambda: None)
 
 
-def operations(parts: Parts) -> tuple[Operation, ...]:
-    """The routes that this service adds to those of its collections."""
+def sign_up(parts: Parts) -> Operation:
+    """A new user with an e-mail address."""
     user, email = parts.schema[User], parts.schema[Email]
     answer = create_model(
         "SignedUp",
@@ -167,7 +179,7 @@ def operations(parts: Parts) -> tuple[Operation, ...]:
         email=(RecordModels(email).read, ...),
     )
 
-    def sign_up(call: Call) -> Response:
+    def run(call: Call) -> Response:
         given = validated(SignUp, call.document)
         user_id, address = nanoid(), given.pop("email")
         try:
@@ -185,17 +197,54 @@ def operations(parts: Parts) -> tuple[Operation, ...]:
         body = b'{"user":' + record_json(new_user) + b',"email":' + record_json(new_email) + b"}"
         return created(user, new_user, body)
 
+    return Operation(
+        "POST",
+        f"{ROOT}/sign-up",
+        "signUp",
+        "A new user with an e-mail address",
+        run,
+        Answer(201, "The user and the e-mail as they are stored.", answer, {"Location": "The user's path."}),
+        description="Both records are written in one transaction.",
+        tag="sign-up",
+        body=Body(SignUp),
+        errors=(AlreadyExists,),
+    )
+
+
+# -- search by name ---------------------------------------------------------------------------------------------------
+
+
+def name_search(name: str) -> tuple[BranchSpec, ...]:
+    """The branches of "first or last name begins with this", however it is written. Raises ValueRefused."""
+    begin = canonical_name(name)
+    if not begin:
+        raise ValueRefused("it has no letter and no digit", where="name", fix="give the beginning of a name")
     return (
-        Operation(
-            "POST",
-            f"{ROOT}/sign-up",
-            "signUp",
-            "A new user with an e-mail address",
-            sign_up,
-            Answer(201, "The user and the e-mail as they are stored.", answer, {"Location": "The user's path."}),
-            description="Both records are written in one transaction.",
-            tag="sign-up",
-            body=Body(SignUp),
-            errors=(AlreadyExists,),
-        ),
+        BranchSpec({"firstNameCanonical": Prefix(begin)}, "firstName"),
+        BranchSpec({"lastNameCanonical": Prefix(begin)}, "lastName"),
+    )
+
+
+def user_search(parts: Parts) -> Operation:
+    """Users by the beginning of either name."""
+    user = parts.schema[User]
+    models = RecordModels(user)
+    pages = Pages(models, parts.queries)
+
+    def run(call: Call) -> Response:
+        spec = QuerySpec(user.token, branches=name_search(call.query["name"]), **paging(call.query))
+        return pages.listed(pages.run(spec, call))
+
+    return Operation(
+        "GET",
+        f"{ROOT}/user-search",
+        "searchUser",
+        "Users whose first or last name begins with a text",
+        run,
+        Answer(200, "The page, each user once.", models.page),
+        description="Case, accents and punctuation do not matter. The order is that of the name that was found: a user "
+        "who is found by both stands where the lower one belongs.",
+        tag="users",
+        query_parameters=(Parameter("name", "How the name begins.", required=True), *PAGING),
+        errors=QUERY_ERRORS,
     )

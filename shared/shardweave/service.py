@@ -26,7 +26,7 @@ from .key_format import key_format
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .query.cursor import DEFAULT_LIFE_MS, CursorKeys
 from .query.fanout import DEFAULT_THROTTLE
-from .query.runner import QueryRunner
+from .query.runner import Observer, QueryRunner
 from .schema import Schema
 from .store import Store
 from .table import Table
@@ -102,8 +102,10 @@ def build(
     open_table: Callable[[TableLayout], Table] | None = None,
     clock: Callable[[], int] = now_ms,
     observe: Observe | None = None,
+    observe_query: Observer | None = None,
 ) -> Service:
-    """The service of these settings. `clock` gives epoch milliseconds. Raises ConfigurationError, SchemaError."""
+    """The service of these settings. `clock` gives epoch milliseconds; `observe` is told of each request,
+    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
     module = service_module(settings.service)
     schema: Schema = module.schema(key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
@@ -118,6 +120,7 @@ def build(
             clock=clock,
             throttle=settings.throttle,
             cursor_life_ms=settings.cursor_life_ms,
+            observer=observe_query,
         ),
     )
     api = Api(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import ModuleType
@@ -27,12 +27,15 @@ from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
 from shardweave.query.cursor import CursorKeys
-from shardweave.query.runner import QueryRunner
+from shardweave.query.runner import Observer, QueryRunner
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, Service, Settings, build, operations_of
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
+from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.layout import TableLayout
+from shardweave.table.operations import Operation, Query
 
 NOW = 1_730_000_000_000
 CURSOR_KEYS = CursorKeys("one", {"one": b"0123456789abcdef0123456789abcdef"})
@@ -61,9 +64,9 @@ class Client:
         path, _, query = target.partition("?")
         return self.answer(event_of(method, path, query, headers or {}, body))
 
-    def answer(self, event: Mapping[str, Any]) -> Response:
+    def answer(self, event: Mapping[str, Any], context: Any = None) -> Response:
         """The answer to an event."""
-        answer = self.api.resolve(event)
+        answer = self.api.resolve(event, context)
         return Response(answer["statusCode"], answer["body"].encode(), answer["headers"])
 
     def send(self, method: str, target: str, document: Any, media_type: str = "application/json") -> Response:
@@ -85,18 +88,44 @@ class Client:
         return self.request("DELETE", target)
 
 
+class WatchedTable:
+    """A table with a hook that sees every query before it runs, and may raise or wait."""
+
+    def __init__(self, inner: Table) -> None:
+        self.inner = inner
+        self.layout: TableLayout = inner.layout
+        self.before: Callable[[Query], None] = lambda query: None
+        self.queries = 0
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if isinstance(operation, Query):
+            self.queries += 1
+            self.before(operation)
+        return self.inner.run(operation, guard=guard)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
 def json_of(response: Response) -> Any:
     """The JSON of an answer."""
     return json.loads(response.body)
 
 
-def user_service(clock: Clock | None = None, **settings: Any) -> Service:
-    """The user service on a new table in memory."""
+def user_service(
+    clock: Clock | None = None,
+    *,
+    watch: Callable[[Table], Table] = lambda table: table,
+    observe_query: Observer | None = None,
+    **settings: Any,
+) -> Service:
+    """The user service on a new table in memory. `watch` may put something before the table."""
     clock = clock or Clock()
     return build(
         Settings(cursor_keys=CURSOR_KEYS, **settings),
-        open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
+        open_table=lambda layout: watch(EmbeddedTable(layout, clock=lambda: clock() / 1000)),
         clock=clock,
+        observe_query=observe_query,
     )
 
 

@@ -32,6 +32,10 @@ class Context(LambdaContext):
     _invoked_function_arn = "arn:aws:lambda:us-east-1:000000000000:function:api"
     _aws_request_id = "request-1"
 
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 20_000
+
 
 def event(method: str, path: str, query: str = "", body: str | None = None, **more: Any) -> dict[str, Any]:
     return {
@@ -138,6 +142,17 @@ class TestFunction:
         logged = [vars(record) for record in caplog.records]
         assert [(each["route"], each["status"]) for each in logged] == [("/v1/users/{key}", 404), ("/v1/users", 200)]
         assert "secret" not in repr(logged)
+
+    def test_it_writes_the_metrics_of_the_queries_that_a_request_asked(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.call("GET", "/v1/users/u1")
+        assert "ReadUnits" not in capsys.readouterr().out
+        self.call("POST", "/v1/users/count", "", json.dumps({"index": "phone"}))
+        (line,) = (line for line in capsys.readouterr().out.splitlines() if "ReadUnits" in line)
+        metrics = json.loads(line)
+        assert (metrics["service"], metrics["stage"], metrics["entity"]) == ("user_service", "dev", "user")
+        assert metrics["Lanes"] == [4]
 
     def test_a_request_that_can_not_be_read_is_a_problem(self) -> None:
         answer = self.call("GET", "/v1/users", "a=%ff")

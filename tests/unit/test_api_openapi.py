@@ -64,6 +64,8 @@ def test_every_list_parameter_is_described_with_the_indexes_that_use_it(document
         "limit",
         "nextToken",
         "consistent",
+        "timeLimitMs",
+        "onShardError",
         "beneficiaryId",
         *(f"{name}{end}" for name in ("created", "updated") for end in ("", ".from", ".to")),
         *(

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from shardweave.errors import (
+    AccessDenied,
     InputError,
+    LaneFailed,
     UnsupportedQuery,
 )
 from shardweave.query.runner import QueryRunner
@@ -143,4 +145,20 @@ class TestOtherQuestions:
         runner.run(QuerySpec("person", {}, "first", limit=5))
         runner.count(QuerySpec("person", {}, "first"))
         assert [(stats.lanes, stats.returned) for stats in seen] == [(4, 5), (4, 12)]
+        runner.close()
+
+    def test_one_that_fails_is_observed_too(self, people: People) -> None:
+        people.fill(12)
+        seen = []
+        runner = QueryRunner(people.schema, people.table, KEYS, observer=lambda plan, stats: seen.append(stats))
+
+        def before(query: Query) -> None:
+            if query.hash_value == "person!1":
+                raise AccessDenied("no")
+
+        people.table.before = before
+        for ask in (runner.run, runner.count):
+            with pytest.raises(LaneFailed):
+                ask(QuerySpec("person", {}, "first", limit=5))
+        assert [(stats.lanes, stats.failed_lanes, stats.returned) for stats in seen] == [(4, 1, 0), (4, 1, 0)]
         runner.close()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 MAX_BODY_BYTES = 1024 * 1024
+ANSWER_MS = 500
+"""What is kept of a function's time for making the answer."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Api:
         from .router import EXCHANGE, Exchange
 
         started = time.perf_counter()
-        routed, exchange, router = self._sealed(event), Exchange(), self._router
+        routed, exchange, router = self._sealed(event), Exchange(_time_left_ms(context)), self._router
         # Powertools keeps the event on a class that all resolvers share; the instance's own hides it from threads.
         router.current_event = APIGatewayProxyEventV2(routed)
         router.context[EXCHANGE] = exchange
@@ -122,6 +124,10 @@ class Api:
             "rawQueryString": event.get("rawQueryString") or "",
             "requestContext": {**context, "stage": "$default", "http": http},
         }
+
+
+def _time_left_ms(context: Any) -> int | None:
+    return None if context is None else max(1, context.get_remaining_time_in_millis() - ANSWER_MS)
 
 
 def _without_stage(path: str, stage: str) -> str:

@@ -7,6 +7,8 @@
     PUT     /v1/{collection}/{key}   a whole record, whether there is one or not
     DELETE  /v1/{collection}/{key}   204, or 404 when there is none
 
+and its queries (see `query_routes`).
+
 `{key}` is the unique property, percent-encoded; an entity that several properties identify has a part for each, one
 that is there once has its token.
 """
@@ -14,7 +16,6 @@ that is there once has its token.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -25,24 +26,21 @@ from ..entity_type import EntityType
 from ..errors import (
     AlreadyExists,
     Conflict,
-    CursorExpired,
-    CursorMismatch,
     ImmutableProperty,
-    InvalidCursor,
     NotFound,
     RecordTooLarge,
-    UnsupportedQuery,
     ValueRefused,
 )
 from ..query.runner import QueryRunner
-from ..query.spec import Page, QuerySpec
 from ..store import Store
 from .bodies import merge_patch
-from .list_query import CONTINUATION, ListQuery, index_table
-from .messages import JSON, PageFacts, Response
-from .models import RecordModels, json_text, validated
+from .list_query import ListQuery, index_table
+from .messages import JSON, Response
+from .models import RecordModels, validated
 from .operation import Answer, Body, Call, Operation, Parameter
-from .records import part_json, record_document, record_json
+from .pages import Pages
+from .query_routes import QUERY_ERRORS, Queries
+from .records import record_document, record_json
 
 ROOT = "/v1"
 
@@ -55,8 +53,9 @@ class Collection:
     def __init__(self, entity: EntityType[Any], store: Store, queries: QueryRunner) -> None:
         self._entity = entity
         self._store = store
-        self._queries = queries
         self._models = RecordModels(entity)
+        self._pages = Pages(self._models, queries)
+        self._queries = Queries(self._models, queries)
         self._list_query = ListQuery(entity)
 
     # -- what is done
@@ -66,11 +65,7 @@ class Collection:
         return created(self._entity, record)
 
     def list(self, call: Call) -> Response:
-        page = self._page(self._list_query.spec(call.query))
-        items = b",".join(self._item(item) for item in page.items)
-        rest = json_text({"nextToken": page.cursor, "complete": page.complete})
-        answer = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
-        return replace(answer, page=PageFacts(len(page.items), page.complete))
+        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call))
 
     def get(self, call: Call) -> Response:
         record = self._store.get(self._entity.model, self._key(call))
@@ -112,30 +107,18 @@ class Collection:
     def _names(self) -> tuple[str, ...]:
         return ("key",) if len(self._entity.identity) == 1 else self._entity.identity
 
-    def _page(self, spec: QuerySpec) -> Page:
-        try:
-            return self._queries.run(spec)
-        except (InvalidCursor, CursorMismatch, CursorExpired) as error:
-            error.where = CONTINUATION
-            raise
-
     def _missing(self) -> NotFound:
         return NotFound(f"There is no such {self._entity.token}.", where="key", fix="check the key")
-
-    def _item(self, item: Any) -> bytes:
-        if isinstance(item, Entity):
-            return record_json(item)
-        return part_json(self._models.part.model_validate(item))
 
     # -- how it is described
 
     def operations(self) -> tuple[Operation, ...]:
         """All operations of the collection."""
-        return (*self._of_the_collection(), *self._of_a_record())
+        path = f"{ROOT}/{self._entity.collection}"
+        return (*self._of_the_collection(path), *self._queries.operations(path), *self._of_a_record())
 
-    def _of_the_collection(self) -> tuple[Operation, ...]:
+    def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models
-        path = f"{ROOT}/{entity.collection}"
         return (
             Operation(
                 "POST",
@@ -159,7 +142,7 @@ class Collection:
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(entity),
                 tag=entity.collection,
                 query_parameters=self._list_query.parameters,
-                errors=(UnsupportedQuery,),
+                errors=QUERY_ERRORS,
             ),
         )
 

@@ -7,32 +7,27 @@ given in the property's own unit or as an ISO 8601 date or date and time: a bare
 without a zone is refused. The rest of the query:
 
     index       the index to use; without it the one that uses the conditions best
-    reverse     true for the reverse of the index's order
-    limit       records a page, 1 to 500, 100 if not given
-    nextToken   the token of the page before; the other parameters must be the same, but for limit
     consistent  true for a consistent read, where the table itself answers
+
+and the parameters of every page (see `pages`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ..codecs import StringCodec, TimestampCodec
 from ..entity_type import EntityType, IndexView, Property, field_faults
-from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFailed
-from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Constraint, Equal, Prefix, QuerySpec, Range
+from ..errors import UnsupportedQuery, ValidationFailed
+from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
 from ..query.times import parse_time
 from .operation import Parameter
-
-CONTINUATION = "nextToken"
-
-_INTEGER = re.compile("-?[0-9]{1,30}")
+from .pages import PAGING, flag, paging
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class ListQuery:
         self._conditions: dict[str, ConditionParameter] = {}
         self._adapters: dict[str, TypeAdapter[Any]] = {}
         described: list[Parameter] = []
-        for each in _indexed(entity):
+        for each in indexed_properties(entity):
             self._adapters[each.stored] = TypeAdapter(each.annotation)
             described += self._parameters_of(each)
         self.parameters: tuple[Parameter, ...] = (*_own_parameters(entity), *described)
@@ -63,10 +58,8 @@ class ListQuery:
             entity=self._entity.token,
             conditions=self._conditions_of(given),
             index=given.get("index"),
-            reverse=_flag(given, "reverse"),
-            limit=_limit(given),
-            cursor=given.get(CONTINUATION),
-            consistent=_flag(given, "consistent"),
+            consistent=flag(given, "consistent"),
+            **paging(given),
         )
 
     def _conditions_of(self, given: Mapping[str, str]) -> dict[str, Constraint]:
@@ -144,7 +137,7 @@ def _notation(each: Property) -> str:
     return f" A number is epoch {unit}, a date its midnight in UTC."
 
 
-def _indexed(entity: EntityType[Any]) -> list[Property]:
+def indexed_properties(entity: EntityType[Any]) -> list[Property]:
     """The properties that a condition can be about, in the order of their declaration."""
     names = {element.name for view in entity.views.values() for element in (*view.hash_elements, *view.range_elements)}
     return [each for name, each in entity.properties.items() if name in names and each.codec is not None]
@@ -163,23 +156,25 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
     return titles("hash_elements"), titles("range_elements")
 
 
-_OWN = frozenset({"index", "reverse", "limit", CONTINUATION, "consistent"})
+_OWN = frozenset({"index", "consistent", *(parameter.name for parameter in PAGING)})
 
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
-    indexes = [name for name in entity.views if name]
-    limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+    indexes = index_names(entity)
     return (
         Parameter(
             "index",
             "The index to use. Without it, the one that uses the conditions best.",
             Literal[tuple(indexes)] if indexes else str,
         ),
-        Parameter("reverse", "True for the reverse of the index's order.", bool, default=False),
-        Parameter("limit", "Records a page.", limit, DEFAULT_LIMIT),
-        Parameter(CONTINUATION, "The token of the page before; only `limit` may differ from that page's parameters."),
+        *PAGING,
         Parameter("consistent", "True for a consistent read, where the table itself answers.", bool, default=False),
     )
+
+
+def index_names(entity: EntityType[Any]) -> list[str]:
+    """The entity's indexes."""
+    return [name for name in entity.views if name]
 
 
 def index_table(entity: EntityType[Any]) -> str:
@@ -199,19 +194,3 @@ def _index_row(view: IndexView) -> str:
         f"`{element.name}`" + (" descending" if element.descending else "") for element in view.range_elements
     )
     return f"| {view.index or '(none: the table)'} | {needs} | {then} | {order} |"
-
-
-def _flag(given: Mapping[str, str], name: str) -> bool:
-    text = given.get(name, "false")
-    if text not in ("true", "false"):
-        raise InputError("it is true or false", where=name, fix="write true or false")
-    return text == "true"
-
-
-def _limit(given: Mapping[str, str]) -> int:
-    text = given.get("limit", str(DEFAULT_LIMIT))
-    if not _INTEGER.fullmatch(text):
-        raise InputError("it is not a whole number", where="limit", fix=f"write a number from 1 to {MAX_LIMIT}")
-    if not 1 <= int(text) <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
-    return int(text)

@@ -29,7 +29,7 @@ from ..entity import Role
 from ..entity_type import EntityType, Property, field_faults
 from ..errors import MalformedRequest, ValidationFailed
 
-_CONFIG = ConfigDict(extra="forbid", frozen=True, val_json_bytes="base64", ser_json_bytes="base64")
+_CONFIG = ConfigDict(extra="forbid", frozen=True, defer_build=True, val_json_bytes="base64", ser_json_bytes="base64")
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class RecordModels:
             items=(list[item], Field(description="The records of this page.")),
             nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
             complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
+            failed=(list[str] | None, Field(None, description="Lanes that failed; left out when none did.")),
+            late=(int | None, Field(None, description="How many of the first records were kept back before.")),
         )
 
     def _derived(

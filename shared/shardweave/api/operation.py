@@ -50,11 +50,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """A request that fits its operation: path and query parameters by name, and the body's JSON object."""
+    """A request that fits its operation: path and query parameters by name, and the body's JSON object. `time_left_ms`
+    is how long the answer may take, None when nobody says."""
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict)
+    time_left_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,9 @@ from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, 
 
 @dataclass
 class Exchange:
-    """What becomes known of one request while it is answered."""
+    """What becomes known of one request while it is answered, and how long that may take."""
 
+    time_left_ms: int | None = None
     route: str = ""
     problem: str = ""
     failure: BaseException | None = None
@@ -82,15 +83,16 @@ def _add(router: APIGatewayHttpResolver, operation: Operation, handler: Callable
 
 def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_bytes: int) -> Callable[..., Any]:
     def handle(**keys: str) -> RouterResponse[str]:
-        event = router.current_event
-        router.context[EXCHANGE].route = operation.path
+        event, exchange = router.current_event, router.context[EXCHANGE]
+        exchange.route = operation.path
         call = Call(
             path={name: unseal(key) for name, key in keys.items()},
             query=_checked_query(operation, decode_query(event.raw_query_string)),
             document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
+            time_left_ms=exchange.time_left_ms,
         )
         response = operation.run(call)
-        router.context[EXCHANGE].page = response.page
+        exchange.page = response.page
         return _answered(response)
 
     handle.__name__ = operation.name

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..entity import now_ms
+from ..errors import DeadlineTooShort, LaneFailed, TooManyLaggingLanes
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
@@ -33,7 +34,7 @@ from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import Bounds, Record, Walk, Walked, keeper
 
 Observer = Callable[[Plan, QueryStats], None]
-"""Told of every page and count: its plan and what it cost."""
+"""Told of every page and count, also of one that fails: its plan and what it cost."""
 
 
 class QueryRunner:
@@ -120,9 +121,13 @@ class QueryRunner:
         """How many records answer the query, on all pages; no limit or cursor is taken into account."""
         begun = time.monotonic()
         plan = self.plan(replace(spec, cursor=None))
-        answer = Counter(plan, self._fanout, self._clock() / 1000).count(self._deadline(spec, begun))
-        if self._observer is not None:
-            self._observer(plan, answer.stats)
+        try:
+            answer = Counter(plan, self._fanout, self._clock() / 1000).count(self._deadline(spec, begun))
+        except (LaneFailed, DeadlineTooShort) as error:
+            late = isinstance(error, DeadlineTooShort)
+            self._observe(plan, QueryStats(lanes=len(plan.lanes), failed_lanes=int(not late), cut=late))
+            raise
+        self._observe(plan, answer.stats)
         return answer
 
     # -- plans
@@ -152,12 +157,16 @@ class QueryRunner:
         begins = starts(plan, state)
         bounds = Bounds(self._deadline(spec, begun), spec.budget, spec.on_shard_error == "partial")
         walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
-        walked = walk.page(plan.limit)
-        following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
-        items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)
+        try:
+            walked = walk.page(plan.limit)
+            following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
+            items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)
+        except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
+            nothing = Walked((), None, cut=isinstance(error, DeadlineTooShort))
+            self._observe(plan, _stats(plan, walk, nothing, (time.monotonic() - begun) * 1000))
+            raise
         stats = _stats(plan, walk, walked, (time.monotonic() - begun) * 1000)
-        if self._observer is not None:
-            self._observer(plan, stats)
+        self._observe(plan, stats)
         page = Page(
             items=items,
             cursor=None if following is None else self._cursors.encode(following, plan.fingerprint),
@@ -168,6 +177,10 @@ class QueryRunner:
             stats=stats,
         )
         return page, plan, begins
+
+    def _observe(self, plan: Plan, stats: QueryStats) -> None:
+        if self._observer is not None:
+            self._observer(plan, stats)
 
     def _items(self, plan: Plan, items: list[Item], deadline: float | None) -> tuple[Any, ...]:
         if plan.hydrate:

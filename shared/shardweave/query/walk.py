@@ -170,14 +170,10 @@ class Walk:
             elif state.started and isinstance(outcome.error, DeadlineTooShort):
                 in_time = False
             else:
-                self._fail(state, outcome.error)
+                state.failure = outcome.error
+        if self.failed and not self._bounds.partial:
+            raise self._failure(self.failed[0])
         return in_time
-
-    def _fail(self, state: LaneState, error: ShardweaveError | None) -> None:
-        assert error is not None
-        state.failure = error
-        if not self._bounds.partial:
-            raise self._failure(state)
 
     def _failure(self, state: LaneState) -> ShardweaveError:
         error = state.failure

@@ -1,0 +1,130 @@
+"""Pages over HTTP: how one is asked for with parameters, run in the time that there is, and written.
+
+    reverse       true for the reverse of the order
+    limit         records a page, 1 to 500, 100 if not given
+    nextToken     the token of the page before; only these parameters, but for `reverse`, may change
+    timeLimitMs   the page is cut after these milliseconds
+    onShardError  `fail`, or `partial` to go on without lanes that fail
+
+A query never takes longer than the request may, whatever it asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..entity import Entity
+from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded
+from ..query.runner import QueryRunner
+from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Page, QuerySpec
+from .messages import PageFacts, Response
+from .models import RecordModels, json_text
+from .operation import Call, Parameter
+from .records import part_json, record_json
+
+CONTINUATION = "nextToken"
+
+_NUMBER = re.compile("-?[0-9]{1,30}")
+
+PAGING = (
+    Parameter("reverse", "True for the reverse of the order.", bool, default=False),
+    Parameter("limit", "Records a page.", Annotated[int, Field(ge=1, le=MAX_LIMIT)], DEFAULT_LIMIT),
+    Parameter(CONTINUATION, "The token of the page before, whose other parameters must be the same."),
+    Parameter("timeLimitMs", "The page is cut after these milliseconds.", Annotated[int, Field(ge=1)]),
+    Parameter(
+        "onShardError",
+        "Whether to go on without lanes that fail: `failed` lists them, and the token takes them up again.",
+        Literal["fail", "partial"],
+        "fail",
+    ),
+)
+
+
+def paging(given: Mapping[str, str]) -> dict[str, Any]:
+    """The parts of a QuerySpec that `PAGING` gives. Raises InputError, LimitExceeded."""
+    mode = given.get("onShardError", "fail")
+    if mode not in ("fail", "partial"):
+        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+    return {
+        "reverse": flag(given, "reverse"),
+        "limit": _limit(given),
+        "cursor": given.get(CONTINUATION),
+        "time_limit_ms": _number(given, "timeLimitMs", "write a number of milliseconds"),
+        "on_shard_error": mode,
+    }
+
+
+def within(spec: QuerySpec, call: Call) -> QuerySpec:
+    """The query with a time limit that the request can keep."""
+    limits = [limit for limit in (spec.time_limit_ms, call.time_left_ms) if limit is not None]
+    return replace(spec, time_limit_ms=min(limits)) if limits else spec
+
+
+@contextmanager
+def token_named() -> Iterator[None]:
+    """What is wrong with a cursor is wrong with the parameter that it came in."""
+    try:
+        yield
+    except (InvalidCursor, CursorMismatch, CursorExpired) as error:
+        error.where = CONTINUATION
+        raise
+
+
+class Pages:
+    """The pages of one entity's queries."""
+
+    def __init__(self, models: RecordModels, queries: QueryRunner) -> None:
+        self._models = models
+        self._queries = queries
+
+    def run(self, spec: QuerySpec, call: Call) -> Page:
+        """One page, in time. Raises what `QueryRunner.run` raises."""
+        with token_named():
+            return self._queries.run(within(spec, call))
+
+    def listed(self, page: Page) -> Response:
+        """A page as lists answer it: what is not as usual is said, the rest left out."""
+        said = {"failed": page.failed, "late": page.late}
+        return self.answer(page, {name: value for name, value in said.items() if value})
+
+    def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
+        """A page as an answer, with some members more."""
+        items = b",".join(self._item(item) for item in page.items)
+        rest = json_text({CONTINUATION: page.cursor, "complete": page.complete, **more})
+        written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
+        return replace(written, page=PageFacts(len(page.items), page.complete))
+
+    def _item(self, item: Any) -> bytes:
+        if isinstance(item, Entity):
+            return record_json(item)
+        return part_json(self._models.part.model_validate(item))
+
+
+def flag(given: Mapping[str, str], name: str) -> bool:
+    """A parameter that is `true` or `false`, and false when it is not given. Raises InputError."""
+    text = given.get(name, "false")
+    if text not in ("true", "false"):
+        raise InputError("it is true or false", where=name, fix="write true or false")
+    return text == "true"
+
+
+def _limit(given: Mapping[str, str]) -> int:
+    found = _number(given, "limit", f"write a number from 1 to {MAX_LIMIT}")
+    if found is None:
+        return DEFAULT_LIMIT
+    if not 1 <= found <= MAX_LIMIT:
+        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+    return found
+
+
+def _number(given: Mapping[str, str], name: str, fix: str) -> int | None:
+    text = given.get(name)
+    if text is not None and not _NUMBER.fullmatch(text):
+        raise InputError("it is not a whole number", where=name, fix=fix)
+    return None if text is None else int(text)

@@ -1,0 +1,182 @@
+"""What `POST .../query`, `/count` and `/explain` take, as models for the OpenAPI document.
+
+A body is read by `query.spec_json`, which names the place of whatever is wrong; these models describe the same language
+of conditions and filters, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from ..query.filters import MAX_NODES
+from ..query.plan import MAX_BRANCHES
+from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT
+from .list_query import index_names, indexed_properties
+from .models import RecordModels
+
+Scalar = str | int | float | bool
+Time = int | dt.date | dt.datetime
+
+_ASKED = ConfigDict(extra="forbid", defer_build=True)
+
+
+def _may_lack(**described: Any) -> Any:
+    """A field that may be left out, and has no null."""
+    return Field(default_factory=lambda: None, **described)
+
+
+# -- conditions and filters -------------------------------------------------------------------------------------------
+
+
+class Condition(BaseModel):
+    """One of: `eq`; `in`; `prefix`; `from`, `to` or both, which are included."""
+
+    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 1, "maxProperties": 2})
+
+    eq: Scalar = _may_lack()
+    one_of: list[Scalar] = _may_lack(alias="in", description="A branch for each of these values.")
+    prefix: str = _may_lack()
+    low: Scalar | None = Field(None, alias="from")
+    high: Scalar | None = Field(None, alias="to")
+
+
+AnyCondition = Scalar | list[Scalar] | Condition
+
+
+class SizeTest(BaseModel):
+    """One comparison with the length of a text, or the number of members."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    eq: int = _may_lack()
+    ne: int = _may_lack()
+    lt: int = _may_lack()
+    le: int = _may_lack()
+    gt: int = _may_lack()
+    ge: int = _may_lack()
+
+
+class PropertyFilter(BaseModel):
+    """A property and one test of it. A comparison with a property that a record does not have is false; `ne` is
+    true."""
+
+    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 2, "maxProperties": 2})
+
+    property: str
+    eq: Scalar = _may_lack()
+    ne: Scalar = _may_lack()
+    lt: Scalar = _may_lack()
+    le: Scalar = _may_lack()
+    gt: Scalar = _may_lack()
+    ge: Scalar = _may_lack()
+    between: list[Scalar] = _may_lack(min_length=2, max_length=2)
+    one_of: list[Scalar] = _may_lack(alias="in", min_length=1, max_length=100)
+    begins_with: str = _may_lack()
+    contains: Scalar = _may_lack()
+    exists: bool = _may_lack()
+    size: SizeTest = _may_lack()
+
+
+class AllFilter(BaseModel):
+    """All of some filters."""
+
+    model_config = _ASKED
+
+    parts: list[Filter] = Field(alias="and", min_length=1, max_length=MAX_NODES)
+
+
+class AnyFilter(BaseModel):
+    """Any of some filters."""
+
+    model_config = _ASKED
+
+    parts: list[Filter] = Field(alias="or", min_length=1, max_length=MAX_NODES)
+
+
+class NotFilter(BaseModel):
+    """What another filter leaves out."""
+
+    model_config = _ASKED
+
+    part: Filter = Field(alias="not")
+
+
+Filter = PropertyFilter | AllFilter | AnyFilter | NotFilter
+
+for _model in (AllFilter, AnyFilter, NotFilter):
+    _model.model_rebuild()
+
+
+# -- queries ----------------------------------------------------------------------------------------------------------
+
+
+class BranchBody(BaseModel):
+    """One of several questions."""
+
+    model_config = _ASKED
+
+    conditions: dict[str, AnyCondition] | None = None
+    index: str | None = None
+    filter: Filter | None = Field(None, description="A test that every record must pass.")
+
+
+class QueryBody(BranchBody):
+    """A query. Without an index, the one that uses the conditions best."""
+
+    branches: list[BranchBody] | None = Field(
+        None, max_length=MAX_BRANCHES, description="In place of `conditions` and `index`."
+    )
+    reverse: bool | None = Field(False, description="The reverse of the order.")
+    limit: int | None = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Records a page.")
+    next_token: str | None = Field(None, alias="nextToken", description="The token of the page before.")
+    consistent: bool | None = Field(False, description="A consistent read, from the table itself alone.")
+    earliest: Time | None = Field(None, description="Records made before are left out.")
+    latest: Time | None = Field(None, description="Records made after are left out.")
+    properties: list[str] | None = Field(None, min_length=1, description="Only these properties.")
+    hydrate: bool | None = Field(False, description="Whole records, where the index has less.")
+    time_limit_ms: int | None = Field(None, alias="timeLimitMs", ge=1, description="Cuts the page, in milliseconds.")
+    budget: int | None = Field(None, ge=1, description="Cuts the page after so many reads.")
+    on_shard_error: Literal["fail", "partial"] | None = Field(
+        "fail", alias="onShardError", description="Whether to go on without lanes that fail."
+    )
+    stats: bool | None = Field(False, description="Whether the answer says what it cost.")
+
+
+@dataclass(frozen=True)
+class QueryBodies:
+    """The bodies of one entity: those above with the names of its properties and indexes."""
+
+    records: RecordModels
+
+    @cached_property
+    def query(self) -> type[BaseModel]:
+        branch = self._named("Branch", BranchBody)
+        described = QueryBody.model_fields["branches"]
+        return self._named("Query", QueryBody, branches=(list[branch] | None, described))  # type: ignore[valid-type]
+
+    @cached_property
+    def explain(self) -> type[BaseModel]:
+        run = Field(False, description="Whether to run it and say what it cost; in place of `stats`.")
+        name = f"{self.records.name}Explain"
+        return create_model(name, __base__=self.query, __doc__="A query to explain.", run=(bool | None, run))
+
+    @cached_property
+    def _conditions(self) -> type[BaseModel]:
+        properties = indexed_properties(self.records.entity)
+        fields: dict[str, Any] = {each.stored: (AnyCondition, _may_lack()) for each in properties}
+        described = "Properties of one index: all of its hash key, then of its range key from the left."
+        return create_model(f"{self.records.name}Conditions", __config__=_ASKED, __doc__=described, **fields)
+
+    def _named(self, suffix: str, base: type[BaseModel], **more: Any) -> type[BaseModel]:
+        indexes = index_names(self.records.entity)
+        fields: dict[str, Any] = {
+            "conditions": (self._conditions | None, None),
+            "index": ((Literal[tuple(indexes)] if indexes else str) | None, None),
+            **more,
+        }
+        return create_model(self.records.name + suffix, __base__=base, __doc__=base.__doc__, **fields)

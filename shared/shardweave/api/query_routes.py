@@ -1,0 +1,128 @@
+"""An entity's queries over HTTP, in their JSON form (`query.spec_json`).
+
+    POST  /v1/{collection}/query    a page: branches, filters, chosen properties, whatever lists can't ask
+    POST  /v1/{collection}/count    how many records there are, on all pages
+    POST  /v1/{collection}/explain  the plan and the reasons; with `run`, also what it cost
+
+All three take the same query, so that one can be asked for the other. `stats` asks for what it cost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import (
+    CursorExpired,
+    CursorMismatch,
+    DeadlineTooShort,
+    FieldFault,
+    InvalidCursor,
+    LaneFailed,
+    LimitExceeded,
+    ShardweaveError,
+    TooManyLaggingLanes,
+    UnsupportedQuery,
+    ValidationFailed,
+)
+from ..query.runner import QueryRunner
+from ..query.spec import QuerySpec
+from ..query.spec_json import spec_from_json
+from .messages import Response
+from .models import RecordModels, json_text
+from .operation import Answer, Body, Call, Operation
+from .pages import Pages, token_named, within
+from .query_answers import Counted, Explained, costs, explained, page_model
+from .query_bodies import QueryBodies
+
+QUERY_ERRORS: tuple[type[ShardweaveError], ...] = (
+    UnsupportedQuery,
+    LimitExceeded,
+    InvalidCursor,
+    CursorMismatch,
+    CursorExpired,
+    LaneFailed,
+    DeadlineTooShort,
+    TooManyLaggingLanes,
+)
+
+
+class Queries:
+    """The query operations of one entity."""
+
+    def __init__(self, models: RecordModels, queries: QueryRunner) -> None:
+        self._entity = models.entity
+        self._queries = queries
+        self._pages = Pages(models, queries)
+        self._models = models
+
+    def query(self, call: Call) -> Response:
+        page = self._pages.run(self._spec(call), call)
+        more = {"failed": page.failed, "late": page.late}
+        if _says(call, "stats"):
+            more["stats"] = costs(page.stats)
+        return self._pages.answer(page, more)
+
+    def count(self, call: Call) -> Response:
+        answer = self._queries.count(within(self._spec(call), call))
+        found: dict[str, Any] = {"count": answer.count}
+        if _says(call, "stats"):
+            found["stats"] = costs(answer.stats)
+        return Response.json(200, json_text(found))
+
+    def explain(self, call: Call) -> Response:
+        spec = within(self._spec(call, "run"), call)
+        with token_named():
+            return Response.json(200, explained(self._queries.explain(spec, run=_says(call, "run"))))
+
+    def operations(self, path: str) -> tuple[Operation, ...]:
+        """The operations, below the path of the collection."""
+        name, collection, bodies = self._models.name, self._entity.collection, QueryBodies(self._models)
+        shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS}
+        return (
+            Operation(
+                path=f"{path}/query",
+                name=f"query{name}",
+                summary=f"A page of {collection}, of any query",
+                description="Several indexes at once, filters, chosen properties. The next page is asked for with the "
+                "same body and the token; only `limit`, `timeLimitMs`, `budget` and `onShardError` may change.",
+                run=self.query,
+                answer=Answer(200, "The page.", page_model(self._models)),
+                body=Body(bodies.query),
+                **shared,
+            ),
+            Operation(
+                path=f"{path}/count",
+                name=f"count{name}",
+                summary=f"How many {collection} answer a query",
+                description="Exact, on all pages: `limit` and `nextToken` do not matter.",
+                run=self.count,
+                answer=Answer(200, "The number.", Counted),
+                body=Body(bodies.query),
+                **shared,
+            ),
+            Operation(
+                path=f"{path}/explain",
+                name=f"explain{name}",
+                summary="What a query does, and why",
+                description="Nothing is read, unless `run` is true: then the page is read, and what that cost is said.",
+                run=self.explain,
+                answer=Answer(200, "The plan.", Explained),
+                body=Body(bodies.explain),
+                **shared,
+            ),
+        )
+
+    def _spec(self, call: Call, *beside: str) -> QuerySpec:
+        """The query of a body. Beside it the body may have `stats`, and the words given."""
+        json_text(call.document)  # refuses text that has no UTF-8, which no key has either
+        words = {"stats", *beside}
+        for word in words:
+            _says(call, word)
+        return spec_from_json(self._entity, {k: value for k, value in call.document.items() if k not in words})
+
+
+def _says(call: Call, word: str) -> bool:
+    said = call.document.get(word)
+    if said is not None and not isinstance(said, bool):
+        raise ValidationFailed([FieldFault((word,), "it is true or false", "bool_type")], where="body")
+    return bool(said)

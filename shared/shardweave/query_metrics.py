@@ -1,0 +1,65 @@
+"""Metrics of queries, in CloudWatch's embedded metric format: one JSON line for each entity that was asked.
+
+    Queries           pages and counts
+    Lanes             the fan-out: shards times indexes that were read
+    Requests, Rounds  reads, and how often they were sent and waited for
+    ReadUnits
+    RecordsRead, RecordsReturned
+    EmptyLanes        lanes that had nothing
+    LaneFailures      lanes that failed
+    DeadlineCuts      pages that ended at their deadline or budget, and queries that had no time at all
+
+Every figure is given query by query, so that CloudWatch has their distribution. Dimensions are `service`, those of the
+deployment, and `entity`; no figure has a name of a shard or a value in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from .query.plan import Plan
+from .query.spec import QueryStats
+
+NAMESPACE = "Shardweave"
+
+
+class QueryMetrics:
+    """Collects what queries cost until `flush` gives it to `write`, line by line. For one thread."""
+
+    def __init__(self, write: Callable[[str], object], *, service: str, dimensions: Mapping[str, str]) -> None:
+        self._write = write
+        self._dimensions = {**dimensions, "service": service}
+        self._seen: dict[str, list[QueryStats]] = defaultdict(list)
+
+    def observe(self, plan: Plan, stats: QueryStats) -> None:
+        """Take in one page or count: an `Observer` of a QueryRunner."""
+        self._seen[plan.entity.token].append(stats)
+
+    def flush(self) -> None:
+        """Write what was collected, and forget it. Nothing is written when nothing was asked."""
+        seen, self._seen = self._seen, defaultdict(list)
+        for entity, queries in seen.items():
+            metrics = EphemeralMetrics(namespace=NAMESPACE, default_dimensions={**self._dimensions, "entity": entity})
+            for stats in queries:
+                for name, figure in _figures(stats).items():
+                    metrics.add_metric(name, MetricUnit.Count, figure)
+            self._write(json.dumps(metrics.serialize_metric_set()))
+
+
+def _figures(stats: QueryStats) -> dict[str, float]:
+    return {
+        "Queries": 1,
+        "Lanes": stats.lanes,
+        "Requests": stats.requests,
+        "Rounds": stats.rounds,
+        "ReadUnits": stats.units,
+        "RecordsRead": stats.scanned,
+        "RecordsReturned": stats.returned,
+        "EmptyLanes": stats.empty,
+        "LaneFailures": stats.failed_lanes,
+        "DeadlineCuts": int(stats.cut),
+    }
