@@ -149,14 +149,18 @@ def test_numbers_around_zero_skip_what_dynamodb_can_not_hold() -> None:
     assert predecessor(smallest) == 0
     assert predecessor(Decimal(0)) == -smallest
     assert successor(-smallest) == 0
-    assert successor(7) == 8
-    assert predecessor(-7) == -8
+    assert successor(7) == Decimal("7.0000000000000000000000000000000000001"), "1.5 may follow 1"
+    assert predecessor(-7) == Decimal("-7.0000000000000000000000000000000000001")
+    greatest = int("9" * 38 + "0" * 88)
+    assert successor(greatest) is None
+    assert predecessor(-greatest) is None
+    assert predecessor(greatest) == Decimal("9.9999999999999999999999999999999999998E+125")
 
 
 @given(st.lists(any_text, max_size=3), any_text, any_text, any_text)
 def test_narrowing_is_exact(others: list[str], low: str, high: str, value: str) -> None:
     interval = intersection(Interval(low or None), Interval(high=high))
-    for text in [*others, low, high, value]:
+    for text in filter(None, [*others, low, high, value]):
         inside = interval is not None and contains(interval, text)
         assert inside == ((not low or text >= low) and text <= high)
         if interval is not None:
@@ -174,3 +178,12 @@ def test_a_prefix_alone_is_no_upper_bound() -> None:
     assert interval is not None
     assert contains(interval, "ja\U0010ffffx")
     assert not contains(interval, "jb")
+
+
+@pytest.mark.parametrize("empty", ["", b""])
+def test_an_empty_bound_is_never_an_operand(empty: str | bytes) -> None:
+    """The table refuses an empty key as an operand; no key is one."""
+    assert intersection(Interval(low=empty), Interval()) == Interval()
+    assert intersection(Interval(), Interval(high=empty)) is None
+    lowest = "\x00" if isinstance(empty, str) else b"\x00"
+    assert below(Interval(), lowest) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -405,3 +406,28 @@ def test_the_last_page_costs_what_the_first_does(users: World) -> None:
     first, last = pages[0], pages[-2]
     assert abs(first.stats.requests - last.stats.requests) <= 1
     assert abs(first.stats.scanned - last.stats.scanned) <= 0.2 * first.stats.scanned
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_whole_and_broken_numbers_and_the_greatest_ones_page_together(reverse: bool) -> None:
+    """A whole number is stored as one, and what lies between it and the next one is not skipped."""
+
+    class Sum(Entity, token="sum", shard_bumps=[ShardBump(0, 2, 1)]):
+        sum_id: str = unique_property()
+        amount: Decimal
+        mark: str
+
+    world = World(Schema([Sum], [Index("amount", "hash_key", "amount"), Index("mark", "hash_key", "mark")]))
+    entity = world.schema[Sum]
+    greatest = "9.9999999999999999999999999999999999999E+125"
+    amounts = ["1", "1.5", "2", "0", "-1", "-1.5", greatest, f"-{greatest}", "1E-130"] * 3
+    marks = ["\x00", "\x00\x00", "a", "\U0010ffff"]
+    for number, amount in enumerate(amounts):
+        world.add(entity, sumId=f"s{number:02d}", amount=Decimal(amount), mark=marks[number % 4])
+    for index in ("amount", "mark"):
+        pages = world.pages(entity="sum", index=index, limit=1, reverse=reverse)
+        found = [each for page in pages for each in page.items]
+        values = [getattr(each, index) for each in found]
+        assert len({each.sum_id for each in found}) == len(amounts)
+        assert values == sorted(values, reverse=reverse)
+    world.close()

@@ -15,7 +15,7 @@ from shardweave.errors import (
     UnsupportedQuery,
 )
 from shardweave.query.runner import QueryRunner
-from shardweave.query.spec import Equal, Prefix, QuerySpec
+from shardweave.query.spec import Equal, Prefix, QuerySpec, Range
 from shardweave.sharding import ShardBump
 from shardweave.table.conditions import Compare
 from shardweave.table.operations import BatchGet, Delete, PageAnswer, Query
@@ -162,3 +162,11 @@ class TestOtherQuestions:
                 ask(QuerySpec("person", {}, "first", limit=5))
         assert [(stats.lanes, stats.failed_lanes, stats.returned) for stats in seen] == [(4, 1, 0), (4, 1, 0)]
         runner.close()
+
+    def test_bounds_and_values_that_no_key_can_have_are_empty_answers(self, people: People) -> None:
+        people.fill(4, state=lambda n: f"s{n}")
+        for constraint in (Range(None, ""), Equal(""), Equal("s" * 2000), Prefix("s" * 2000)):
+            page = people.runner.run(QuerySpec("person", {"state": constraint}, "state"))
+            assert (page.items, page.cursor) == ((), None)
+        for constraint in (Range("", None), Prefix("")):
+            assert len(people.runner.run(QuerySpec("person", {"state": constraint}, "state")).items) == 4

@@ -5,7 +5,7 @@ DynamoDB accepts as operands (at most 1,024 bytes of UTF-8), resuming a query is
 
 For text, within the limit: `successor(s)` is the least text above `s`, `predecessor(s)` the greatest below it,
 `fill(p)` the greatest that starts with `p`. Order is by code point, which is UTF-8 byte order. Binary alike with 00
-and FF. Numbers: int plus or minus 1; other numbers the neighbour of 38 digits.
+and FF. Numbers: the neighbour of 38 digits, also of a whole one, since 1.5 may follow 1.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..table.values import MAX_RANGE_KEY_BYTES, Value
 
 WHOLE = Interval()
 
+_EMPTY = ("", b"")
 _LIMIT = MAX_RANGE_KEY_BYTES
 _GREATEST = {4: "\U0010ffff", 3: "\uffff", 2: "\u07ff", 1: "\x7f"}
 _NUMBERS = Context(prec=38, Emin=-130, Emax=125)
@@ -28,9 +29,14 @@ T = TypeVar("T")
 
 
 def intersection(first: Interval, second: Interval) -> Interval | None:
-    """The values in both, or None when there are none."""
+    """The values in both, or None when there are none. No key is an empty text or binary, and the table refuses one
+    as an operand: as a lower bound it is none, as an upper one nothing is below it."""
     low = _pick(first.low, second.low, max)
     high = _pick(first.high, second.high, min)
+    if low in _EMPTY:
+        low = None
+    if high in _EMPTY:
+        return None
     if low is not None and high is not None and low > high:
         return None
     return Interval(low, high)
@@ -125,9 +131,7 @@ def successor(value: T, limit: int = _LIMIT) -> T | None:
         return cast(T, _next_text(value, limit))
     if isinstance(value, bytes):
         return cast(T, _next_bytes(value, limit))
-    if isinstance(value, int):
-        return cast(T, value + 1)
-    return cast(T, _neighbour(cast(Decimal, value), up=True))
+    return cast(T, _neighbour(Decimal(cast(Decimal, value)), up=True))
 
 
 def predecessor(value: T, limit: int = _LIMIT) -> T | None:
@@ -136,9 +140,7 @@ def predecessor(value: T, limit: int = _LIMIT) -> T | None:
         return cast(T, _previous_text(value, limit))
     if isinstance(value, bytes):
         return cast(T, _previous_bytes(value, limit))
-    if isinstance(value, int):
-        return cast(T, value - 1)
-    return cast(T, _neighbour(cast(Decimal, value), up=False))
+    return cast(T, _neighbour(Decimal(cast(Decimal, value)), up=False))
 
 
 def _next_text(text: str, limit: int) -> str | None:
