@@ -26,6 +26,9 @@ class RetryPolicy:
 UNANSWERED = RetryPolicy()
 """For what the table did not answer, throttled, or left unprocessed."""
 
+IN_CONFLICT = RetryPolicy(attempts=40, base=0.01, longest=0.5)
+"""For a write that meets a transaction in progress on the same item: that one ends, and is not refused for it."""
+
 CONTENDED = RetryPolicy(attempts=40, base=0.005, longest=0.25)
 """For a record that another writer changed first."""
 

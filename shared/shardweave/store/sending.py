@@ -27,10 +27,11 @@ from ..table import Guard, Table
 from ..table.operations import BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
 from ..table.values import Item
 from .planned import PlannedAction
-from .retries import UNANSWERED, Waiting
+from .retries import IN_CONFLICT, UNANSWERED, Waiting
 
 CONDITION_FAILED = "ConditionalCheckFailed"
-_PASSING = {"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+CONFLICT = "TransactionConflict"
+_PASSING = {"None", CONFLICT, "ThrottlingError", "ProvisionedThroughputExceeded"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Sender:
     def send(self, planned: Sequence[PlannedAction], guard: Guard | None = None) -> Refusal | None:
         """None when the write was carried out. Raises OutcomeUnknown, or what the table raises."""
         operation = self._operation(planned)
-        pauses = self._waiting.pauses(UNANSWERED)
+        pauses, conflict_pauses = self._waiting.pauses(UNANSWERED), self._waiting.pauses(IN_CONFLICT)
         unanswered = False
         while True:
             try:
@@ -79,7 +80,7 @@ class Sender:
                 raise
             else:
                 return None
-            if not pauses.pause():
+            if not (conflict_pauses if _is_conflict(cause) else pauses).pause():
                 raise self._given_up(cause, unanswered)
 
     def send_batch(self, items: Sequence[Item], guard: Guard | None = None) -> Sequence[Item]:
@@ -102,3 +103,10 @@ class Sender:
             "the table did not answer, so the write may or may not have been carried out",
             fix="read the record before writing again",
         )
+
+
+def _is_conflict(error: ShardweaveError) -> bool:
+    """Whether a write was not carried out because of a transaction in progress."""
+    if isinstance(error, TransactionCanceled):
+        return any(reason.code == CONFLICT for reason in error.reasons)
+    return isinstance(error, TransactionConflict)
