@@ -17,8 +17,8 @@ from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from infra.layer import PLATFORMS, PlatformName
-from infra.manifest import decode_index, faults, manifest_of, read_manifest
-from shardweave.errors import ConfigurationError, SchemaError
+from infra.manifest import decode_index, faults, manifest_of, read_manifest, wave_faults
+from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import key_format
 from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.schema import Schema
@@ -36,9 +36,11 @@ CHOICES: Mapping[str, str] = {
     "iam": "on",
     "layer": "target",
     "assets": "required",
+    "deployWith": "roles",
     "canary": "off",
     "snapStart": "off",
     "alarmTopic": "",
+    "emptyAnswers": "200",
     "requestsPerSecond": "100",
     "burst": "200",
     "lanes": str(DEFAULT_THROTTLE),
@@ -52,9 +54,11 @@ issuer, audience   who signs the tokens of callers, and for whom (several audien
 iam                on: without an issuer, callers sign with AWS credentials; off: the stack refuses to be open
 layer              target: for Lambda; host: for an emulator on this machine
 assets             optional: a template without assets is good enough where the layer's packages can't be had
+deployWith         roles: those that `cdk bootstrap` made; credentials: your own do it all
 canary             on: a tenth of the calls goes to a new version for five minutes first
 snapStart          on: functions start from a snapshot
 alarmTopic         the ARN of the SNS topic that alarms are sent to
+emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
 lanes              reads at once for one query
 indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
@@ -88,9 +92,11 @@ class Configuration:
     issuer: Issuer | None
     layer: PlatformName
     assets_optional: bool
+    own_credentials: bool
     canary: bool
     snap_start: bool
     alarm_topic: str
+    empty_answers: int
     requests_per_second: int
     burst: int
     lanes: int
@@ -114,9 +120,11 @@ class Configuration:
             issuer=_issuer(given),
             layer=cast(PlatformName, _one_of(given, "layer", tuple(PLATFORMS))),
             assets_optional=_one_of(given, "assets", ("required", "optional")) == "optional",
+            own_credentials=_one_of(given, "deployWith", ("roles", "credentials")) == "credentials",
             canary=_switch(given, "canary"),
             snap_start=_switch(given, "snapStart"),
             alarm_topic=_alarm_topic(given["alarmTopic"]),
+            empty_answers=_whole(given, "emptyAnswers", 1_000_000),
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),
             burst=_whole(given, "burst", 5_000),
             lanes=_whole(given, "lanes", 1_000),
@@ -127,6 +135,11 @@ class Configuration:
     @property
     def protected(self) -> bool:
         return self.stage not in THROWN_AWAY
+
+    @property
+    def several_index_changes(self) -> list[Fault]:
+        """That a stage which is deployed already can't be brought here by one deployment."""
+        return wave_faults(read_manifest(self.service), manifest_of(self.schema))
 
     @property
     def stack_name(self) -> str:

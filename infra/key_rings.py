@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
+from typing import cast
 
 from aws_cdk import Duration, RemovalPolicy, aws_iam, aws_sqs
 from aws_cdk import aws_lambda as lambda_
@@ -50,17 +51,18 @@ class KeyRings(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, configuration: Configuration) -> None:
         super().__init__(scope, construct_id)
         self._configuration = configuration
-        self.secrets = {kind: self._secret(kind) for kind in RINGS}
+        # The attribute is the ARN wherever it is deployed; a reference is the name in some emulators.
+        self._arns = {kind: self._secret(kind).attr_id for kind in RINGS}
 
     @property
     def environment(self) -> dict[str, str]:
         """Where a function finds them."""
-        return {kind.variable: secret.secret_arn for kind, secret in self.secrets.items()}
+        return {kind.variable: arn for kind, arn in self._arns.items()}
 
     def rights(self, *actions: str) -> aws_iam.PolicyStatement:
         """The right to do something with them."""
-        arns = [secret.secret_arn for secret in self.secrets.values()]
-        return aws_iam.PolicyStatement(actions=[f"secretsmanager:{action}" for action in actions], resources=arns)
+        named = [f"secretsmanager:{action}" for action in actions]
+        return aws_iam.PolicyStatement(actions=named, resources=list(self._arns.values()))
 
     def turn_with(self, layer: lambda_.ILayerVersion, failures: aws_sqs.IQueue) -> Function:
         """Make the function that turns them, and the schedules that start it."""
@@ -77,7 +79,7 @@ class KeyRings(Construct):
             memory_mb=512,
             failures=failures,
         )
-        for kind, secret in self.secrets.items():
+        for kind, arn in self._arns.items():
             schedule(
                 self,
                 f"Turn{kind.name}",
@@ -85,7 +87,7 @@ class KeyRings(Construct):
                 when=scheduler.ScheduleExpression.rate(TURN),
                 function=rotator,
                 event={
-                    "secret": secret.secret_arn,
+                    "secret": arn,
                     "keep": kind.keep,
                     "turn": scheduler.ContextAttribute.scheduled_time,
                 },
@@ -93,7 +95,7 @@ class KeyRings(Construct):
             )
         return rotator
 
-    def _secret(self, kind: RingKind) -> secretsmanager.Secret:
+    def _secret(self, kind: RingKind) -> secretsmanager.CfnSecret:
         secret = secretsmanager.Secret(
             self,
             kind.name,
@@ -109,4 +111,4 @@ class KeyRings(Construct):
             "A function turns the key ring on a schedule; Secrets Manager's own rotation can't publish a key before it "
             "is used.",
         )
-        return secret
+        return cast(secretsmanager.CfnSecret, secret.node.default_child)

@@ -24,8 +24,6 @@ from infra.table import Table
 FIVE_MINUTES = Duration.minutes(5)
 SLOW_MS = 3000
 LATE_MS = 15 * 60 * 1000
-EMPTY_ANSWERS = 200
-"""In five minutes. A search may find nothing; far more of that than usual is how a broken index shows."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Monitoring(Construct):
         yield Threshold(
             "EmptyAnswers",
             self.own("EmptyAnswers", total),
-            EMPTY_ANSWERS,
+            self._configuration.empty_answers,
             "Far more searches than usual found nothing; has an index lost its records?",
         )
 

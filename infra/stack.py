@@ -5,7 +5,7 @@ Its outputs are what a caller needs to reach it.
 
 from __future__ import annotations
 
-from aws_cdk import Annotations, CfnOutput, Stack, Tags
+from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Stack, Tags
 from constructs import Construct
 
 from infra.api import Api
@@ -31,8 +31,11 @@ class ShardweaveStack(Stack):
             configuration.stack_name,
             description=f"Shardweave: {configuration.service}, stage {configuration.stage}",
             termination_protection=configuration.protected,
+            synthesizer=CliCredentialsStackSynthesizer() if configuration.own_credentials else None,
         )
         self._provide_assets(configuration)
+        for fault in configuration.several_index_changes:
+            Annotations.of(self).add_warning_v2("shardweave:waves", str(fault))
         Tags.of(self).add("service", configuration.service)
         Tags.of(self).add("stage", configuration.stage)
         table = Table(

@@ -1,7 +1,7 @@
 """The rotator: turns a key ring, so that secrets do not live for ever.
 
-The event names the secret, how many retired keys stay (null: all), and the turn; a turn that is asked for again
-changes nothing. The answer and the log have the names of keys, never a secret.
+The event names the secret, the turn, and how many retired keys stay (all, when it does not say). A turn that is asked
+for again changes nothing. The answer and the log have the names of keys, never a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     name: str = event["secret"]
     ring = decode_key_ring(str(get_secret(name, force_fetch=True)), where="key ring")
-    turned = ring.turned(event["turn"], secrets.token_bytes(SECRET_BYTES), keep=event["keep"])
+    turned = ring.turned(event["turn"], secrets.token_bytes(SECRET_BYTES), keep=event.get("keep"))
     if turned != ring:
         set_secret(name, encode_key_ring(turned))
     answer = {"turn": turned.turn, "current": turned.current, "keys": list(turned.secrets)}

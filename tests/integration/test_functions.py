@@ -112,17 +112,23 @@ def test_the_rotator_turns_what_infrastructure_made(secret: str) -> None:
     assert len(set(ring.secrets.values())) == 3
 
 
+def test_all_keys_stay_when_the_event_does_not_say_how_many(secret: str) -> None:
+    for number in range(4):
+        answer = turn({"secret": secret, "turn": str(number)})
+    assert (answer["current"], answer["keys"]) == ("k4", ["k1", "k2", "k3", "k4", "k5"])
+
+
 def test_a_turn_that_is_asked_for_again_changes_nothing(secret: str) -> None:
-    turn({"secret": secret, "keep": None, "turn": "1"})
+    turn({"secret": secret, "turn": "1"})
     before = stored(secret)
-    assert turn({"secret": secret, "keep": None, "turn": "1"})["current"] == "k1"
+    assert turn({"secret": secret, "turn": "1"})["current"] == "k1"
     assert stored(secret) == before
 
 
 def test_neither_the_log_nor_the_answer_has_a_secret(
     secret: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = turn({"secret": secret, "keep": None, "turn": "1"})
+    answer = turn({"secret": secret, "turn": "1"})
     logged = [vars(record) for record in caplog.records if record.name != "botocore"]
     told = f"{answer} {capsys.readouterr()} {logged}"
     for kept in json.loads(stored(secret))["secrets"].values():

@@ -1,0 +1,109 @@
+"""Deployments: the unmodified stack, really deployed to an emulator by `cdk bootstrap` and `cdk deploy`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.configuration import stack_name
+from infra.deploy_local import api_of, deploy
+from infra.deployed_api import DeployedApi
+from infra.emulator import CREDENTIALS, REGION, Emulator, free_port
+from tests.e2e.issuer import Issuer
+
+SERVICE = "user_service"
+STAGE = "test"
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A stack in an emulator."""
+
+    emulator: Emulator
+    name: str
+    outputs: dict[str, str]
+
+    def api(self, **who: Any) -> DeployedApi:
+        """Its API, for somebody."""
+        return api_of(self.emulator, self.outputs, **who)
+
+    def client(self, service: str) -> Any:
+        """A client of the emulated account."""
+        key, secret = CREDENTIALS
+        return boto3.client(
+            service,
+            endpoint_url=self.emulator.url,
+            region_name=REGION,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+        )
+
+    def resources(self, kind: str) -> dict[str, str]:
+        """The stack's resources of a kind: logical to physical names."""
+        found = self.client("cloudformation").describe_stack_resources(StackName=self.name)["StackResources"]
+        return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in found if each["ResourceType"] == kind}
+
+    def resource(self, kind: str, part: str) -> str:
+        """The physical name of the one resource of a kind whose logical name has this part."""
+        (found,) = (name for logical, name in self.resources(kind).items() if part in logical)
+        return found
+
+    def log_of(self, part: str) -> list[str]:
+        """What a function has written to its log."""
+        logs, group = self.client("logs"), self.resource("AWS::Logs::LogGroup", part)
+        streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
+        return [
+            event["message"]
+            for stream in streams
+            for event in logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"])["events"]
+        ]
+
+
+def deployed(emulator: Emulator, **context: str) -> Deployed:
+    """The stack, deployed to an emulator that runs."""
+    name = stack_name(SERVICE, STAGE)
+    choices = {"service": SERVICE, "stage": STAGE, **context}
+    outputs = deploy(
+        emulator, name, [part for key, value in choices.items() for part in ("-c", f"{key}={value}")], first=True
+    )
+    assert outputs is not None, "the deployment failed; see above"
+    return Deployed(emulator, name, outputs)
+
+
+@pytest.fixture(scope="session")
+def issuer() -> Iterator[Issuer]:
+    issuer = Issuer()
+    yield issuer
+    issuer.close()
+
+
+@pytest.fixture(scope="module")
+def start_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Emulator]]:
+    """Starts emulators, and stops them when the tests of the file have run."""
+    started: list[Emulator] = []
+
+    def start(**options: bool) -> Emulator:
+        emulator = Emulator(Path(tmp_path_factory.mktemp("emulator")), free_port(), **options)
+        emulator.start()
+        started.append(emulator)
+        return emulator
+
+    yield start
+    for emulator in started:
+        emulator.stop()
+
+
+def eventually(check: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something that takes its time comes true."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True

@@ -1,0 +1,130 @@
+"""Who may call, and what each function may do: as little as it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.configuration import Configuration
+from shardweave.service import service_names
+from tests.infra.conftest import app_with, template_for
+from tests.infra.templates import properties, resources, statements
+
+ISSUER = {"issuer": "https://login.example.com/", "audience": "orders, stock"}
+
+
+# -- the API ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("access", [{}, ISSUER], ids=["without an issuer", "with an issuer"])
+def test_no_route_is_open(access: dict[str, str]) -> None:
+    template = template_for(**access)
+    routes = resources(template, "AWS::ApiGatewayV2::Route").values()
+    assert routes
+    kinds = {route["Properties"]["AuthorizationType"] for route in routes}
+    assert kinds == ({"JWT"} if access else {"AWS_IAM"})
+    assert not resources(template, "AWS::Lambda::Url")
+
+
+def test_the_one_route_takes_every_path(template: dict[str, Any]) -> None:
+    assert properties(template, "AWS::ApiGatewayV2::Route")["RouteKey"] == "$default"
+
+
+def test_tokens_have_to_be_of_the_issuer_and_for_the_audience() -> None:
+    template = template_for(**ISSUER)
+    authorizer = properties(template, "AWS::ApiGatewayV2::Authorizer")
+    assert authorizer["AuthorizerType"] == "JWT"
+    assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+    assert authorizer["JwtConfiguration"] == {"Issuer": ISSUER["issuer"], "Audience": ["orders", "stock"]}
+    assert "AuthorizerId" in properties(template, "AWS::ApiGatewayV2::Route")
+
+
+def test_only_this_api_may_call_the_function(template: dict[str, Any]) -> None:
+    permission = properties(template, "AWS::Lambda::Permission")
+    assert permission["Principal"] == "apigateway.amazonaws.com"
+    assert {"Ref": next(iter(resources(template, "AWS::ApiGatewayV2::Api")))} in permission["SourceArn"]["Fn::Join"][1]
+
+
+def test_the_api_is_throttled_and_logs_each_request_without_its_path() -> None:
+    template = template_for(requestsPerSecond="7", burst="9")
+    stage = properties(template, "AWS::ApiGatewayV2::Stage")
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == 7
+    assert stage["DefaultRouteSettings"]["ThrottlingBurstLimit"] == 9
+    written = stage["AccessLogSettings"]["Format"]
+    assert "$context.requestId" in written
+    assert "$context.status" in written
+    assert "path" not in written.lower()
+    assert "query" not in written.lower()
+
+
+# -- rights -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("service", service_names())
+def test_the_api_may_read_and_write_records_and_query_each_index_by_name(service: str) -> None:
+    template = template_for(service=service)
+    layout = Configuration.from_context(app_with(service=service).node).schema.layout
+    (table,) = resources(template, "AWS::DynamoDB::GlobalTable")
+    arn = {"Fn::GetAtt": [table, "Arn"]}
+    on_table = {
+        tuple(each["Action"]): each["Resource"]
+        for each in statements(template, "ApiHandler")
+        if each["Action"][0].startswith("dynamodb:")
+    }
+    indexes = [{"Fn::Join": ["", [arn, f"/index/{index.name}"]]} for index in layout.indexes]
+    assert on_table == {
+        (
+            "dynamodb:BatchGetItem",
+            "dynamodb:BatchWriteItem",
+            "dynamodb:ConditionCheckItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+        ): [arn],
+        ("dynamodb:Query",): [arn, *indexes],
+    }
+
+
+def test_nobody_may_scan_and_nobody_may_do_everything(template: dict[str, Any]) -> None:
+    allowed = {action for each in statements(template) for action in each["Action"]}
+    assert "dynamodb:Query" in allowed
+    assert not {action for action in allowed if "Scan" in action or "*" in action or "PartiQL" in action}
+
+
+def test_all_resources_are_named_where_an_action_takes_one(template: dict[str, Any]) -> None:
+    for each in statements(template):
+        if any("*" in str(resource) for resource in each["Resource"]):
+            without_resources = {"xray:PutTelemetryRecords", "xray:PutTraceSegments", "dynamodb:ListStreams"}
+            assert set(each["Action"]) <= without_resources
+
+
+def test_the_other_functions_never_touch_a_record(template: dict[str, Any]) -> None:
+    def on_table(part: str) -> set[str]:
+        return {action for each in statements(template, part) for action in each["Action"] if "dynamodb" in action}
+
+    assert on_table("DoctorHandler") == {"dynamodb:DescribeTable"}
+    assert on_table("Rotator") == set()
+    assert on_table("Resharder") == {
+        "dynamodb:DescribeStream",
+        "dynamodb:GetRecords",
+        "dynamodb:GetShardIterator",
+        "dynamodb:ListStreams",
+    }
+
+
+def test_only_the_rotator_may_change_a_secret(template: dict[str, Any]) -> None:
+    changing = [
+        name
+        for name in resources(template, "AWS::IAM::Policy")
+        for each in statements(template, name)
+        if "secretsmanager:PutSecretValue" in each["Action"]
+    ]
+    assert len(changing) == 1
+    assert "Rotator" in changing[0]
+
+
+def test_no_role_has_a_policy_that_is_not_written_here(template: dict[str, Any]) -> None:
+    for role in resources(template, "AWS::IAM::Role").values():
+        assert "ManagedPolicyArns" not in role["Properties"]

@@ -1,0 +1,124 @@
+"""The functions as they are deployed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.assets import ROOT
+from infra.key_rings import FIRST_KEY_CHARACTERS, RINGS
+from shardweave.key_ring import MIN_BARE_CHARACTERS
+from tests.infra.conftest import template_for
+from tests.infra.templates import properties, resources
+
+NAMES = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))
+
+
+def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = [each["Properties"] for each in resources(template, "AWS::Lambda::Function").values()]
+    return {str(each["Handler"]).split(".")[1]: each for each in found}
+
+
+def test_every_folder_of_functions_is_a_function(template: dict[str, Any]) -> None:
+    assert sorted(functions(template)) == NAMES
+    assert {each["Handler"] for each in functions(template).values()} == {
+        f"functions.{n}.handler.handler" for n in NAMES
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_runs_on_arm_and_the_newest_python_with_traces_and_a_log_of_its_own(
+    template: dict[str, Any], name: str
+) -> None:
+    function = functions(template)[name]
+    assert function["Architectures"] == ["arm64"]
+    assert function["Runtime"] == "python3.14"
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert function["LoggingConfig"]["LogFormat"] == "JSON"
+    group = resources(template, "AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
+    assert group["Properties"]["RetentionInDays"] == 7
+    assert function["Layers"] == [{"Ref": next(iter(resources(template, "AWS::Lambda::LayerVersion")))}]
+
+
+def test_logs_of_a_protected_stage_are_kept_for_three_months() -> None:
+    groups = resources(template_for(stage="prod"), "AWS::Logs::LogGroup").values()
+    assert {group["Properties"]["RetentionInDays"] for group in groups} == {90}
+    assert {group["DeletionPolicy"] for group in groups} == {"Retain"}
+
+
+def test_every_function_is_called_by_its_alias(template: dict[str, Any]) -> None:
+    aliases = resources(template, "AWS::Lambda::Alias").values()
+    assert len(aliases) == len(NAMES)
+    assert {alias["Properties"]["Name"] for alias in aliases} == {"live"}
+
+
+def test_what_fails_for_good_ends_in_the_queue_of_failures(template: dict[str, Any]) -> None:
+    (queue,) = resources(template, "AWS::SQS::Queue")
+    arn = {"Fn::GetAtt": [queue, "Arn"]}
+    settings = [each["Properties"] for each in resources(template, "AWS::Lambda::EventInvokeConfig").values()]
+    assert len(settings) == len(NAMES) - 1
+    assert all(each["DestinationConfig"]["OnFailure"]["Destination"] == arn for each in settings)
+    schedules = [each["Properties"] for each in resources(template, "AWS::Scheduler::Schedule").values()]
+    assert all(each["Target"]["DeadLetterConfig"] == {"Arn": arn} for each in schedules)
+
+
+def test_the_schedules(template: dict[str, Any]) -> None:
+    schedules = [each["Properties"] for each in resources(template, "AWS::Scheduler::Schedule").values()]
+    times = sorted(each["ScheduleExpression"] for each in schedules)
+    assert times == ["cron(0 3 * * ? *)", "rate(30 days)", "rate(30 days)", "rate(5 minutes)"]
+
+
+def test_the_api_finds_its_table_and_its_secrets(template: dict[str, Any]) -> None:
+    variables = functions(template)["api"]["Environment"]["Variables"]
+    assert variables["TABLE_NAME"] == {"Ref": next(iter(resources(template, "AWS::DynamoDB::GlobalTable")))}
+    assert (variables["SERVICE"], variables["STAGE"], variables["KEY_FORMAT"]) == ("user_service", "dev", "ordered")
+    for ring in RINGS:
+        assert variables[ring.variable]["Fn::GetAtt"][1] == "Id"
+
+
+def test_no_variable_holds_a_secret(template: dict[str, Any]) -> None:
+    for function in functions(template).values():
+        for name, value in function["Environment"]["Variables"].items():
+            assert "SECRET" not in name or isinstance(value, dict)
+
+
+def test_a_new_version_is_taken_into_use_at_once_unless_a_canary_goes_first() -> None:
+    assert not resources(template_for(), "AWS::CodeDeploy::DeploymentGroup")
+    canary = properties(template_for(canary="on"), "AWS::CodeDeploy::DeploymentGroup")
+    assert canary["DeploymentConfigName"] == "CodeDeployDefault.LambdaCanary10Percent5Minutes"
+    assert canary["AlarmConfiguration"]["Enabled"] is True
+    assert canary["AutoRollbackConfiguration"]["Enabled"] is True
+
+
+def test_functions_start_from_a_snapshot_when_that_is_chosen() -> None:
+    assert all("SnapStart" not in each for each in functions(template_for()).values())
+    snapped = functions(template_for(snapStart="on")).values()
+    assert {each["SnapStart"]["ApplyOn"] for each in snapped} == {"PublishedVersions"}
+
+
+# -- secrets ----------------------------------------------------------------------------------------------------------
+
+
+def test_cloudformation_makes_the_first_keys_of_letters_and_digits(template: dict[str, Any]) -> None:
+    secrets = [each["Properties"] for each in resources(template, "AWS::SecretsManager::Secret").values()]
+    assert len(secrets) == len(RINGS)
+    for secret in secrets:
+        made = secret["GenerateSecretString"]
+        assert made["PasswordLength"] == FIRST_KEY_CHARACTERS >= MIN_BARE_CHARACTERS
+        assert set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~") == set(made["ExcludeCharacters"])
+        assert "SecretString" not in secret
+
+
+@pytest.mark.parametrize(("stage", "kept"), [("prod", "Retain"), ("dev", "Delete")])
+def test_secrets_are_kept_as_long_as_the_records_that_need_them(stage: str, kept: str) -> None:
+    secrets = resources(template_for(stage=stage), "AWS::SecretsManager::Secret").values()
+    assert {secret["DeletionPolicy"] for secret in secrets} == {kept}
+
+
+def test_each_ring_is_turned_and_only_cursor_keys_are_ever_dropped(template: dict[str, Any]) -> None:
+    schedules = resources(template, "AWS::Scheduler::Schedule")
+    told = {name: str(each["Properties"]["Target"]["Input"]) for name, each in schedules.items() if "Turn" in name}
+    assert len(told) == len(RINGS)
+    assert all("<aws.scheduler.scheduled-time>" in event for event in told.values())
+    assert {"External" in name: "keep" in event for name, event in told.items()} == {True: False, False: True}

@@ -1,0 +1,79 @@
+"""What an operator is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from shardweave.errors import ConfigurationError
+from tests.infra.conftest import template_for
+from tests.infra.templates import properties, resources
+
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:alarms"
+
+
+def alarms(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = [each["Properties"] for each in resources(template, "AWS::CloudWatch::Alarm").values()]
+    return {str(each["AlarmName"]).removeprefix("shardweave-user-service-dev-"): each for each in found}
+
+
+def test_there_is_an_alarm_for_each_thing_that_can_go_wrong(template: dict[str, Any]) -> None:
+    assert set(alarms(template)) == {
+        "ApiErrors",
+        "ApiFailures",
+        "ApiSlow",
+        "ApiThrottled",
+        "DeadLetters",
+        "DoctorErrors",
+        "EmptyAnswers",
+        "Faults",
+        "PartialAnswers",
+        "ResharderErrors",
+        "RotatorErrors",
+        "StreamLate",
+        "TableReadsThrottled",
+        "TableWritesThrottled",
+        "ThrottledAnswers",
+    }
+
+
+def test_each_alarm_is_a_plain_threshold_that_says_what_it_means(template: dict[str, Any]) -> None:
+    for alarm in alarms(template).values():
+        assert "Metrics" not in alarm
+        assert alarm["MetricName"]
+        assert alarm["Threshold"] >= 0
+        assert alarm["TreatMissingData"] == "notBreaching"
+        assert len(alarm["AlarmDescription"]) > 20
+
+
+def test_slowness_is_judged_by_the_slowest_hundredth(template: dict[str, Any]) -> None:
+    slow = alarms(template)["ApiSlow"]
+    assert (slow["MetricName"], slow["ExtendedStatistic"], slow["Threshold"]) == ("Duration", "p99", 3000)
+
+
+def test_lateness_of_the_stream_is_judged_where_the_stream_goes(template: dict[str, Any]) -> None:
+    late = alarms(template)["StreamLate"]
+    assert late["MetricName"] == "IteratorAge"
+    assert "Resharder" in json.dumps(late["Dimensions"])
+
+
+def test_how_many_empty_answers_are_too_many_can_be_chosen() -> None:
+    assert alarms(template_for(emptyAnswers="5"))["EmptyAnswers"]["Threshold"] == 5
+
+
+def test_alarms_notify_the_topic_when_there_is_one() -> None:
+    assert all("AlarmActions" not in alarm for alarm in alarms(template_for()).values())
+    notifying = alarms(template_for(alarmTopic=TOPIC)).values()
+    assert all(alarm["AlarmActions"] == alarm["OKActions"] == [TOPIC] for alarm in notifying)
+
+
+def test_what_is_no_topic_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="not the ARN"):
+        template_for(alarmTopic="alarms")
+
+
+def test_one_dashboard_shows_everything_that_has_an_alarm(template: dict[str, Any]) -> None:
+    body = json.dumps(properties(template, "AWS::CloudWatch::Dashboard")["DashboardBody"])
+    assert all(f'\\"title\\":\\"{name}\\"' in body for name in alarms(template))
