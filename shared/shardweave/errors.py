@@ -384,6 +384,18 @@ class TableUnavailable(TableError):
     code = "table_unavailable"
 
 
+class TableFull(TableError):
+    """There is no space left for what would be written; nothing was changed."""
+
+    code = "table_full"
+
+
+class TableUnusable(TableError):
+    """The table's storage can't be used as it is: it is read-only, damaged, or fails. Trying again does not help."""
+
+    code = "table_unusable"
+
+
 class TableNotFound(TableError):
     """The table or index does not exist."""
 

@@ -54,6 +54,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.TransactionInProgress: (503, "The transaction is still in progress"),
     errors.Throttled: (503, "The table is busy"),
     errors.TableUnavailable: (503, "The table does not answer"),
+    errors.TableFull: (507, "The table has no space left"),
+    errors.TableUnusable: (503, "The table can't be used"),
 }
 """Status and title by class; a class that is not here has those of its nearest base."""
 

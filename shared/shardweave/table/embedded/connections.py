@@ -7,6 +7,9 @@ take turns: a lock among this process's threads, SQLite's own lock among process
 process (kill -9). Only a power failure may take the last commits, and even that never part of one.
 
 A table in memory is one private connection under one re-entrant lock, which serves readers and writers in turn.
+
+What SQLite reports is told apart by its code: a file in use may be asked again, a full disk or a file that is
+read-only, damaged or unreadable may not. In each case the transaction has changed nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +20,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import ConfigurationError, TableError, TableNotFound, TableUnavailable, Throttled
+from ...errors import (
+    ConfigurationError,
+    TableError,
+    TableFull,
+    TableNotFound,
+    TableUnavailable,
+    TableUnusable,
+    Throttled,
+)
 
 R = TypeVar("R")
 
@@ -38,10 +49,10 @@ class Connections:
         self._closed = False
         try:
             self._writer = self._open(_WRITER_CACHE_KIB)
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
+            if _kind(error) == sqlite3.SQLITE_NOTADB:
+                raise ConfigurationError("The file is no table.", fix="choose another path") from error
             raise _table_error(error) from error
-        except sqlite3.DatabaseError as error:
-            raise ConfigurationError(f"The file is no table: {error}.", fix="choose another path") from error
 
     def read(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Do `work` with a connection to read from, by one statement; see `snapshot` for several."""
@@ -146,13 +157,39 @@ class Connections:
         return connection
 
 
+_FULL, _IN_USE = {sqlite3.SQLITE_FULL}, {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_UNUSABLE = {
+    sqlite3.SQLITE_READONLY: ("can't be written", "make the file and its folder writable"),
+    sqlite3.SQLITE_PERM: ("may not be used", "make the file and its folder writable"),
+    sqlite3.SQLITE_CANTOPEN: ("can't be opened", "check that its folder is there and can be written"),
+    sqlite3.SQLITE_IOERR: ("can't be read or written", "check the disk, its free space and limits on the file's size"),
+}
+
+
 def _table_error(error: sqlite3.Error) -> TableError:
     text = str(error)
-    if "locked" in text or "busy" in text:
+    kind = _kind(error)
+    if kind in _IN_USE:
         return Throttled(f"Another process held the table's file for more than {BUSY_SECONDS:.0f} seconds.")
+    if kind in _FULL:
+        return TableFull("The disk of the table's file is full; nothing was changed.", fix="make room, then try again")
+    if kind in _DAMAGED:
+        return TableUnusable(
+            f"The table's file is damaged, or is no table ({text}).",
+            fix="put a copy of it back, or choose another file",
+        )
+    if kind in _UNUSABLE:
+        what, fix = _UNUSABLE[kind]
+        return TableUnusable(f"The table's file {what} ({text}); nothing was changed.", fix=fix)
     if "no such index" in text:
         return TableNotFound(
             "Another process has removed the index from the table's file.",
             fix="open the table again, with the same layout in every process",
         )
     return TableUnavailable(f"SQLite failed: {text}.", fix="check the file, its folder and the free space")
+
+
+def _kind(error: sqlite3.Error) -> int:
+    """SQLite's primary code; what Python itself refuses has none."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import ConfigurationError, InvalidRequest
+from ...errors import ConfigurationError, InvalidRequest, TableUnusable
 from ..layout import IndexLayout, KeyAttribute, TableLayout
 from ..values import Item
 from .images import decode
@@ -29,6 +29,7 @@ from .schema import KeyIndex, Schema, compile_schema, key_attributes
 FORMAT = 1
 
 _BACKFILL_ROWS = 500
+_SETTINGS = {"format", "identity", "layout", "columns", "sqlNames", "nextNumber"}
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -85,7 +86,7 @@ def _follow(
     attributes: dict[tuple[str, Role], KeyAttribute],
     revision: int,
 ) -> Schema:
-    settings = {name: json.loads(value) for name, value in writer.execute("SELECT name, value FROM settings")}
+    settings = _read_settings(writer)
     _refuse_conflicts(settings, layout)
     identity, number = settings["identity"], settings["nextNumber"]
     sql_names: dict[str, str] = settings["sqlNames"]
@@ -110,6 +111,22 @@ def _follow(
         _build(writer, schema.indexes[name])
     _save(writer, schema, next_number=number + max(len(new), len(added)))
     return schema
+
+
+def _read_settings(writer: sqlite3.Connection) -> dict[str, Any]:
+    if not writer.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
+        raise ConfigurationError("The file is a SQLite database of something else.", fix="choose another path")
+    try:
+        settings = {name: json.loads(value) for name, value in writer.execute("SELECT name, value FROM settings")}
+    except ValueError:
+        settings = {}
+    missing = _SETTINGS - set(settings)
+    if missing:
+        raise TableUnusable(
+            f"The table's file is damaged: its settings lack {', '.join(sorted(missing))}.",
+            fix="put a copy of it back, or choose another file",
+        )
+    return settings
 
 
 def _add_columns(stored: Columns, attributes: dict[tuple[str, Role], KeyAttribute], number: int) -> Columns:

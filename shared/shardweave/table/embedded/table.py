@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import ConfigurationError, InvalidRequest
+from ...errors import ConfigurationError, InvalidRequest, ShardweaveError
 from .. import Guard
 from ..layout import TableLayout
 from ..operations import (
@@ -39,6 +39,7 @@ from .connections import Connections
 from .files import open_schema, read_revision
 from .pages import query, scan
 from .reads import batch_get, get_item, transact_get
+from .schema import Schema
 from .transactions import plan_transaction, transact
 from .writes import plan, plan_batch, write_batch, write_one
 
@@ -59,11 +60,11 @@ class EmbeddedTable:
     ) -> None:
         self._name = name
         self._clock = clock
-        self._connections = Connections(None if path is None else Path(path))
         try:
-            self._schema = self._connections.write(lambda writer: open_schema(writer, layout))
-        except BaseException:
-            self._connections.close()
+            self._connections = Connections(None if path is None else Path(path))
+            self._schema = self._opened(layout)
+        except ShardweaveError as error:
+            error.where = error.where or str(path or "")
             raise
         self._carry_out: dict[type, Callable[[Any, Guard | None], Any]] = {
             GetItem: self._read,
@@ -80,6 +81,13 @@ class EmbeddedTable:
             BatchWrite: self._write_batch,
             TransactWrite: self._transact,
         }
+
+    def _opened(self, layout: TableLayout) -> Schema:
+        try:
+            return self._connections.write(lambda writer: open_schema(writer, layout))
+        except BaseException:
+            self._connections.close()
+            raise
 
     @property
     def layout(self) -> TableLayout:
