@@ -281,6 +281,19 @@ class LookupNotReady(ShardweaveError):
     code = "lookup_not_ready"
 
 
+class ReshardRefused(InputError):
+    """A re-shard, or a step of it, that can't work."""
+
+    code = "reshard_refused"
+
+
+class ShardMapChanged(ShardweaveError):
+    """The shard map that a read or write went by is too old to be relied on, or no longer in force. What raises it has
+    changed nothing; the library plans again, so it leaves only when the control record can't be read."""
+
+    code = "shard_map_changed"
+
+
 class OutcomeUnknown(ShardweaveError):
     """A write was sent, no answer came, and what was sent can't be sent again unchanged. Read before repeating."""
 

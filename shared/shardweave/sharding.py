@@ -100,6 +100,11 @@ class ShardMap:
         )
         return cls(tuple(generations), map_id, version)
 
+    @property
+    def bumps(self) -> tuple[ShardBump, ...]:
+        """What `of_bumps` makes the generations of."""
+        return tuple(ShardBump(each.begins, each.space.char_bits, each.space.chars) for each in self.generations)
+
     @cached_property
     def sole(self) -> Generation | None:
         """The generation, when there is only one."""

@@ -42,6 +42,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.Conflict: (409, "The stored state does not allow it"),
     errors.AlreadyExists: (409, "Such a record exists"),
     errors.RevisionConflict: (409, "The record has changed"),
+    errors.ReshardRefused: (409, "The re-shard can't be done"),
+    errors.ShardMapChanged: (503, "The records are moving"),
     errors.LookupNotReady: (503, "A lookup is not ready"),
     errors.LaneFailed: (503, "A part of the query failed"),
     errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),

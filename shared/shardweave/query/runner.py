@@ -14,12 +14,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..entity import now_ms
-from ..errors import DeadlineTooShort, LaneFailed, TooManyLaggingLanes
+from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, TooManyLaggingLanes
 from ..schema import Schema
-from ..shard_maps import ShardMaps, StaticMaps
+from ..shard_maps import Lease, ShardMaps, StaticMaps
 from ..table import Table
 from ..table.values import Item
 from .count import CountAnswer, Counter
@@ -32,6 +32,11 @@ from .resume import Start, advanced, order_of, starts
 from .show import shown
 from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import Bounds, Record, Walk, Walked, keeper
+
+R = TypeVar("R")
+
+MAX_MAP_CHANGES = 5
+"""How often a question is asked again because the shard map changed before its answer was whole."""
 
 Observer = Callable[[Plan, QueryStats], None]
 """Told of every page and count, also of one that fails: its plan and what it cost."""
@@ -119,8 +124,11 @@ class QueryRunner:
 
     def count(self, spec: QuerySpec) -> CountAnswer:
         """How many records answer the query, on all pages; no limit or cursor is taken into account."""
+        return self._while_in_force(lambda: self._count(spec))
+
+    def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Lease | None]:
         begun = time.monotonic()
-        plan = self.plan(replace(spec, cursor=None))
+        plan, _, lease = self._plan(replace(spec, cursor=None), self._clock())
         try:
             answer = Counter(plan, self._fanout, self._clock() / 1000).count(self._deadline(spec, begun))
         except (LaneFailed, DeadlineTooShort) as error:
@@ -128,7 +136,7 @@ class QueryRunner:
             self._observe(plan, QueryStats(lanes=len(plan.lanes), failed_lanes=int(not late), cut=late))
             raise
         self._observe(plan, answer.stats)
-        return answer
+        return answer, lease
 
     # -- plans
 
@@ -141,7 +149,7 @@ class QueryRunner:
         if run:
             page, plan, begins = self._run(spec)
             return explain(plan, begins, page.stats)
-        plan, state = self._plan(spec, self._clock())
+        plan, state, _ = self._plan(spec, self._clock())
         return explain(plan, starts(plan, state), None)
 
     def close(self) -> None:
@@ -151,9 +159,20 @@ class QueryRunner:
     # -- parts
 
     def _run(self, spec: QuerySpec) -> tuple[Page, Plan, list[Start]]:
+        return self._while_in_force(lambda: self._run_once(spec))
+
+    def _while_in_force(self, ask: Callable[[], tuple[R, Lease | None]]) -> R:
+        """What `ask` gives, asked again when the shard map that it went by was replaced before the answer was whole."""
+        for _ in range(MAX_MAP_CHANGES):
+            answer, lease = ask()
+            if lease is None or lease.renew():
+                return answer
+        raise ShardMapChanged("the shard map kept changing", where="query", fix="try again")
+
+    def _run_once(self, spec: QuerySpec) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
         begun = time.monotonic()
         now = self._clock()
-        plan, state = self._plan(spec, now)
+        plan, state, lease = self._plan(spec, now)
         begins = starts(plan, state)
         bounds = Bounds(self._deadline(spec, begun), spec.budget, spec.on_shard_error == "partial")
         walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
@@ -176,7 +195,7 @@ class QueryRunner:
             late=_late(plan, state, walked.records),
             stats=stats,
         )
-        return page, plan, begins
+        return (page, plan, begins), lease
 
     def _observe(self, plan: Plan, stats: QueryStats) -> None:
         if self._observer is not None:
@@ -190,15 +209,16 @@ class QueryRunner:
     def _deadline(self, spec: QuerySpec, begun: float) -> float | None:
         return None if spec.time_limit_ms is None else begun + spec.time_limit_ms / 1000
 
-    def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState]:
+    def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState, Lease | None]:
         entity = self._schema.entity(spec.entity)
-        plan = plan_query(self._schema, spec, self._maps.current(entity), now)
+        view = self._maps.view(entity)
+        plan = plan_query(self._schema, spec, view.shard_map, now)
         if spec.cursor is None:
-            return plan, CursorState(now, plan.map_id, None)
+            return plan, CursorState(now, plan.map_id, None), view.lease
         state = self._cursors.decode(spec.cursor, plan.fingerprint, now)
         if state.map_id != plan.map_id:
             plan = plan_query(self._schema, spec, self._maps.readable(entity, state.map_id), now)
-        return plan, state
+        return plan, state, view.lease
 
 
 def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:

@@ -10,6 +10,7 @@ parents      enforced relations: the protocol between children and parents
 planned      planned actions, and conditions on records
 checks       actions that only require
 actions      the actions and conditions of every write
+mirroring    the copy that every write keeps while its entity moves
 steps        one operation: what it reads, plans, and does when refused
 combining    several operations as one transaction
 writer       read, plan, send, and again

@@ -9,7 +9,7 @@ Pure. The conditions (see `planned`) are those under which ids stay unique over 
     batch     Put records whose identities were made up, without conditions
 
 An identity that was made up in the same call can be nowhere else, so its create is the first action alone. A put
-leaves no mark.
+leaves no mark. While the entity moves, every write of a record is carried out on its copy too: see `mirroring`.
 
 With a lookup for the identity: create puts it [absent]; where one is there already, whose record may be gone, it is put
 [unchanged since it was seen] and the place that it names is deleted [free], so that the record decides and not the
@@ -33,8 +33,9 @@ from ..table.operations import Delete, Put
 from ..table.values import MAX_ITEM_BYTES, Item, Value, item_bytes
 from .claims import NOTHING_MET, Met, value_actions
 from .lookups import identity_lookup, identity_lookup_key, needs_rewriting, placed
+from .mirroring import copy_deletions, deletion, put_actions
 from .places import Found, Place, Sighting, home, places
-from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, free, has_revision, known, live
+from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, free, has_revision, key_of, known, live
 
 
 def create_actions(
@@ -51,24 +52,33 @@ def create_actions(
     """Write a record where none is. `lookup` is the identity's lookup record that an earlier attempt met."""
     whole = stored_item(entity, item, moment.shard_map, extra)
     first = Put(whole, And((free(entity, moment), known(moment))), return_on_failure=True)
-    planned = [PlannedAction(first, Part.RECORD)]
-    named = [home(entity, item, moment.shard_map)]
+    planned = list(put_actions(entity, first, Part.RECORD, moment))
+    named: list[Item] = [key_of(entity, each.key_or_item) for each in planned]
 
     def clear(others: Iterable[Place], part: Part) -> None:
         for place in others:
-            if all(place.key != other.key for other in named):
-                named.append(place)
+            if place.key not in named:
+                named.append(place.key)
                 delete = Delete(place.key, free(entity, moment), return_on_failure=True)
                 planned.append(PlannedAction(delete, part))
 
+    def clear_copies(values: Item, *, known_time: bool) -> None:
+        for key in copy_deletions(entity, values, moment, known_time=known_time):
+            if key not in named:
+                named.append(key)
+                planned.append(deletion(key))
+
     if not generated:
         clear(places(entity, item, moment.shard_map, moment.now_ms), Part.ELSEWHERE)
+        clear_copies(item, known_time=False)
     if entity.lookup_placed:
         unchanged = absent(entity) if lookup is None else has_revision(lookup.get(REVISION))
         put = Put(identity_lookup(entity, item), unchanged, return_on_failure=True)
         planned.append(PlannedAction(put, Part.LOOKUP))
         if lookup is not None:
-            clear([home(entity, placed(item, lookup), moment.shard_map)], Part.OWNER)
+            owner = placed(item, lookup)
+            clear([home(entity, owner, moment.shard_map)], Part.OWNER)
+            clear_copies(owner, known_time=True)
     planned += value_actions(entity, None, item, moment, met, holders)
     return tuple(planned)
 
@@ -93,7 +103,7 @@ def replace_actions(
     """Write a record over the one that was found, where it was found."""
     whole = stored_item(entity, item, ShardMap((found.generation,)), extra)
     condition = _as_seen(entity, found.item.get(REVISION), moment)
-    planned = [PlannedAction(Put(whole, condition, return_on_failure=True), Part.RECORD)]
+    planned = list(put_actions(entity, Put(whole, condition, return_on_failure=True), Part.RECORD, moment))
     if entity.lookup_placed and needs_rewriting(entity, found.item, item):
         planned.append(PlannedAction(Put(identity_lookup(entity, item)), Part.LOOKUP))
     planned += value_actions(entity, found.item, item, moment, met, holders)
@@ -111,6 +121,8 @@ def remove_actions(
 ) -> tuple[PlannedAction, ...]:
     """Remove a record in a revision. `stored` is the record in it, which only an entity with lookups needs."""
     planned = [PlannedAction(Delete(key, _as_seen(entity, rev, moment), return_on_failure=True), Part.RECORD)]
+    copies = copy_deletions(entity, stored or identity, moment, known_time=stored is not None)
+    planned += [deletion(copy) for copy in copies if copy != key]
     if entity.lookup_placed:
         planned.append(PlannedAction(Delete(identity_lookup_key(entity, identity)), Part.LOOKUP))
     planned += value_actions(entity, stored, None, moment, met)

@@ -34,7 +34,7 @@ from .lookups import lookup_key
 from .places import Sighting
 from .planned import Moment, Part, PlannedAction, absent, has_revision
 from .readiness import READY, STATE, can_be_asked, marker_key, record_queries
-from .reads import Reader, Wanted
+from .reads import Reader
 from .sending import Sender
 from .writer import Writer
 
@@ -122,7 +122,7 @@ class _Run:
         refused = self.marker.get(_REFUSED, 0) if begun else 0
         while source < len(sources):
             page = self.parts.reader.page(replace(sources[source], start_key=after, limit=MAX_BATCH_GET))
-            refused += self._fill(page.items, moment)
+            refused += self._fill(page.items)
             after = page.last_key
             source += after is None
             self._save({_SOURCE: source, _AFTER: after, _MAP: under_map, _REFUSED: refused})
@@ -137,14 +137,14 @@ class _Run:
         else:
             yield Scan(consistent=True)
 
-    def _fill(self, items: Sequence[Item], moment: Moment) -> int:
+    def _fill(self, items: Sequence[Item]) -> int:
         """Bring a page of records in, and give how many were refused."""
         entity, parts = self.entity, self.parts
         hash_name = entity.keys.design.hash_name
         own = [item for item in items if parts.schema.entity_of_key(item[hash_name]) is entity]
         identities = [{name: item[name] for name in entity.identity} for item in own]
-        wanted = [Wanted(entity, identity, moment) for identity in identities]
-        left = self._unfilled(list(zip(identities, parts.reader.find(wanted), strict=True)))
+        seen = parts.reader.find_now([(entity, identity) for identity in identities])
+        left = self._unfilled(list(zip(identities, seen, strict=True)))
         outcomes = at_once(self._fill_one, left)
         refused = [each for each in outcomes if each is not None]
         self.report = replace(

@@ -20,11 +20,13 @@ from ..entity_type import EntityType
 from ..errors import (
     BatchIncomplete,
     OutcomeUnknown,
+    ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     Throttled,
     TransactionConflict,
 )
+from ..shard_maps import Lease
 from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
 from .actions import unconditional_item
@@ -50,6 +52,7 @@ class Plain:
     step: CreateStep
     item: Item
     outcome: WriteOutcome
+    lease: Lease | None
 
     @property
     def key(self) -> Item:
@@ -70,9 +73,8 @@ class Batches:
 
     def get(self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None) -> list[Entity | None]:
         """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
-        moment = self.moment_of(entity)
-        wanted = [Wanted(entity, entity.identify(key), moment) for key in keys]
-        found = [sighting.found for sighting in self.reader.find(wanted, deadline)]
+        wanted = [(entity, entity.identify(key)) for key in keys]
+        found = [sighting.found for sighting in self.reader.find_now(wanted, deadline)]
         return [None if each is None else entity.load(each.item) for each in found]
 
     def write(self, puts: Sequence[Put], deletes: Sequence[Delete], deadline: float) -> BatchWriteResult:
@@ -103,13 +105,14 @@ class Batches:
             if not isinstance(step, CreateStep):
                 continue
             try:
-                plan = step.plan(Sighting(), self.moment_of(step.entity), self.steps.context)
+                moment = self.moment_of(step.entity)
+                plan = step.plan(Sighting(), moment, self.steps.context)
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
                 continue
             item = unconditional_item(plan.actions, generated=step.draft.generated)
             if item is not None:
-                found[position] = Plain(step, item, WriteOutcome("written", plan.record))
+                found[position] = Plain(step, item, WriteOutcome("written", plan.record), moment.lease)
         return found
 
     def _write_plain(self, plain: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], ends: float) -> None:
@@ -130,9 +133,14 @@ class Batches:
         while left:
             unprocessed = left
             try:
-                again = self.sender.send_batch([each.item for each in left.values()])
+                leases = [each.lease for each in left.values() if each.lease is not None]
+                again = self.sender.send_batch([each.item for each in left.values()], leases)
             except (Throttled, TransactionConflict):
                 pass
+            except ShardMapChanged:
+                for position, each in left.items():
+                    self._write_one(position, each.step, None, outcomes, uncertain=False)
+                return
             except TableUnavailable:
                 # Without conditions, sending it again could undo an update that has been made since.
                 for position, each in left.items():
@@ -174,7 +182,7 @@ class Batches:
         }
         try:
             sightings = self.reader.find(list(wanted.values()), ends - self.waiting.monotonic())
-        except (BatchIncomplete, Throttled, TableUnavailable):
+        except (BatchIncomplete, ShardMapChanged, Throttled, TableUnavailable):
             return {}
         return dict(zip(wanted, sightings, strict=True))
 
@@ -189,7 +197,7 @@ class Batches:
     ) -> None:
         try:
             plan = self.writer.run(step, seen, uncertain=uncertain)
-        except (Throttled, TransactionConflict, BatchIncomplete) as error:
+        except (Throttled, TransactionConflict, BatchIncomplete, ShardMapChanged) as error:
             outcomes[position] = WriteOutcome("failed", error=OutcomeUnknown(str(error))) if uncertain else _UNPROCESSED
         except ShardweaveError as error:
             outcomes[position] = WriteOutcome("failed", error=error)

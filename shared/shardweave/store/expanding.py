@@ -26,7 +26,7 @@ from ..table.values import Item, Value
 from .at_once import at_once
 from .finding import Finder
 from .planned import Moment
-from .reads import Reader, Wanted
+from .reads import Reader
 
 Related = Entity | tuple[Entity, ...] | None
 First = Callable[[QuerySpec], Any]
@@ -118,8 +118,8 @@ class Expander:
 
     def _by_identity(self, page: _Page) -> None:
         links = [each for each in page.links.values() if each.relation.lookup is None and each.relation.index is None]
-        wanted = [Wanted(each.target, each.identity, self.moment_of(each.target)) for each in links]
-        for link, seen in zip(links, self.reader.find(wanted), strict=True):
+        wanted = [(each.target, each.identity) for each in links]
+        for link, seen in zip(links, self.reader.find_now(wanted), strict=True):
             page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
 
     def _by_lookup(self, page: _Page) -> None:

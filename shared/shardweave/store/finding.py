@@ -10,7 +10,7 @@ each 100 records, and one record more than the page to see whether another page 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,8 @@ from ..query.intervals import prefix_text
 from ..table.operations import MAX_BATCH_GET, Query
 from ..table.values import Item
 from .lookups import OWNER, owner_identity, value_key
-from .planned import Moment
 from .readiness import Readiness
-from .reads import Reader, Wanted
+from .reads import Reader
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -45,7 +44,6 @@ class Finder:
 
     reader: Reader
     readiness: Readiness
-    moment_of: Callable[[EntityType[Any]], Moment]
 
     def one(self, entity: EntityType[Any], name: str, values: Item) -> Entity | None:
         """The live record with a unique value, or None."""
@@ -100,8 +98,7 @@ class Finder:
         lookups = iter(self.reader.items(given))
         records = [None if key is None else next(lookups) for key in keys]
         wanted = {at: record[OWNER] for at, record in enumerate(records) if record is not None}
-        moment = self.moment_of(entity)
-        seen = self.reader.find([Wanted(entity, owner_identity(entity, text), moment) for text in wanted.values()])
+        seen = self.reader.find_now([(entity, owner_identity(entity, text)) for text in wanted.values()])
         found: list[Entity | None] = [None] * len(many)
         for at, sighting in zip(wanted, seen, strict=True):
             if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:
@@ -137,13 +134,12 @@ class Finder:
         self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str]
     ) -> list[Entity | None]:
         """The owners that are live and have the value, None in place of the others."""
-        moment = self.moment_of(entity)
-        wanted = [Wanted(entity, owner_identity(entity, text), moment) for text in owners]
+        wanted = [(entity, owner_identity(entity, text)) for text in owners]
         return [
             entity.load(sighting.found.item)
             if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == key
             else None
-            for sighting in self.reader.find(wanted)
+            for sighting in self.reader.find_now(wanted)
         ]
 
 

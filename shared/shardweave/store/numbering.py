@@ -42,7 +42,7 @@ from .lookups import internal_key
 from .operations import Create, Operation, Put
 from .planned import Moment
 from .readiness import Readiness
-from .reads import Reader, Wanted
+from .reads import Reader
 from .retries import UNANSWERED, Waiting
 from .steps import CreateStep, PutStep, StepMaker
 
@@ -138,7 +138,7 @@ class Numbering:
         assert isinstance(step, (CreateStep, PutStep))
         stored: Item = {}
         if isinstance(step, PutStep):
-            (seen,) = self.reader.find([Wanted(entity, step.identity, self.moment_of(entity))])
+            (seen,) = self.reader.find_now([(entity, step.identity)])
             stored = {} if seen.found is None else seen.found.item
         unnumbered = []
         numbered: Operation = operation

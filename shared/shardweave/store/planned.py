@@ -7,10 +7,11 @@ above the version of the writer's shard map.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..entity_type import MARK, REVISION, EntityType
+from ..shard_maps import Lease
 from ..sharding import ShardMap
 from ..table.conditions import Compare, Condition, Exists, Missing, Or
 from ..table.operations import Action, Put, Update
@@ -30,6 +31,7 @@ class Part(enum.Enum):
     PARENT = "the record that an enforced relation leads to"
     COUNTER = "the number of a parent's children"
     KEPT = "what is kept for an idempotency key"
+    MIRROR = "the copy of a record in another shard space"
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,11 @@ class PlannedAction:
 
     @property
     def weight(self) -> int:
-        """How many actions it can become: while an entity moves, each on a record is carried out on its copy too."""
-        return 2 if self.part is Part.RECORD else 1
+        """How many actions it counts for: while an entity moves, each on a record is carried out on its copy too, and
+        what can't be moved one day is not accepted today."""
+        if self.part is Part.MIRROR:
+            return 0
+        return 2 if self.part in (Part.RECORD, Part.OWNER) else 1
 
     @property
     def bytes(self) -> int:
@@ -61,10 +66,13 @@ class PlannedAction:
 
 @dataclass(frozen=True)
 class Moment:
-    """What an attempt to write goes by: the time and the shard map."""
+    """What an attempt to read or write goes by: the time, and the shard maps (see `MapView`) while they hold."""
 
     now_ms: int
     shard_map: ShardMap
+    mirror: ShardMap | None = None
+    marked: ShardMap | None = None
+    lease: Lease | None = field(default=None, compare=False)
 
     @property
     def seconds(self) -> int:

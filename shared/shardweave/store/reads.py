@@ -10,12 +10,13 @@ jitter, until the deadline; what is missing then is named by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..entity_type import EntityType
-from ..errors import BatchIncomplete, TableUnavailable, Throttled
+from ..errors import BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled
+from ..shard_maps import confirm
 from ..table import Table
 from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
 from ..table.values import Item
@@ -23,7 +24,7 @@ from .at_once import at_once
 from .lookups import identity_lookup_key, placed
 from .places import Found, Place, Sighting, home, places
 from .planned import Moment, PrimaryKey
-from .retries import UNANSWERED, Pauses, Waiting
+from .retries import CONTENDED, UNANSWERED, Pauses, Waiting
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,26 @@ class Wanted:
 class Reader:
     """Reads for many threads at once."""
 
-    def __init__(self, table: Table, waiting: Waiting) -> None:
+    def __init__(self, table: Table, waiting: Waiting, moment_of: Callable[[EntityType[Any]], Moment]) -> None:
         self._table = table
         self._waiting = waiting
+        self._moment_of = moment_of
         self._names = table.layout.key_names
 
+    def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], deadline: float | None = None) -> list[Sighting]:
+        """One sighting for each entity and identity, in order, also while records move. Raises as `find` does."""
+        pauses = self._waiting.pauses(CONTENDED, deadline)
+        while True:
+            moments = {entity.token: self._moment_of(entity) for entity, _ in asked}
+            try:
+                return self.find([Wanted(entity, each, moments[entity.token]) for entity, each in asked], deadline)
+            except ShardMapChanged:
+                if not pauses.pause():
+                    raise
+
     def find(self, wanted: Sequence[Wanted], deadline: float | None = None) -> list[Sighting]:
-        """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read."""
+        """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read,
+        ShardMapChanged when a record may have moved meanwhile."""
         pauses = self._waiting.pauses(UNANSWERED, deadline)
         lookup_keys = {
             position: identity_lookup_key(each.entity, each.identity)
@@ -58,6 +72,7 @@ class Reader:
         items = self._fetch((place.key for each in candidates for place in each), pauses)
         keys = {position: [place.key for place in each] for position, each in enumerate(candidates)}
         self._require(keys, items, len(wanted))
+        confirm(each.moment.lease for each in wanted)
         return [
             Sighting(self._newest(each, candidates[position], items), seen.get(position))
             for position, each in enumerate(wanted)

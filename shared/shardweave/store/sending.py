@@ -16,6 +16,7 @@ from ..errors import (
     CancellationReason,
     ConditionFailed,
     OutcomeUnknown,
+    ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     Throttled,
@@ -23,6 +24,7 @@ from ..errors import (
     TransactionConflict,
     TransactionInProgress,
 )
+from ..shard_maps import Lease
 from ..table import Guard, Table
 from ..table.operations import BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
 from ..table.values import Item
@@ -52,8 +54,11 @@ class Sender:
         self._waiting = waiting
         self._new_token = new_token
 
-    def send(self, planned: Sequence[PlannedAction], guard: Guard | None = None) -> Refusal | None:
-        """None when the write was carried out. Raises OutcomeUnknown, or what the table raises."""
+    def send(self, planned: Sequence[PlannedAction], leases: Sequence[Lease] = ()) -> Refusal | None:
+        """None when the write was carried out. No attempt goes out unless every lease passes its check. Raises
+        ShardMapChanged when what was planned is no longer to be sent, and nothing was; OutcomeUnknown; or what the
+        table raises."""
+        guard = guard_of(leases)
         operation = self._operation(planned)
         pauses, conflict_pauses = self._waiting.pauses(UNANSWERED), self._waiting.pauses(IN_CONFLICT)
         unanswered = False
@@ -64,6 +69,10 @@ class Sender:
                 unanswered = True
                 cause: ShardweaveError = error
             except (Throttled, TransactionConflict, TransactionInProgress) as error:
+                cause = error
+            except ShardMapChanged as error:
+                if not all(lease.renew() for lease in leases):
+                    raise self._given_up(error, unanswered) from error
                 cause = error
             except ConditionFailed as error:
                 return Refusal((CancellationReason(CONDITION_FAILED, error.item),), unanswered or error.repeated)
@@ -83,10 +92,10 @@ class Sender:
             if not (conflict_pauses if _is_conflict(cause) else pauses).pause():
                 raise self._given_up(cause, unanswered)
 
-    def send_batch(self, items: Sequence[Item], guard: Guard | None = None) -> Sequence[Item]:
-        """Put up to 25 items without conditions, once, and give the keys of those that were left. Raises what the
-        table raises."""
-        left = self._table.run(BatchWrite(puts=tuple(items)), guard=guard).unprocessed_puts
+    def send_batch(self, items: Sequence[Item], leases: Sequence[Lease] = ()) -> Sequence[Item]:
+        """Put up to 25 items without conditions, once, and give the keys of those that were left. Raises
+        ShardMapChanged when nothing was sent, or what the table raises."""
+        left = self._table.run(BatchWrite(puts=tuple(items)), guard=guard_of(leases)).unprocessed_puts
         return [key_of(self._table.layout.key_names, item) for item in left]
 
     def _operation(self, planned: Sequence[PlannedAction]) -> Operation[object]:
@@ -103,6 +112,18 @@ class Sender:
             "the table did not answer, so the write may or may not have been carried out",
             fix="read the record before writing again",
         )
+
+
+def guard_of(leases: Sequence[Lease]) -> Guard | None:
+    """What stands before every attempt of a write that rests on leases."""
+    if not leases:
+        return None
+
+    def guard() -> None:
+        for lease in leases:
+            lease.check()
+
+    return guard
 
 
 def _is_conflict(error: ShardweaveError) -> bool:

@@ -15,7 +15,15 @@ from typing import Any
 from ..declared import ChildLink
 from ..entity import Entity
 from ..entity_type import REVISION, EntityType
-from ..errors import AlreadyExists, CancellationReason, Conflict, NotFound, RevisionConflict, ShardweaveError
+from ..errors import (
+    AlreadyExists,
+    CancellationReason,
+    Conflict,
+    NotFound,
+    RevisionConflict,
+    ShardMapChanged,
+    ShardweaveError,
+)
 from ..schema import Schema
 from ..table.values import Item
 from .actions import create_actions, remove_actions, replace_actions
@@ -90,6 +98,10 @@ class Step:
     def again(self, refused: Refused, moment: Moment) -> Step:
         """The step to plan after a refusal. Raises Conflict where planning again is of no use."""
         return replace(self, met=self.met.after(self.entity, refused))
+
+    def on_another_map(self) -> Step:
+        """The step to plan anew when the shard map has changed."""
+        return self
 
     def already_done(self, plan: Plan, refused: Refused, *, uncertain: bool) -> bool:
         """Whether a refusal shows that an earlier attempt of this very plan was carried out."""
@@ -201,7 +213,9 @@ class DeleteStep(Step):
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if self.direct:
-            (place,) = places(self.entity, self.identity, moment.shard_map, moment.now_ms)
+            place, *others = places(self.entity, self.identity, moment.shard_map, moment.now_ms)
+            if others:
+                raise ShardMapChanged("the record can be in several places now", where=self.entity.token, fix="retry")
             actions = remove_actions(self.entity, place.key, self.identity, self.rev, moment)
             return Plan(actions, removes=True)
         if seen.found is None:
@@ -222,6 +236,9 @@ class DeleteStep(Step):
         if counters and all(planned.part is not Part.RECORD for planned, _ in refused):
             raise has_children(self.entity, counters[0])
         return replace(self, direct=False, met=self.met.after(self.entity, refused))
+
+    def on_another_map(self) -> Step:
+        return replace(self, direct=False)
 
     def already_done(self, plan: Plan, refused: Refused, *, uncertain: bool) -> bool:
         """An attempt without an answer, after which nothing is there, has removed it."""

@@ -43,7 +43,7 @@ from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operatio
 from .parents import enforced
 from .planned import Moment
 from .readiness import Readiness
-from .reads import Reader, Wanted
+from .reads import Reader
 from .retries import Waiting
 from .sending import Sender
 from .steps import Context, StepMaker
@@ -91,19 +91,20 @@ class Store:
         context = Context(new_revision, generated, schema.entities)
         moment = self._moment
         self._steps = StepMaker(schema, context, moment)
-        self._reader = reader = Reader(table, waiting)
+        self._reader = reader = Reader(table, waiting, moment)
         sender = Sender(table, waiting, new_token)
         readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
         self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
-        self._finder = Finder(reader, readiness, moment)
+        self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
-        return Moment(self._clock(), self._maps.current(entity))
+        view = self._maps.view(entity)
+        return Moment(self._clock(), view.shard_map, view.mirror, view.marked, view.lease)
 
     # -- one record
 
@@ -134,8 +135,7 @@ class Store:
     def get(self, model: type[E], key: Key) -> E | None:
         """The live record, or None."""
         entity = self.schema[model]
-        wanted = Wanted(entity, entity.identify(key), self._moment(entity))
-        (seen,) = self._reader.find([wanted])
+        (seen,) = self._reader.find_now([(entity, entity.identify(key))])
         return None if seen.found is None else entity.load(seen.found.item)
 
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: str | None = None) -> E:

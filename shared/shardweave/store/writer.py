@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..entity_type import EntityType
-from ..errors import InputError, LimitExceeded, OutcomeUnknown, ShardweaveError
+from ..errors import InputError, LimitExceeded, OutcomeUnknown, ShardMapChanged, ShardweaveError
+from ..shard_maps import Lease
 from ..table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
 from .checks import presence_actions
 from .combining import Placed, combined
@@ -78,13 +79,21 @@ class Writer:
         pauses = self._waiting.pauses(CONTENDED)
         while True:
             moments = [self._moment_of(step.entity) for step in steps]
-            sightings = self._read(steps, moments) if seen is None else seen
-            plans = self._plan(steps, sightings, moments, placed)
-            plans = combined(steps, self._with_parents(steps, plans, placed), placed)
-            planned = [action for plan in plans for action in plan.actions]
-            planned += [] if keeping is None else keeping(plans)
-            check_size(planned)
-            refusal = self._sender.send(planned) if planned else None
+            try:
+                sightings = self._read(steps, moments) if seen is None or _is_of_another_map(seen, moments) else seen
+                plans = self._plan(steps, sightings, moments, placed)
+                plans, leases = self._with_parents(steps, plans, placed)
+                plans = combined(steps, plans, placed)
+                planned = [action for plan in plans for action in plan.actions]
+                planned += [] if keeping is None else keeping(plans)
+                check_size(planned)
+                leases += [moment.lease for moment in moments if moment.lease is not None]
+                refusal = self._sender.send(planned, leases) if planned else None
+            except ShardMapChanged:
+                steps, seen = tuple(step.on_another_map() for step in steps), None
+                if not pauses.pause():
+                    raise
+                continue
             if refusal is None:
                 return plans
             if any(
@@ -128,8 +137,10 @@ class Writer:
             sightings.append(replace(found.get((position, None), Sighting()), holders=holders))
         return sightings
 
-    def _with_parents(self, steps: Sequence[Step], plans: Sequence[Plan], placed: Placed) -> tuple[Plan, ...]:
-        """The plans with a check of each parent that they need. Raises ParentMissing."""
+    def _with_parents(
+        self, steps: Sequence[Step], plans: Sequence[Plan], placed: Placed
+    ) -> tuple[tuple[Plan, ...], list[Lease]]:
+        """The plans with a check of each parent that they need, and what these rest on. Raises ParentMissing."""
         written = {
             step.name for step, plan in zip(steps, plans, strict=True) if plan.record is not None or plan.removes
         }
@@ -150,10 +161,11 @@ class Writer:
                     parent.entity, sighting.found, moment, revision_matters=False, part=Part.PARENT, about=about
                 )
             )
-        return tuple(
+        checked = tuple(
             replace(plan, actions=(*plan.actions, *checks[position])) if position in checks else plan
             for position, plan in enumerate(plans)
         )
+        return checked, [moment.lease for _, moment in asked.values() if moment.lease is not None]
 
     def _plan(
         self,
@@ -237,6 +249,14 @@ def _by_step(plans: Sequence[Plan], refusal: Refusal) -> list[Refused]:
         ]
         for plan in plans
     ]
+
+
+def _is_of_another_map(seen: Sequence[Sighting], moments: Sequence[Moment]) -> bool:
+    """Whether a record was read where a newer shard map would not look for it."""
+    return any(
+        sighting.found is not None and sighting.found.generation not in moment.shard_map.generations
+        for sighting, moment in zip(seen, moments, strict=True)
+    )
 
 
 def _as_it_is(error: ShardweaveError, position: int) -> ShardweaveError:

@@ -1,0 +1,421 @@
+"""The phases of a re-shard: what is in force in each, how one leads to the next, and how long each must last.
+
+Every record of an entity moves from its shard spaces (O, `old`) to a new one (N, `new`). One control value for each
+entity says how far that has come:
+
+    phase        writers                                      readers   leaves when
+    STABLE       O                                            O         someone asks
+    DUAL_OLD     one transaction on O and N, conditions on O  O         copied, swept, verified, indexes caught up
+    DUAL_NEW     one transaction on O and N, conditions on N  N         soaked: every cursor on O is past its life
+    NEW_ONLY     N                                            N         no process can still be in DUAL_NEW
+    PURGE        N                                            N         O is empty, and stays so
+
+    abort        DUAL_NEW -> DUAL_OLD -> STABLE, N emptied again
+
+Guarantees, given that the process that acts checks its copy of the control value as `lease_ms` demands: only adjacent
+phases are ever in use at once. A process may stop for any time between that check and its request, but a request is
+refused `accepted_ms` after it was signed; the clock that signed it may be fast by as much again. So a phase that lasted
+`skew_ms` has outlived every request of the one before it.
+
+Steps divide a phase. In each step that has work, items of work (see `work`) are carried out by movers; a step is left
+when all are done and what they found is in order. Waits are only ever ended by `now_ms`, which callers inject.
+
+Pure: values in, values out. Source of the protocol: a model of three writers and a repeatable mover that was searched
+exhaustively; `docs/resharding.md` has the invariants, and which guard upholds which.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from ..errors import ConfigurationError, Conflict, ReshardRefused
+from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardBump, ShardMap
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+
+
+class Phase(enum.IntEnum):
+    """How far a re-shard has come."""
+
+    STABLE = 0
+    DUAL_OLD = 1
+    DUAL_NEW = 2
+    NEW_ONLY = 3
+    PURGE = 4
+
+
+class Step(enum.Enum):
+    """What a phase is busy with. Those with work: COPY, SWEEP, VERIFY, INDEXES, EMPTY, CLEAN."""
+
+    REST = "rest"
+    COPY = "copy"
+    """Each record of O gets an equal one in N."""
+    SWEEP = "sweep"
+    """What N has and O has not is removed from N."""
+    SETTLE = "settle"
+    """Wait until no process can be in the phase before."""
+    VERIFY = "verify"
+    """Compare O and N, both ways, with keys that are computed anew."""
+    INDEXES = "indexes"
+    """Compare what N's indexes hold with what N holds."""
+    SOAK = "soak"
+    """Wait until no cursor on the other space can be alive."""
+    EMPTY = "empty"
+    """Remove O."""
+    QUIET = "quiet"
+    """Wait, and look again whether anything came to O since."""
+    CLEAN = "clean"
+    """Remove N after an abort."""
+
+    @property
+    def has_work(self) -> bool:
+        return self in _WITH_WORK
+
+
+_WITH_WORK = frozenset({Step.COPY, Step.SWEEP, Step.VERIFY, Step.INDEXES, Step.EMPTY, Step.CLEAN})
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The times that the protocol rests on, in milliseconds. Short ones are for local stages only."""
+
+    lease_ms: int = 10_000
+    """How old a process's copy of the control value may be."""
+    accepted_ms: int = 15 * MINUTE_MS
+    """For how long DynamoDB accepts a signed request."""
+    request_ms: int = 30_000
+    """The longest that a request takes."""
+    cursor_life_ms: int = 24 * HOUR_MS
+    quiet_ms: int = 5 * MINUTE_MS
+    """How long nothing may come to O before it counts as given up."""
+    recheck_ms: tuple[int, ...] = (24 * HOUR_MS, 7 * 24 * HOUR_MS)
+    """How long after the flip N is verified again."""
+
+    @property
+    def skew_ms(self) -> int:
+        """The least time that every phase lasts, STABLE included."""
+        return self.lease_ms + 2 * self.accepted_ms + self.request_ms
+
+    @property
+    def soak_ms(self) -> int:
+        """The least time for which a map stays readable after the last cursor on it was handed out."""
+        return self.skew_ms + self.cursor_life_ms
+
+
+@dataclass(frozen=True)
+class Control:
+    """The state of one entity's re-shard. `version` grows with every start, aborted ones too. `old` is the map in force
+    before (in STABLE: the one in force), `new` the one to be. Both are frozen when a re-shard starts.
+
+    `entered_ms` is when the phase was entered, `stepped_ms` the step; `exposed_ms` when readers last used `new` before
+    an abort took them back to `old`. `round` counts the steps of this phase. `started` is when the re-shard began, and
+    `absorbed_until` when the last one did that ended in its new map, whose first shard space stands for every bump
+    declared up to then; both in the unit of the entity's timestamp property. `placement` and `schema` are fingerprints
+    of the declaration. `attention` says why it does not go on by itself. `flipped_ms` and `rechecked` are for the
+    verifications afterwards.
+    """
+
+    version: int
+    old: ShardMap
+    new: ShardMap | None = None
+    phase: Phase = Phase.STABLE
+    step: Step = Step.REST
+    round: int = 0
+    entered_ms: int = 0
+    stepped_ms: int = 0
+    aborting: bool = False
+    exposed_ms: int | None = None
+    started: int = 0
+    absorbed_until: int | None = None
+    placement: str = ""
+    schema: str = ""
+    attention: str = ""
+    flipped_ms: int | None = None
+    rechecked: int = 0
+    rate: int = 0
+    """Records a second that one mover may copy; 0 is as fast as it can."""
+
+    @property
+    def moving(self) -> bool:
+        """Whether the entity's declaration is frozen: a re-shard is under way, or N is still being cleaned."""
+        return self.phase is not Phase.STABLE or self.step is not Step.REST
+
+    @property
+    def current(self) -> ShardMap:
+        """The map that decides: what readers read, and on which writers' conditions are."""
+        if self.phase in (Phase.STABLE, Phase.DUAL_OLD) or self.new is None:
+            return self.old
+        return self.new
+
+    @property
+    def mirror(self) -> ShardMap | None:
+        """The map on which every write is repeated in the same transaction."""
+        if self.phase is Phase.DUAL_OLD:
+            return self.new
+        return self.old if self.phase is Phase.DUAL_NEW else None
+
+    @property
+    def marked(self) -> ShardMap | None:
+        """The map whose records are marked when they are written: O, while N is written too."""
+        return self.old if self.phase in (Phase.DUAL_OLD, Phase.DUAL_NEW) else None
+
+    def readable(self, map_id: int) -> ShardMap | None:
+        """A map that a cursor names, while it is kept whole."""
+        for each in (self.current, self.mirror):
+            if each is not None and each.id == map_id:
+                return each
+        return None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the work of a step found. `done`: every item of it is. `repairable` differences are those that copying or
+    sweeping again removes; `strays` are writes of other programs, which are only reported."""
+
+    done: bool = False
+    repairable: int = 0
+    strays: int = 0
+    left: int = 0
+    """How many records were met in the space that is to be emptied."""
+
+
+# -- beginning --------------------------------------------------------------------------------------------------------
+
+
+def map_in_force(declared: ShardMap, control: Control | None) -> ShardMap:
+    """The map that decides, from the declared one and the control value. Raises ConfigurationError for a bump declared
+    since a re-shard that is not wider than that made the records' space."""
+    if control is None:
+        return declared
+    if control.moving:
+        return control.current
+    if control.absorbed_until is None:
+        return replace(declared, id=control.old.id, version=control.version)
+    base = control.old.generations[0].space
+    later = tuple(bump for bump in declared.bumps if bump.timestamp > control.absorbed_until)
+    if any(bump.chars <= base.chars for bump in later):
+        raise ConfigurationError(
+            f"a bump since the re-shard has no more than the {base.chars} characters of the space that it made",
+            where="shard_bumps",
+            fix="let it be wider",
+        )
+    first = ShardBump(0, base.char_bits, base.chars)
+    return ShardMap.of_bumps((first, *later), control.old.id, control.version)
+
+
+def new_map(current: ShardMap, target: ShardBump, now: int, version: int) -> ShardMap:
+    """N: the target from time zero, and the bumps that have not begun. Times are in the unit of the entity's timestamp
+    property."""
+    kept = tuple(bump for bump in current.bumps if bump.timestamp > now)
+    return ShardMap.of_bumps((replace(target, timestamp=0), *kept), version, version)
+
+
+def check_target(current: ShardMap, target: ShardBump, now: int) -> None:
+    """Raise ReshardRefused for a shard space to which the records can't move."""
+    if not 1 <= target.char_bits <= 5 or not 0 <= target.chars <= MAX_SUFFIX:
+        raise ReshardRefused(
+            "it is no shard space", where="target", fix=f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"
+        )
+    if target.char_bits * target.chars > 20:
+        raise ReshardRefused(f"it has over {MAX_SHARDS} shards", where="target", fix="use fewer characters")
+    begun = [each for each in current.generations if each.begins <= now]
+    coming = [each for each in current.generations if each.begins > now]
+    if len(begun) == 1 and begun[0].space == target.space:
+        raise ReshardRefused("the records are there already", where="target", fix="name another shard space")
+    if any(each.space.chars == target.chars for each in current.generations):
+        raise ReshardRefused(
+            f"shard suffixes of {target.chars} characters are in use, and the keys of both would be the same",
+            where="target.chars",
+            fix="use another number of characters, with other char_bits if need be",
+        )
+    if any(each.space.chars <= target.chars for each in coming):
+        raise ReshardRefused(
+            "a declared bump that has not begun is not wider",
+            where="target.chars",
+            fix="use fewer characters, or take that bump out of the declaration first",
+        )
+
+
+def started(
+    control: Control | None,
+    current: ShardMap,
+    target: ShardBump,
+    *,
+    now_ms: int,
+    now: int,
+    waits: Waits,
+    placement: str,
+    schema: str,
+    rate: int = 0,
+) -> Control:
+    """The control value of a new re-shard. `now` is `now_ms` in the unit of the entity's timestamp property. Raises
+    Conflict while another one is under way, ReshardRefused for a target that can't work."""
+    if control is not None and control.moving:
+        raise Conflict("a re-shard of the entity is under way", where="entity", fix="let it end, or abort it")
+    if control is not None and now_ms - control.entered_ms < waits.skew_ms:
+        raise Conflict(
+            "the last re-shard ended too short a time ago for every process to know",
+            where="entity",
+            fix=f"try again in {_seconds(control.entered_ms + waits.skew_ms - now_ms)} s",
+        )
+    check_target(current, target, now)
+    version = (0 if control is None else control.version) + 1
+    old = replace(current, version=version)
+    return Control(
+        version=version,
+        old=old,
+        new=new_map(current, target, now, version),
+        phase=Phase.DUAL_OLD,
+        step=Step.COPY,
+        entered_ms=now_ms,
+        stepped_ms=now_ms,
+        started=now,
+        absorbed_until=None if control is None else control.absorbed_until,
+        placement=placement,
+        schema=schema,
+        rate=rate,
+    )
+
+
+def aborted(control: Control, now_ms: int) -> Control:
+    """The control value after an abort was asked for. From DUAL_NEW it goes back at once to DUAL_OLD. Raises
+    ReshardRefused where there is no way back."""
+    if control.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW):
+        what = "nothing is being moved" if control.phase is Phase.STABLE else f"it is in {control.phase.name.lower()}"
+        raise ReshardRefused(f"{what}, and there is no way back", where="entity", fix="start another re-shard instead")
+    if control.phase is Phase.DUAL_NEW:
+        control = replace(_entered(control, Phase.DUAL_OLD, Step.SETTLE, now_ms), exposed_ms=now_ms)
+    else:
+        control = _stepped(control, Step.SETTLE, now_ms)
+    return replace(control, aborting=True, attention="")
+
+
+def resumed(control: Control, now_ms: int, *, schema: str) -> Control:
+    """The control value after someone has looked into what needed attention, with the declaration as it is now: the
+    step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. Raises
+    ReshardRefused when nothing stopped."""
+    if not control.attention and control.schema == schema:
+        raise ReshardRefused("nothing has stopped", where="entity", fix="watch it with `reshard status`")
+    step = Step.COPY if control.phase is Phase.DUAL_OLD and not control.aborting else control.step
+    return replace(_stepped(control, step, now_ms), attention="", schema=schema)
+
+
+# -- going on ---------------------------------------------------------------------------------------------------------
+
+
+def advanced(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    """The control value to go on with, None when it is not time, or the work is not done."""
+    if control.phase is Phase.STABLE:
+        return _from_stable(control, findings, now_ms, waits)
+    if control.aborting:
+        return _to_stable(control, now_ms, waits)
+    follow = {
+        Phase.DUAL_OLD: _from_dual_old,
+        Phase.DUAL_NEW: _from_dual_new,
+        Phase.NEW_ONLY: _from_new_only,
+        Phase.PURGE: _from_purge,
+    }[control.phase]
+    return follow(control, findings, now_ms, waits)
+
+
+def due_ms(control: Control, waits: Waits) -> int | None:
+    """When a wait that is under way ends at the earliest, None when it is work that is waited for."""
+    if control.aborting and control.phase is Phase.DUAL_OLD:
+        return _abort_due(control, waits)
+    if control.step is Step.SETTLE:
+        return control.entered_ms + waits.skew_ms
+    if control.step is Step.SOAK:
+        return control.entered_ms + waits.soak_ms
+    if control.step is Step.QUIET:
+        return control.stepped_ms + max(waits.quiet_ms, waits.skew_ms)
+    return None
+
+
+def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    if control.step is Step.SETTLE:
+        return _stepped(control, Step.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.skew_ms else None
+    if not findings.done:
+        return None
+    if control.step is Step.COPY:
+        return _stepped(control, Step.SWEEP, now_ms)
+    if control.step is Step.SWEEP:
+        return _stepped(control, Step.SETTLE, now_ms)
+    if control.step is Step.VERIFY:
+        return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
+    if findings.repairable:
+        # The indexes are behind, which time mends; looking again at once would only cost.
+        return _stepped(control, Step.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
+    return replace(_entered(control, Phase.DUAL_NEW, Step.SOAK, now_ms), flipped_ms=now_ms, exposed_ms=None)
+
+
+def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    if control.step is Step.SOAK:
+        return _stepped(control, Step.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.soak_ms else None
+    if not findings.done:
+        return None
+    if control.attention:
+        return None
+    if findings.repairable:
+        return replace(control, attention=f"{findings.repairable} records differ between the two shard spaces")
+    return _entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms)
+
+
+def _from_new_only(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    if now_ms < control.entered_ms + waits.skew_ms:
+        return None
+    return _entered(control, Phase.PURGE, Step.EMPTY, now_ms)
+
+
+def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    if control.step is Step.QUIET:
+        if now_ms < control.stepped_ms + max(waits.quiet_ms, waits.skew_ms):
+            return None
+        return _stepped(control, Step.EMPTY, now_ms)
+    if not findings.done:
+        return None
+    if control.attention:
+        return None
+    if findings.strays:
+        return replace(control, attention=f"{findings.strays} records in the old space were written by other programs")
+    if control.round == 0 or findings.left:
+        return _stepped(control, Step.QUIET, now_ms)
+    assert control.new is not None
+    ended = _entered(control, Phase.STABLE, Step.REST, now_ms)
+    return replace(ended, old=control.new, new=None, exposed_ms=None, absorbed_until=control.started)
+
+
+def _to_stable(control: Control, now_ms: int, waits: Waits) -> Control | None:
+    if now_ms < _abort_due(control, waits):
+        return None
+    return replace(_entered(control, Phase.STABLE, Step.CLEAN, now_ms), exposed_ms=None, flipped_ms=None)
+
+
+def _from_stable(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    if control.step is not Step.CLEAN or not findings.done:
+        return None
+    if findings.left or now_ms < control.entered_ms + waits.skew_ms:
+        # A process that is still in DUAL_OLD writes to N too.
+        return _stepped(control, Step.CLEAN, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
+    if control.stepped_ms < control.entered_ms + waits.skew_ms:
+        return _stepped(control, Step.CLEAN, now_ms)
+    return replace(control, step=Step.REST, new=None, aborting=False, stepped_ms=now_ms)
+
+
+def _abort_due(control: Control, waits: Waits) -> int:
+    due = control.entered_ms + waits.skew_ms
+    return due if control.exposed_ms is None else max(due, control.exposed_ms + waits.soak_ms)
+
+
+def _entered(control: Control, phase: Phase, step: Step, now_ms: int) -> Control:
+    return replace(control, phase=phase, step=step, round=0, entered_ms=now_ms, stepped_ms=now_ms)
+
+
+def _stepped(control: Control, step: Step, now_ms: int) -> Control:
+    """Another step of the same phase, or the same again: in each case a new round."""
+    return replace(control, step=step, stepped_ms=now_ms, round=control.round + 1)
+
+
+def _seconds(milliseconds: int) -> int:
+    return -(-milliseconds // 1000)

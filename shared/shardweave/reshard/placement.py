@@ -1,0 +1,52 @@
+"""Fingerprints of a declaration: of what places its records, and of all that its generated attributes come from.
+
+While an entity moves, what places records must not change: processes with another `placement` refuse to write. Another
+`schema` is allowed, but movers whose schema is not the control record's stop until that is resumed, since they would
+copy records as the other schema has them.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from ..entity_type import EntityType
+from ..keys import Element
+
+
+def placement_of(entity: EntityType[Any]) -> str:
+    """The fingerprint of token, identity, sharding, hash, delimiters and bumps."""
+    design = entity.keys.design
+    shard_map = entity.shard_map
+    return _fingerprint(
+        [
+            entity.token,
+            _elements(design.partition),
+            _elements(design.sort),
+            _elements(design.shard_by),
+            design.timestamp,
+            entity.time_unit,
+            design.key_format.name,
+            list(design.key_format.delimiters),
+            [[bump.timestamp, bump.char_bits, bump.chars] for bump in shard_map.bumps],
+        ]
+    )
+
+
+def schema_of(entity: EntityType[Any]) -> str:
+    """The fingerprint of placement, properties and generated attributes."""
+    generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
+    properties = [[each.stored, str(each.annotation)] for each in entity.properties.values()]
+    return _fingerprint([placement_of(entity), properties, generated])
+
+
+def _elements(elements: tuple[Element, ...]) -> list[list[Any]]:
+    return [[each.name, repr(each.codec), each.descending] for each in elements]
+
+
+def _fingerprint(content: Any) -> str:
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=12, person=b"shardweave.place").hexdigest()
