@@ -17,12 +17,13 @@ from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from infra.layer import PLATFORMS, PlatformName
-from infra.manifest import decode_index, faults, manifest_of, read_manifest, wave_faults
+from infra.manifest import faults, read_manifest, wave_faults
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import key_format
+from shardweave.manifest import decode_index, manifest_of
 from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.schema import Schema
-from shardweave.service import service_module
+from shardweave.service_modules import service_schema
 from shardweave.table.layout import TableLayout
 
 THROWN_AWAY = ("dev", "local", "test")
@@ -108,7 +109,7 @@ class Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
         given = {key: _text(context, key, default) for key, default in CHOICES.items()}
         chosen = key_format(given["keyFormat"])
-        schema: Schema = service_module(given["service"]).schema(chosen)
+        schema = service_schema(given["service"], chosen)
         broken = faults(read_manifest(given["service"]), manifest_of(schema))
         if broken:
             raise SchemaError(broken)

@@ -20,10 +20,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.assets import ROOT
 from infra.cdk_command import cdk
 from infra.configuration import Configuration
-from infra.manifest import encode_index, manifest_of, write_manifest
+from infra.manifest import write_manifest
 from infra.options import add_options, context_of
 from infra.waves import Wave, plan_waves
 from shardweave.errors import ConfigurationError, ShardweaveError
+from shardweave.manifest import encode_index, manifest_of
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.layout import IndexLayout, TableLayout
 from shardweave.table.operations import Describe

@@ -1,12 +1,6 @@
 """The manifest of a service: what has been deployed, as far as a deployment can't take it back. It is committed.
 
-Format: `infra/manifests/<service>.json`, with sorted names, so that a change of the schema is a small difference:
-    keys       the names of the table's keys
-    formats    each key format's delimiters and hash
-    indexes    each index's keys (`name:type`) and projection
-    entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
-               and of lookups, the bumps, and the origin in external keys
-    waves      which indexes are waiting to be added and removed one by one, when that has been agreed to
+Format: `infra/manifests/<service>.json`, see `shardweave.manifest`.
 
 A service without a manifest has never been deployed, and may be anything. For one that has a manifest, `faults` finds
 what can't be rolled out: what would place records otherwise or leave what is stored in a stale form, bumps that change
@@ -15,81 +9,29 @@ or begin too soon, indexes that change in place, and more than one index at a ti
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 from infra.assets import ROOT
-from shardweave.codecs import EnumCodec, TimestampCodec
-from shardweave.entity_type import EntityType
 from shardweave.errors import ConfigurationError, Fault
-from shardweave.key_format import KEY_FORMATS
-from shardweave.keys import Element
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
-from shardweave.table.layout import IndexLayout, KeyAttribute, Projection
+from shardweave.manifest import (
+    EntityManifest,
+    Manifest,
+    Waves,
+    decode_manifest,
+    encode_manifest,
+    index_faults,
+    lost_bumps,
+    new_bumps,
+    placement_faults,
+)
+from shardweave.table.layout import IndexLayout
 
 FOLDER = ROOT / "infra" / "manifests"
 AHEAD_MS = 24 * 60 * 60 * 1000
 """A bump is deployed at least this long before it begins."""
-
-
-@dataclass(frozen=True)
-class Waves:
-    """Index changes that are to be rolled out one after the other."""
-
-    create: tuple[str, ...]
-    delete: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.create) + len(self.delete)
-
-
-@dataclass(frozen=True)
-class EntityManifest:
-    """What decides where an entity's records are, and what is stored in their keys. Elements are texts such as
-    `created:Timestamp ms`."""
-
-    identity: tuple[str, ...]
-    partition: tuple[str, ...]
-    shard_by: tuple[str, ...]
-    timestamp: str
-    generated: Mapping[str, tuple[str, ...]]
-    lookups: Mapping[str, tuple[str, ...]]
-    bumps: tuple[ShardBump, ...]
-    origin: str
-
-    @property
-    def unit(self) -> str:
-        """Of the bumps' times."""
-        return "s" if self.timestamp.endswith(" s") else "ms"
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What has been deployed of a service."""
-
-    keys: tuple[str, str]
-    formats: Mapping[str, Mapping[str, str]]
-    indexes: Mapping[str, IndexLayout]
-    entities: Mapping[str, EntityManifest]
-    waves: Waves | None = None
-
-
-def manifest_of(schema: Schema) -> Manifest:
-    """The manifest of a schema as it is declared."""
-    return Manifest(
-        keys=schema.layout.key_names,
-        formats={
-            name: dict(zip(("shard", "value", "element"), each.delimiters, strict=True)) | {"hash": each.hash.__name__}
-            for name, each in KEY_FORMATS.items()
-        },
-        indexes={index.name: index for index in schema.layout.indexes},
-        entities={token: _entity(entity) for token, entity in schema.entities.items()},
-    )
 
 
 def index_changes(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Waves:
@@ -106,15 +48,15 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
         return []
     now = int(time.time() * 1000) if now_ms is None else now_ms
     return [
-        *_key_faults(deployed, wanted),
+        *placement_faults(deployed, wanted),
         *index_faults(deployed.indexes, wanted.indexes),
         *(
             fault
             for token, before in deployed.entities.items()
             if token in wanted.entities
             for fault in (
-                *_placement_faults(token, before, wanted.entities[token]),
-                *_bump_faults(token, before, wanted.entities[token], now),
+                *lost_bumps(token, before, wanted.entities[token]),
+                *_early_bumps(token, before, wanted.entities[token], now),
             )
         ),
     ]
@@ -133,63 +75,13 @@ def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
     return [Fault("indexes", message, fix)]
 
 
-def index_faults(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Iterator[Fault]:
-    """Indexes that would have to change in place, which DynamoDB does not do."""
-    for name in sorted(set(before) & set(after)):
-        if encode_index(before[name]) != encode_index(after[name]):
-            message = "its keys or its projection change, which can't be done in place."
-            fix = "give it another name and deploy; queries move over; then remove the old one"
-            yield Fault(f"index {name}", message, fix)
-
-
-def _key_faults(before: Manifest, after: Manifest) -> Iterator[Fault]:
-    fix = "undo it: what is stored was written that way"
-    if before.keys != after.keys:
-        yield Fault("table", f"its keys were {' and '.join(before.keys)}.", fix)
-    for name, parts in before.formats.items():
-        if after.formats.get(name) != parts:
-            yield Fault(f"key format {name}", "its delimiters or its hash change.", fix)
-
-
-def _placement_faults(token: str, before: EntityManifest, after: EntityManifest) -> Iterator[Fault]:
-    fix = "undo it, or declare an entity with another token and copy the records"
-    for name in ("identity", "partition", "shard_by", "timestamp"):
-        old, new = getattr(before, name), getattr(after, name)
-        if not _same(old, new):
-            shown = old if isinstance(old, str) else ", ".join(old)
-            yield Fault(f"{token}.{name}", f"it decides where records are, and was {shown or 'nothing'}.", fix)
-    if before.origin not in ("", after.origin):
-        yield Fault(f"{token}.origin", f"it was {before.origin}, in external keys that are valid for ever.", "undo it")
-    for kind, olds, news in (
-        ("generated property", before.generated, after.generated),
-        ("lookup", before.lookups, after.lookups),
-    ):
-        for name in sorted(set(olds) & set(news)):
-            if not _same(olds[name], news[name]):
-                message = f"its elements were {', '.join(olds[name])}, and records keep those until they are written."
-                yield Fault(f"{token}: {kind} {name}", message, f"leave it, and add a {kind} with another name")
-
-
-def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
-    """Whether elements are what they were. An enumeration may grow at its end."""
-    if isinstance(old, str) or isinstance(new, str):
-        return old == new
-    return len(old) == len(new) and all(
-        now == then or ("Enum " in then and now.startswith(f"{then}|")) for then, now in zip(old, new, strict=True)
-    )
-
-
-def _bump_faults(token: str, before: EntityManifest, after: EntityManifest, now_ms: int) -> Iterator[Fault]:
+def _early_bumps(token: str, before: EntityManifest, after: EntityManifest, now_ms: int) -> Iterator[Fault]:
     where = f"{token}: shard_bumps"
-    for bump in before.bumps:
-        if bump not in after.bumps:
-            message = f"the bump at {bump.timestamp} was deployed, and would change or go."
-            yield Fault(where, message, "leave it as it is; add another bump, which begins later and is wider")
     earliest = now_ms + AHEAD_MS
     if after.unit == "s":
         earliest = -(-earliest // 1000)
-    for bump in after.bumps:
-        if bump not in before.bumps and bump.timestamp < earliest:
+    for bump in new_bumps(before, after):
+        if bump.timestamp < earliest:
             when = (
                 "in the past"
                 if bump.timestamp < earliest - (AHEAD_MS if after.unit == "ms" else 86_400)
@@ -198,96 +90,6 @@ def _bump_faults(token: str, before: EntityManifest, after: EntityManifest, now_
             message = f"the new bump at {bump.timestamp} begins {when}: records from then on are elsewhere already."
             fix = f"begin it at {earliest} or later, 24 hours from now; if it is deployed, `./run manifest --write`"
             yield Fault(where, message, fix)
-
-
-# -- from a schema ----------------------------------------------------------------------------------------------------
-
-
-def _entity(entity: EntityType[Any]) -> EntityManifest:
-    design = entity.keys.design
-    timestamp = entity.properties[entity.timestamp] if entity.timestamp else None
-    unit = timestamp.codec.unit if timestamp and isinstance(timestamp.codec, TimestampCodec) else ""
-    return EntityManifest(
-        identity=_elements(design.sort),
-        partition=_elements(design.partition),
-        shard_by=_elements(design.shard_by),
-        timestamp=f"{entity.timestamp}:Timestamp {unit}" if timestamp else "",
-        generated={each.name: _elements(each.elements) for each in design.generated},
-        lookups={name: _elements(each.elements) for name, each in entity.lookups.items()},
-        bumps=tuple(entity.model.declaration.shard_bumps),
-        origin=entity.origin or "",
-    )
-
-
-def _elements(elements: Sequence[Element]) -> tuple[str, ...]:
-    return tuple(_element(each) for each in elements)
-
-
-def _element(element: Element) -> str:
-    codec = element.codec
-    inner = getattr(codec, "inner", codec)
-    details = [str(getattr(inner, name)) for name in ("unit", "places") if hasattr(inner, name)]
-    if isinstance(inner, EnumCodec):
-        details = ["|".join(str(value) for value in inner.members)]
-    return " ".join([f"{element.name}:{inner.name}", *details, *(["descending"] if element.descending else [])])
-
-
-# -- as JSON ----------------------------------------------------------------------------------------------------------
-
-
-def encode_index(index: IndexLayout) -> dict[str, Any]:
-    """An index as JSON."""
-    projection = index.projection if isinstance(index.projection, str) else sorted(index.projection)
-    return {"hashKey": _key_text(index.hash_key), "rangeKey": _key_text(index.range_key), "projection": projection}
-
-
-def decode_index(name: str, found: Mapping[str, Any]) -> IndexLayout:
-    """The inverse of `encode_index`."""
-    projection = found["projection"]
-    keys = [KeyAttribute(*cast(tuple[str, Any], tuple(found[key].rsplit(":", 1)))) for key in ("hashKey", "rangeKey")]
-    return IndexLayout(
-        name, *keys, projection=cast(Projection, projection if isinstance(projection, str) else tuple(projection))
-    )
-
-
-def _key_text(key: KeyAttribute) -> str:
-    return f"{key.name}:{key.type}"
-
-
-def encode_manifest(manifest: Manifest) -> str:
-    """The text of a manifest."""
-    found: dict[str, Any] = {
-        "keys": manifest.keys,
-        "formats": manifest.formats,
-        "indexes": {name: encode_index(index) for name, index in manifest.indexes.items()},
-        "entities": {token: asdict(entity) for token, entity in manifest.entities.items()},
-    }
-    if manifest.waves is not None:
-        found["waves"] = asdict(manifest.waves)
-    return json.dumps(found, indent=2, sort_keys=True) + "\n"
-
-
-def decode_manifest(text: str) -> Manifest:
-    """The inverse of `encode_manifest`."""
-    found = json.loads(text)
-    waves = found.get("waves")
-    return Manifest(
-        keys=cast(tuple[str, str], tuple(found["keys"])),
-        formats=found["formats"],
-        indexes={name: decode_index(name, index) for name, index in found["indexes"].items()},
-        entities={token: _decode_entity(entity) for token, entity in found["entities"].items()},
-        waves=None if waves is None else Waves(tuple(waves["create"]), tuple(waves["delete"])),
-    )
-
-
-def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
-    return EntityManifest(
-        **{name: tuple(found[name]) for name in ("identity", "partition", "shard_by")},
-        **{name: {key: tuple(each) for key, each in found[name].items()} for name in ("generated", "lookups")},
-        timestamp=found["timestamp"],
-        bumps=tuple(ShardBump(**bump) for bump in found["bumps"]),
-        origin=found["origin"],
-    )
 
 
 # -- where they are ---------------------------------------------------------------------------------------------------

@@ -12,14 +12,15 @@ from infra.assets import ROOT
 from infra.manifest import (
     faults,
     index_changes,
-    manifest_of,
     read_manifest,
     wave_faults,
     with_waves,
     write_manifest,
 )
 from shardweave.errors import ShardweaveError
-from shardweave.service import service_module, service_names
+from shardweave.key_format import ORDERED
+from shardweave.manifest import manifest_of
+from shardweave.service_modules import service_names, service_schema
 
 
 def main(arguments: list[str]) -> int:
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 def show(service: str, *, write: bool, waves: bool) -> int:
     """What a service's manifest says, after the change that was asked for."""
-    wanted = manifest_of(service_module(service).schema())
+    wanted = manifest_of(service_schema(service, ORDERED))
     if write:
         print(f"{service}: written to {write_manifest(service, wanted).relative_to(ROOT)}; commit it")
         return 0

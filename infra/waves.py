@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.manifest import index_changes, index_faults
+from infra.manifest import index_changes
 from shardweave.errors import ConfigurationError, SchemaError
+from shardweave.manifest import index_faults
 from shardweave.table.layout import IndexLayout
 
 MOST_INDEXES = 20

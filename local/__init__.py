@@ -4,7 +4,6 @@ serve         the command: from arguments to a running server
 server        the socket, the signals, the ready line
 asgi          the API as an ASGI application, in threads
 swagger       the page that shows the OpenAPI document
-data_folder   what lies in the data folder, and who may use it
 sample_data   generated users and e-mails; sample_names has what they are made of
 loading       writes sample data, resumes what was interrupted
 poller        gives the changes of the table to whoever consumes them

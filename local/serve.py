@@ -20,18 +20,19 @@ from typing import TYPE_CHECKING, NoReturn
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
 from shardweave.api.traces import trace
-from shardweave.errors import ShardweaveError
-from shardweave.key_format import KEY_FORMATS
+from shardweave.cli.tables import folder_path
+from shardweave.data_folder import DataFolder, SampleState
+from shardweave.errors import ConfigurationError, ShardweaveError
+from shardweave.key_format import KEY_FORMATS, key_format
 from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.query.plan import Plan
 from shardweave.query.spec import QueryStats
 from shardweave.query_metrics import QueryMetrics
-from shardweave.service import Service, Settings, build, service_names
-from shardweave.table.embedded import EmbeddedTable
+from shardweave.service import Service, Settings, build
+from shardweave.service_modules import service_names, service_schema
 from shardweave.table.operations import Scan
 
 from .asgi import AsgiApi
-from .data_folder import DataFolder, SampleState
 from .loading import load
 from .sample_data import SAMPLES
 from .server import HttpServer, address_of, listen
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = 16
+MAX_PORT = 65_535
+FIRST_DAY = dt.date(2002, 9, 1)
+"""Sample data looks back some 300 days, and the times of users have 13 digits since September 2001."""
 
 
 class Stopped(BaseException):
@@ -50,6 +54,8 @@ class Stopped(BaseException):
 
 def main(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
+    if options.empty and options.day is not None:
+        parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     signals = _Signals()
     try:
         run(options, signals)
@@ -95,26 +101,37 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         key_format=options.key_format,
         throttle=DEFAULT_THROTTLE,
     )
-    path = folder.table_path(options.service, options.key_format)
+    schema = service_schema(options.service, key_format(options.key_format))
+    table = folder.open_table(schema, options.service, options.key_format, create=True, say=say)
     return build(
         settings,
-        open_table=lambda layout: EmbeddedTable(layout, path),
+        open_table=lambda _: table,
         observe=log,
         observe_query=partial(log_query, options.service) if options.metrics else None,
     )
 
 
-def fill(service: Service, folder: DataFolder, day: dt.date) -> None:
-    """Load the sample data into a table that never had any records, or complete what was interrupted."""
+def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
+    """Load the sample data into a table that never had any records, or complete what was interrupted. Raises
+    ConfigurationError for a day that the data can't look back from any more."""
     name = service.settings.service, service.settings.key_format
     sample, state = SAMPLES.get(name[0]), folder.sample_state(*name)
-    if sample is None or (state is not None and state.complete):
+    if sample is None or (state is None and not is_empty(service)):
+        if day is not None:
+            what = "the service has no sample data" if sample is None else f"{folder.path} has other records already"
+            raise ConfigurationError(f"{what}, so there is none for a day", where="--day", fix="leave it out")
         return
     if state is None:
-        if not is_empty(service):
-            return
-        state = SampleState(day.isoformat(), complete=False)
+        state = SampleState((day or dt.datetime.now(dt.UTC).date()).isoformat(), complete=False)
         folder.set_sample_state(*name, state)
+    elif day is not None and state.day != day.isoformat():
+        raise ConfigurationError(
+            f"the sample data in {folder.path} looks back from {state.day} already",
+            where="--day",
+            fix="leave it out, or choose another folder with --data",
+        )
+    if state.complete:
+        return
     records = list(sample(dt.date.fromisoformat(state.day)))
     written = load(service.parts.store, records, "Loading sample data", sys.stderr)
     folder.set_sample_state(*name, SampleState(state.day, complete=True))
@@ -170,30 +187,33 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
-    found.add_argument("--data", type=Path, default=ROOT / ".data", help="the data folder (default: .data)")
+    found.add_argument("--data", type=folder_path, default=ROOT / ".data", help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
     found.add_argument(
         "--day",
         type=_day,
-        default=dt.datetime.now(dt.UTC).date(),
-        help="the day that sample data looks back from, as 2024-01-31 (default: today)",
+        help="the day that sample data looks back from, as 2024-01-31 (default: today); for a folder without any",
     )
     return found
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError
-    return port
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port; give a number from 1 to {MAX_PORT}, or 0")
+    return int(text)
 
 
 def _day(text: str) -> dt.date:
-    day = dt.date.fromisoformat(text)
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no day; give one as 2024-01-31") from None
     if day > dt.datetime.now(dt.UTC).date():
         raise argparse.ArgumentTypeError("it lies ahead, and records are not made ahead of time")
+    if day < FIRST_DAY:
+        raise argparse.ArgumentTypeError(f"it lies too far back; give {FIRST_DAY} or later")
     return day
 
 

@@ -2,17 +2,14 @@
 
     schema -> table -> store and queries -> operations -> API
 
-A service is a module `services.<name>` that has `schema(key_format)` and, when it has routes of its own,
-`operations(parts)`. A part is replaced by giving another one to `build`, as the tests and the local server do with the
-table; without one the table is DynamoDB, and boto3 is imported only then.
+A service is a module, see `service_modules`. A part is replaced by giving another one to `build`, as the tests and the
+local server do with the table; without one the table is DynamoDB, and boto3 is imported only then.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -28,11 +25,10 @@ from .query.cursor import DEFAULT_LIFE_MS, CursorKeys
 from .query.fanout import DEFAULT_THROTTLE
 from .query.runner import Observer, QueryRunner
 from .schema import Schema
+from .service_modules import service_module, service_operations, service_schema
 from .store import Store
 from .table import Table
 from .table.layout import TableLayout
-
-SERVICES = "services"
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ def build(
     """The service of these settings. `clock` gives epoch milliseconds; `observe` is told of each request,
     `observe_query` of each query. Raises ConfigurationError, SchemaError."""
     module = service_module(settings.service)
-    schema: Schema = module.schema(key_format(settings.key_format)).hiding(settings.hidden_indexes)
+    schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     parts = Parts(
         schema=schema,
@@ -136,21 +132,10 @@ def build(
 def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
     """The operations of every collection, then those that the service declares."""
     collections = [Collection(entity, parts.store, parts.queries) for entity in parts.schema.entities.values()]
-    own: Sequence[Operation] = module.operations(parts) if hasattr(module, "operations") else ()
-    return (*(each for collection in collections for each in collection.operations()), *own)
-
-
-def service_module(name: str) -> ModuleType:
-    """The module of a service. Raises ConfigurationError that lists the services."""
-    known = service_names()
-    if name not in known:
-        raise ConfigurationError(f"there is no service {name!r}", where="service", fix=f"use one of {', '.join(known)}")
-    return importlib.import_module(f"{SERVICES}.{name}")
-
-
-def service_names() -> list[str]:
-    """The services that are there."""
-    return sorted(each.name for each in pkgutil.iter_modules(importlib.import_module(SERVICES).__path__))
+    return (
+        *(each for collection in collections for each in collection.operations()),
+        *service_operations(module, parts),
+    )
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
@@ -175,9 +160,8 @@ def deployed_table(variables: Mapping[str, str]) -> Table:
 
 def deployed_schema(variables: Mapping[str, str]) -> Schema:
     """The schema of a deployed function: SERVICE, KEY_FORMAT. Raises ConfigurationError, SchemaError."""
-    module = service_module(variables.get("SERVICE", Settings.service))
-    schema: Schema = module.schema(key_format(variables.get("KEY_FORMAT", Settings.key_format)))
-    return schema
+    chosen = key_format(variables.get("KEY_FORMAT", Settings.key_format))
+    return service_schema(variables.get("SERVICE", Settings.service), chosen)
 
 
 def change_handler(variables: Mapping[str, str]) -> ChangeHandler:

@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError
 from infra.assets import ROOT
 from infra.deployed_api import DeployedApi
 from infra.emulator import Emulator
-from infra.manifest import encode_index, manifest_of
-from shardweave.service import service_module
+from shardweave.manifest import encode_index, manifest_of
+from shardweave.service_modules import service_module
 from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
 

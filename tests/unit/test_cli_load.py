@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from local import serve
-from local.data_folder import DataFolder
 from services.user_service import Email, User, schema
-from shardweave.cli.tables import DATA_FOLDER, table_path
+from shardweave.cli.tables import DATA_FOLDER
+from shardweave.data_folder import DataFolder
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 
@@ -42,7 +42,9 @@ class Folder:
 
     def store(self) -> Store:
         declared = schema()
-        return Store(declared, EmbeddedTable(declared.layout, table_path(self.data, "user_service", "ordered")))
+        return Store(
+            declared, EmbeddedTable(declared.layout, DataFolder(self.data).table_path("user_service", "ordered"))
+        )
 
 
 @pytest.fixture
@@ -125,8 +127,8 @@ def test_more_lines_than_a_batch_from_standard_input(folder: Folder) -> None:
 
 def test_the_key_format_chooses_another_table(folder: Folder) -> None:
     assert folder.load([user("u1", created=1726880933)], "--key-format", "article").code == 0
-    assert not table_path(folder.data, "user_service", "ordered").exists()
-    assert table_path(folder.data, "user_service", "article").exists()
+    assert not DataFolder(folder.data).table_path("user_service", "ordered").exists()
+    assert DataFolder(folder.data).table_path("user_service", "article").exists()
 
 
 def test_what_can_t_be_opened_ends_with_2(folder: Folder, tmp_path: Path) -> None:
@@ -139,8 +141,6 @@ def test_what_can_t_be_opened_ends_with_2(folder: Folder, tmp_path: Path) -> Non
 
 
 def test_the_data_folder_is_the_local_server_s() -> None:
-    folder = DataFolder(Path("folder"))
-    assert table_path(folder.path, "user_service", "article") == folder.table_path("user_service", "article")
     assert serve.parser().parse_args([]).data == DATA_FOLDER
 
 

@@ -58,6 +58,7 @@ def test_what_is_refused_is_named() -> None:
 
 
 def test_a_service_without_lookups_has_nothing_to_fill(tmp_path: Path) -> None:
+    shardweave("load", "-", "--data", str(tmp_path))
     outcome = shardweave("backfill", "--data", str(tmp_path))
     assert (outcome.code, outcome.errors) == (0, "there is nothing to fill\n")
     outcome = shardweave("backfill", "--data", str(tmp_path), "--entity", "user", "--lookup", "phone")

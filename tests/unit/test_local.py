@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import socket
-import stat
 import threading
 from collections.abc import Iterator
 from itertools import islice
@@ -13,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from local.data_folder import DataFolder, SampleState
 from local.loading import load
 from local.poller import Poller
 from local.sample_data import user_service_records
 from local.server import address_of, listen
-from shardweave.errors import ConfigurationError
 from shardweave.table.operations import StreamRecord
 from tests.unit.api_world import Client, json_of, user_service
 
@@ -27,34 +24,6 @@ DAY = dt.date(2024, 10, 27)
 
 def _never(error: Exception) -> None:
     raise error
-
-
-class TestDataFolder:
-    def test_cursor_keys_are_made_once_and_kept_to_the_owner(self, tmp_path: Path) -> None:
-        folder = DataFolder(tmp_path)
-        first, again = folder.cursor_keys(), folder.cursor_keys()
-        assert first.secrets == again.secrets
-        assert stat.S_IMODE((tmp_path / "cursor-keys.json").stat().st_mode) == 0o600
-        assert DataFolder(tmp_path / "..").cursor_keys().secrets != first.secrets
-
-    def test_one_server_uses_a_folder_until_it_is_done(self, tmp_path: Path) -> None:
-        folder = DataFolder(tmp_path / "made" / "here")
-        with (
-            folder.used_by_this_process(),
-            pytest.raises(ConfigurationError, match="another server"),
-            folder.used_by_this_process(),
-        ):
-            pass
-        with folder.used_by_this_process():
-            assert folder.path.is_dir()
-
-    def test_what_was_loaded_is_remembered_for_each_table(self, tmp_path: Path) -> None:
-        folder = DataFolder(tmp_path)
-        assert folder.sample_state("user_service", "ordered") is None
-        folder.set_sample_state("user_service", "ordered", SampleState("2024-10-27", complete=False))
-        folder.set_sample_state("user_service", "ordered", SampleState("2024-10-27", complete=True))
-        assert folder.sample_state("user_service", "ordered") == SampleState("2024-10-27", complete=True)
-        assert folder.sample_state("user_service", "article") is None
 
 
 def test_the_server_listens_for_tcp_by_name() -> None:

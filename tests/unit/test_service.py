@@ -11,9 +11,8 @@ from shardweave.service import (
     build,
     decode_cursor_keys,
     encode_cursor_keys,
-    service_module,
-    service_names,
 )
+from shardweave.service_modules import service_module, service_names
 from tests.unit.api_world import CURSOR_KEYS, Client, user_service
 
 

@@ -10,7 +10,7 @@ import argparse
 from .query import add_query_arguments, run_explain
 from .schemas import entity_of
 from .streams import Streams
-from .tables import add_table_arguments, open_service
+from .tables import add_table_arguments, open_planner, open_service
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """The plan on standard output."""
     del streams
-    service = open_service(options)
+    service = open_service(options) if options.run else open_planner(options)
     try:
         return run_explain(options, service.parts.queries, entity_of(options, service.parts.schema))
     finally:

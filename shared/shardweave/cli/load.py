@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Load, and say how many; 1 when any line was refused."""
     with ExitStack() as stack:
-        service = open_service(options)
+        service = open_service(options, create=True)
         stack.callback(service.close)
         schema = service.parts.schema
         only = None if options.entity is None else entity_of(options, schema)

@@ -10,7 +10,7 @@ from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, UnknownName
 from ..key_format import KEY_FORMATS, key_format
 from ..schema import Schema
-from ..service import service_module
+from ..service_modules import service_schema
 from .json_lines import parse_object
 
 DEFAULT_SERVICE = "user_service"
@@ -35,8 +35,7 @@ def schema_of(options: argparse.Namespace) -> Schema:
     """The schema that the arguments choose. Raises ConfigurationError, SchemaError."""
     config: Path | None = getattr(options, "entity_manager", None)
     if config is None:
-        schema: Schema = service_module(service_of(options)).schema(key_format(key_format_of(options)))
-        return schema
+        return service_schema(service_of(options), key_format(key_format_of(options)))
     for name in ("service", "key_format"):
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"

@@ -1,6 +1,8 @@
 """The arguments that choose a table, and the service put together on it.
 
-By default it is the local server's own table, in its data folder; with `--table` it is one on DynamoDB.
+By default it is the local server's own table, in its data folder; with `--table` it is one on DynamoDB. Only what
+writes makes a folder. Tokens of pages are made with the keys of the data folder (of the default one with `--table`), so
+that a later command takes them.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ import argparse
 import secrets
 from pathlib import Path
 
-from ..errors import ConfigurationError
+from ..data_folder import DataFolder
+from ..key_format import key_format
 from ..query.cursor import CursorKeys
-from ..service import Service, Settings, build, decode_cursor_keys
+from ..service import Service, Settings, build
+from ..service_modules import service_schema
+from ..table.embedded import EmbeddedTable
 from .schemas import add_service_arguments, key_format_of, service_of
 
 DATA_FOLDER = Path(__file__).resolve().parents[3] / ".data"
@@ -21,43 +26,45 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of every command that opens a table."""
     add_service_arguments(parser)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", type=Path, default=DATA_FOLDER, metavar="DIR", help="a data folder (default: .data)")
+    where.add_argument("--data", type=folder_path, metavar="DIR", help="a data folder (default: .data)")
     where.add_argument("--table", metavar="NAME", help="a table on DynamoDB")
     parser.add_argument("--endpoint-url", metavar="URL", help="where DynamoDB answers, such as an emulator")
     parser.add_argument("--region", metavar="NAME", help="the region of the table")
 
 
-def table_path(folder: Path, service: str, key_format: str) -> Path:
-    """The file of a service's table in a data folder."""
-    return folder / f"{service}-{key_format}.sqlite"
+def folder_path(text: str) -> Path:
+    """The path of a data folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; give a folder, such as .data")
+    return Path(text)
 
 
-def open_service(options: argparse.Namespace) -> Service:
-    """The service on the table that the arguments choose. Raises ConfigurationError, SchemaError, TableError."""
-    settings = Settings(
-        cursor_keys=_cursor_keys(options.data),
-        service=service_of(options),
-        key_format=key_format_of(options),
-        table_name=options.table or "",
-        endpoint_url=options.endpoint_url,
-        region=options.region,
+def open_service(options: argparse.Namespace, *, create: bool = False) -> Service:
+    """The service on the table that the arguments choose; `create` makes a data folder when there is none. Raises
+    ConfigurationError, SchemaError, TableError."""
+    folder = DataFolder(options.data or DATA_FOLDER)
+    service, chosen = service_of(options), key_format_of(options)
+    if options.table is None:
+        schema = service_schema(service, key_format(chosen))
+        table = folder.open_table(schema, service, chosen, create=create)
+        return build(Settings(folder.cursor_keys(), service, chosen), open_table=lambda _: table)
+    return build(
+        Settings(
+            cursor_keys=folder.cursor_keys(),
+            service=service,
+            key_format=chosen,
+            table_name=options.table,
+            endpoint_url=options.endpoint_url,
+            region=options.region,
+        )
     )
-    if options.table is not None:
-        return build(settings)
-    from ..table.embedded import EmbeddedTable
-
-    path = table_path(options.data, settings.service, settings.key_format)
-    try:
-        options.data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"{options.data} can't be used: {error.strerror}"
-        raise ConfigurationError(message, where="--data", fix="choose a folder that can be written") from None
-    return build(settings, open_table=lambda layout: EmbeddedTable(layout, path))
 
 
-def _cursor_keys(folder: Path) -> CursorKeys:
-    """The folder's own, so that the server and the command line take each other's cursors; else some for now."""
-    path = folder / "cursor-keys.json"
-    if path.exists():
-        return decode_cursor_keys(path.read_text(encoding="utf-8"))
-    return CursorKeys("now", {"now": secrets.token_bytes(32)})
+def open_planner(options: argparse.Namespace) -> Service:
+    """The service for a plan alone: without a table in the default folder, on an empty one in memory."""
+    folder = DataFolder(DATA_FOLDER)
+    service, chosen = service_of(options), key_format_of(options)
+    if options.data is not None or options.table is not None or folder.has_table(service, chosen):
+        return open_service(options)
+    keys = CursorKeys("now", {"now": secrets.token_bytes(32)})
+    return build(Settings(keys, service, chosen), open_table=EmbeddedTable)

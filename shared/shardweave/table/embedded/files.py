@@ -17,6 +17,8 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigurationError, InvalidRequest, TableUnusable
@@ -61,6 +63,15 @@ def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> Schema:
 def read_revision(connection: sqlite3.Connection) -> int:
     """How often the file's layout was changed; 0 for a file that holds no table."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def holds_items(path: Path) -> bool:
+    """Whether a file holds a table with items. Nothing is changed; a file that can't be read holds none."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
+    except sqlite3.Error:
+        return False
 
 
 def _create(

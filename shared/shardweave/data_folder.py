@@ -1,0 +1,258 @@
+"""The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
+
+    server.lock                        held by the one server that uses the folder
+    cursor-keys.json                   made once, readable by its owner alone
+    <service>-<key format>.sqlite      the table
+    <service>-<key format>.schema.json the manifest of the schema that its records were written with (see `manifest`)
+    <service>-<key format>.json        the sample data's state: its day, and whether it is there completely
+
+Guarantees: files appear whole, each is written beside its place and then moved there. A file that is damaged is named
+with its path. A table is opened only with a schema under which its records are found again; one that adds generated
+properties has the records that are there rewritten with them first, on condition that they have not changed since.
+
+Costs: opening reads the manifest; only such an addition reads every record.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+from .entity import now_ms
+from .errors import ConfigurationError, Fault
+from .key_ring import KeyRing, decode_key_ring, encode_key_ring
+from .manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, manifest_of, new_bumps, placement_faults
+from .query.cursor import CursorKeys
+from .rekeying import rekey
+from .schema import Schema
+from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
+from .table.embedded import EmbeddedTable, holds_items
+
+
+@dataclass(frozen=True)
+class SampleState:
+    """Which sample data is in a table: made for `day` (ISO 8601), and whether all of it was written."""
+
+    day: str
+    complete: bool
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """A folder of data for one server, and for the command line."""
+
+    path: Path
+
+    @contextmanager
+    def used_by_this_process(self) -> Iterator[None]:
+        """Make the folder when it is not there, and keep other servers out of it. Raises ConfigurationError."""
+        self.make()
+        try:
+            lock = (self.path / "server.lock").open("w")
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigurationError(
+                    f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
+                ) from None
+            yield
+
+    def make(self) -> None:
+        """Make the folder when it is not there. Raises ConfigurationError."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+
+    # -- the table
+
+    def table_path(self, service: str, key_format: str) -> Path:
+        """The file of a service's table. Keys of another format are another table."""
+        return self.path / f"{service}-{key_format}.sqlite"
+
+    def has_table(self, service: str, key_format: str) -> bool:
+        """Whether the service has a table here."""
+        return self.table_path(service, key_format).is_file()
+
+    def open_table(
+        self,
+        schema: Schema,
+        service: str,
+        key_format: str,
+        *,
+        create: bool,
+        clock: Callable[[], int] = now_ms,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> EmbeddedTable:
+        """The table of a service, made when it is not there and `create` allows it. `clock` gives epoch milliseconds;
+        `say` is told of what took long. Raises ConfigurationError, also for a schema that would not find the records
+        again; TableError."""
+        path = self.table_path(service, key_format)
+        if create:
+            self.make()
+        elif not path.is_file():
+            raise ConfigurationError(
+                f"{self.path} holds no table of {service!r} with the key format {key_format!r}",
+                where="--data",
+                fix="check the name; `./run serve --data DIR` and `shardweave load --data DIR` make one",
+            )
+        kept_at, wanted = path.with_suffix(".schema.json"), manifest_of(schema)
+        kept = self._kept_manifest(kept_at)
+        filled = kept is not None and kept != wanted and holds_items(path)
+        if kept is not None and filled:
+            _refuse(kept_at, manifest_faults(kept, wanted, clock()))
+        table = EmbeddedTable(schema.layout, path)
+        if kept is not None and filled:
+            for token in added_keys(kept, wanted):
+                say(f"{token}: its records get the generated properties that were added ...")
+                say(f"{token}: {rekey(table, schema.entities[token]):,} records rewritten")
+        if kept != wanted:
+            self._write(kept_at, encode_manifest(wanted))
+        return table
+
+    def _kept_manifest(self, path: Path) -> Manifest | None:
+        text = self._read(path)
+        if text is None:
+            return None
+        try:
+            return decode_manifest(text)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            fix = "put a copy back; or remove it, if the schema has not changed since the records were written"
+            raise _damaged(path, fix) from None
+
+    # -- what else is kept
+
+    def cursor_keys(self) -> CursorKeys:
+        """The folder's own cursor keys, made when it has none: cursors live on over a restart, and the server and the
+        command line take each other's. Raises ConfigurationError."""
+        path = self.path / "cursor-keys.json"
+        text = self._read(path)
+        if text is None:
+            self.make()
+            made = encode_key_ring(KeyRing("local", {"local": secrets.token_bytes(32)}))
+            text = made if self._write(path, made, replace=False) else self._read(path)
+        try:
+            ring = decode_key_ring(text or "")
+            return CursorKeys(ring.current, ring.secrets)
+        except ConfigurationError:
+            raise _damaged(path, "remove it: new keys are made, and tokens of pages given so far end") from None
+
+    def sample_state(self, service: str, key_format: str) -> SampleState | None:
+        """What sample data is in the table, None when none was ever begun. Raises ConfigurationError."""
+        path = self._state_path(service, key_format)
+        text = self._read(path)
+        if text is None:
+            return None
+        state = _decode_state(text)
+        if state is None:
+            raise _damaged(path, "remove it, and serve with --empty; or choose another folder")
+        return state
+
+    def set_sample_state(self, service: str, key_format: str, state: SampleState) -> None:
+        """Remember what sample data is in the table."""
+        self._write(self._state_path(service, key_format), json.dumps(asdict(state)))
+
+    def _state_path(self, service: str, key_format: str) -> Path:
+        return self.table_path(service, key_format).with_suffix(".json")
+
+    # -- files
+
+    def _read(self, path: Path) -> str | None:
+        """The text of a file; None when there is none."""
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except NotADirectoryError as error:
+            raise _unusable(self.path, error) from None
+        except (OSError, UnicodeDecodeError):
+            raise _damaged(path, "put a copy back, or choose another folder") from None
+
+    def _write(self, path: Path, text: str, *, replace: bool = True) -> bool:
+        """Write a file, and say so; without `replace` only when there is none, and of several at once only one."""
+        beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                if replace:
+                    beside.replace(path)
+                else:
+                    path.hardlink_to(beside)
+            finally:
+                beside.unlink(missing_ok=True)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+        return True
+
+
+def _decode_state(text: str) -> SampleState | None:
+    try:
+        found = json.loads(text)
+        return SampleState(date.fromisoformat(found["day"]).isoformat(), {True: True, False: False}[found["complete"]])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
+    """What stands against opening a table that holds records under `kept` with the schema of `wanted`. Adding indexes,
+    generated properties, lookups, entities, and bumps that begin later, is possible."""
+    faults = placement_faults(kept, wanted)
+    for token, before in kept.entities.items():
+        after = wanted.entities.get(token)
+        if after is None:
+            message = "the entity is not declared any more, and its records would be out of reach."
+            faults.append(Fault(token, message, "declare it again, with the same token"))
+            continue
+        faults += lost_bumps(token, before, after)
+        scale = 1000 if after.unit == "s" else 1
+        for bump in new_bumps(before, after):
+            if bump.timestamp * scale <= now + WRITE_AHEAD_MS:
+                message = f"the new bump at {bump.timestamp} has begun: records from then on are elsewhere already."
+                fix = f"begin it later, at {(now + READ_AHEAD_MS) // scale} for example"
+                faults.append(Fault(f"{token}: shard_bumps", message, fix))
+    return faults
+
+
+def added_keys(kept: Manifest, wanted: Manifest) -> list[str]:
+    """The tokens of entities that have generated properties which their records can't have yet."""
+    return [
+        token
+        for token, entity in wanted.entities.items()
+        if token in kept.entities and set(entity.generated) - set(kept.entities[token].generated)
+    ]
+
+
+def _refuse(kept_at: Path, faults: list[Fault]) -> None:
+    if not faults:
+        return
+    listed = "".join(f"\n  - {fault}" for fault in faults)
+    raise ConfigurationError(
+        f"the records in {kept_at.parent} were written with another schema ({kept_at.name}):{listed}\n",
+        where="--data",
+        fix="undo the change, or choose another folder; docs/changing-a-schema.md says what may change",
+    )
+
+
+def _unusable(path: Path, error: OSError) -> ConfigurationError:
+    message = f"{path} can't be used: {error.strerror}"
+    return ConfigurationError(message, where="--data", fix="choose a folder that can be written, with room in it")
+
+
+def _damaged(path: Path, fix: str) -> ConfigurationError:
+    return ConfigurationError(f"{path} is damaged, or can't be read", where="--data", fix=fix)

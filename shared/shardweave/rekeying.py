@@ -1,0 +1,49 @@
+"""Rewriting an entity's records with the generated properties of its schema, after properties were added.
+
+A record stays where it is: what places it does not change. Each is written on condition that it is still in the
+revision that was read, so that a writer beside it loses nothing; one that has changed since has the properties by then.
+Repeating it changes nothing.
+
+Costs: a scan of the table, and a write for each record that lacks a property.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .entity_type import REVISION, EntityType
+from .errors import ConditionFailed, KeyTooLong, ValueRefused
+from .store.planned import has_revision
+from .table import Table
+from .table.operations import Put, Scan
+from .table.values import Item
+
+
+def rekey(table: Table, entity: EntityType[Any]) -> int:
+    """Rewrite the records that need it, and give how many those were. One whose new keys would be refused stays as it
+    is, outside the indexes of those keys."""
+    written = 0
+    start_key: Item | None = None
+    while True:
+        page = table.run(Scan(consistent=True, start_key=start_key))
+        for item in page.items:
+            written += is_of(entity, item) and _rewritten(table, entity, item)
+        start_key = page.last_key
+        if start_key is None:
+            return written
+
+
+def is_of(entity: EntityType[Any], item: Item) -> bool:
+    """Whether an item is a record of the entity."""
+    return str(item[entity.keys.design.hash_name]).startswith(entity.keys.prefix)
+
+
+def _rewritten(table: Table, entity: EntityType[Any], item: Item) -> bool:
+    try:
+        completed = {**item, **entity.keys.build(item, entity.shard_map)}
+        if completed == item:
+            return False
+        table.run(Put(completed, has_revision(item.get(REVISION))))
+    except (ConditionFailed, ValueRefused, KeyTooLong):
+        return False
+    return True

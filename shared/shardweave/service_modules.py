@@ -1,0 +1,127 @@
+"""Services as modules: `services.<name>` has `schema(key_format)`, and `operations(parts)` if it has routes of its own.
+
+Importing a module runs its lines, and calling its functions runs a user's code: whatever is wrong with either is a
+ConfigurationError that names the module, the line and what was raised, never a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import ConfigurationError, SchemaError, ShardweaveError
+from .key_format import KeyFormat
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from .api.operation import Operation
+
+R = TypeVar("R")
+
+SERVICES = "services"
+
+
+def service_names() -> list[str]:
+    """The services that are there."""
+    return sorted(each.name for each in pkgutil.iter_modules(importlib.import_module(SERVICES).__path__))
+
+
+def service_module(name: str) -> ModuleType:
+    """The module of a service. Raises ConfigurationError that lists the services, or says why it can't be imported."""
+    known = service_names()
+    if name not in known:
+        raise ConfigurationError(f"there is no service {name!r}", where="service", fix=f"use one of {', '.join(known)}")
+    return _called(name, lambda: importlib.import_module(f"{SERVICES}.{name}"), "can't be imported")
+
+
+def service_schema(name: str, key_format: KeyFormat) -> Schema:
+    """The schema of a service. Raises ConfigurationError, SchemaError."""
+    module = service_module(name)
+    function = _function(module, "schema", key_format)
+    if function is None:
+        raise ConfigurationError(
+            "the module has no function schema(key_format)",
+            where=_place(name),
+            fix="define one that returns a shardweave.schema.Schema",
+        )
+    schema = _called(name, lambda: function(key_format), "has a schema(key_format) that fails")
+    if not isinstance(schema, Schema):
+        raise ConfigurationError(
+            f"schema(key_format) returns a {type(schema).__name__}",
+            where=_place(name),
+            fix="return a shardweave.schema.Schema",
+        )
+    return schema
+
+
+def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
+    """The operations that a service declares itself. Raises ConfigurationError."""
+    from .api.operation import Operation
+
+    function = _function(module, "operations", parts)
+    if function is None:
+        return ()
+    name = module.__name__.rpartition(".")[2]
+    found = _called(name, lambda: tuple(function(parts)), "has an operations(parts) that fails")
+    for each in found:
+        if not isinstance(each, Operation):
+            raise ConfigurationError(
+                f"operations(parts) returns a {type(each).__name__}",
+                where=_place(name),
+                fix="return a sequence of shardweave.api.operation.Operation",
+            )
+    return found
+
+
+def _function(module: ModuleType, name: str, argument: object) -> Callable[[Any], Any] | None:
+    """A function of the module that takes one argument; None when there is none of that name."""
+    function: Callable[[Any], Any] | None = getattr(module, name, None)
+    if function is None:
+        return None
+    wanted = {"schema": "schema(key_format)", "operations": "operations(parts)"}[name]
+    try:
+        inspect.signature(function).bind(argument)
+    except (TypeError, ValueError):
+        raise ConfigurationError(
+            f"{name} can't be called as {wanted}",
+            where=_place(module.__name__.rpartition(".")[2]),
+            fix=f"define it as a function {wanted}",
+        ) from None
+    return function
+
+
+def _called(name: str, call: Callable[[], R], failure: str) -> R:
+    """What a call of the user's code gives. Raises ConfigurationError with the last line of that code."""
+    try:
+        return call()
+    except SchemaError:
+        raise
+    except ShardweaveError as error:
+        error.where = error.where or _place(name)
+        raise
+    except (Exception, SystemExit) as error:
+        line = _line_of(error, name)
+        raise ConfigurationError(
+            f"the module {failure}: {type(error).__name__}: {error}",
+            where=f"{_place(name)}{f', line {line}' if line else ''}",
+            fix="correct it; the lines of a service's module run at every start",
+        ) from error
+
+
+def _line_of(error: BaseException, name: str) -> int | None:
+    """The innermost line of the service's own module that led to the error."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).stem == name:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).stem == name]
+    return lines[-1] if lines else None
+
+
+def _place(name: str) -> str:
+    return f"services/{name}.py"

@@ -1,0 +1,84 @@
+"""Services as modules: what is wrong with one is said with its place, never as a traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import services
+from shardweave.errors import ConfigurationError, SchemaError, ShardweaveError
+from shardweave.key_format import ARTICLE
+from shardweave.service_modules import service_module, service_names, service_operations, service_schema
+
+GOOD = """
+from shardweave.entity import Entity, unique_property
+from shardweave.schema import Schema
+
+class Note(Entity, token="note"):
+    note_id: str = unique_property()
+
+def schema(key_format):
+    return Schema([Note], key_format=key_format)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A further folder of services."""
+    services.__path__.append(str(tmp_path))
+    yield tmp_path
+    services.__path__.remove(str(tmp_path))
+    sys.modules.pop("services.notes", None)
+
+
+def test_a_module_with_a_schema_is_a_service(folder: Path) -> None:
+    (folder / "notes.py").write_text(GOOD)
+    assert "notes" in service_names()
+    assert service_schema("notes", ARTICLE).key_format is ARTICLE
+
+
+WRONG = {
+    "x = 1\n": "has no function schema",
+    "def schema(): ...\n": "can't be called as schema",
+    "def schema(key_format, more): ...\n": "can't be called as schema",
+    "schema = 5\n": "can't be called as schema",
+    "def schema(key_format): return 5\n": "returns a int",
+    "def schema(key_format):\n    return 1 / 0\n": "line 2: .* fails: ZeroDivisionError",
+    "import nothing_of_this_name\n": "line 1: .*can't be imported: ModuleNotFoundError",
+    "\nfrom shardweave.schema import Nothing\n": "line 2: .*can't be imported: ImportError",
+    "x = 1\ndef broken(:\n": "line 2: .*can't be imported: SyntaxError",
+    "raise SystemExit(3)\n": "line 1: .*can't be imported: SystemExit",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items(), ids=list(WRONG.values()))
+def test_a_module_of_another_shape_is_refused_with_its_place(folder: Path, text: str, message: str) -> None:
+    (folder / "notes.py").write_text(text)
+    with pytest.raises(ConfigurationError, match=rf"^services/notes.py(.|\n)*{message}(.|\n)*Fix: "):
+        service_schema("notes", ARTICLE)
+
+
+def test_faults_of_the_schema_are_all_listed_as_they_are(folder: Path) -> None:
+    (folder / "notes.py").write_text(GOOD.replace('token="note"', 'token="no te"'))
+    with pytest.raises(ShardweaveError) as raised:
+        service_schema("notes", ARTICLE)
+    assert isinstance(raised.value, (SchemaError, ConfigurationError))
+    assert "no te" in str(raised.value)
+
+
+@pytest.mark.parametrize("function", [list, lambda parts: [5], lambda parts: 5, 7])
+def test_operations_of_another_shape_are_refused(function: object) -> None:
+    module = ModuleType("services.notes")
+    assert service_operations(module, None) == ()
+    module.operations = function  # type: ignore[attr-defined]
+    with pytest.raises(ConfigurationError, match=r"services/notes.py"):
+        service_operations(module, None)
+
+
+def test_there_are_only_modules_of_services() -> None:
+    with pytest.raises(ConfigurationError, match="there is no service 'os'"):
+        service_module("os")
