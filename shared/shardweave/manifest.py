@@ -190,7 +190,7 @@ def _element(element: Element) -> str:
     inner = getattr(codec, "inner", codec)
     details = [str(getattr(inner, name)) for name in ("unit", "places") if hasattr(inner, name)]
     if isinstance(inner, EnumCodec):
-        details = ["|".join(str(value) for value in inner.members)]
+        details = ["|".join(str(member.value) for member in inner.members)]
     return " ".join([f"{element.name}:{inner.name}", *details, *(["descending"] if element.descending else [])])
 
 
