@@ -21,6 +21,7 @@ from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign
+from .projections import EventProjection
 from .schema_faults import is_optional, schema_faults
 from .sharding import ShardMap
 from .table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
@@ -47,7 +48,8 @@ class Index:
 class Schema:
     """All entities and indexes of one table.
 
-    `hash_key` and `range_key` are the stored names of the table's keys. Raises SchemaError.
+    `hash_key` and `range_key` are the stored names of the table's keys; `projections` say what events make of the
+    entities. Raises SchemaError.
     """
 
     def __init__(
@@ -58,18 +60,21 @@ class Schema:
         key_format: KeyFormat = ORDERED,
         hash_key: str = "hashKey",
         range_key: str = "rangeKey",
+        projections: Sequence[EventProjection] = (),
     ) -> None:
         self.models = tuple(entities)
         self.indexes = tuple(indexes)
         self.key_format = key_format
         self.hash_key = hash_key
         self.range_key = range_key
+        self.projection_list = tuple(projections)
         faults = schema_faults(self)
         if faults:
             raise SchemaError(faults)
         ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
         self.layout = _layout(self, min(ttl) if ttl else None)
         self._register(_compile(self, model) for model in self.models)
+        self.projections: Mapping[str, EventProjection] = MappingProxyType({each.name: each for each in projections})
 
     def _register(self, entities: Iterable[EntityType[Any]]) -> None:
         self.entities: Mapping[str, EntityType[Any]] = MappingProxyType({each.token: each for each in entities})
@@ -102,6 +107,15 @@ class Schema:
             raise UnknownName(
                 f"there is no collection {name!r}", where="path", fix=f"use one of {', '.join(self._by_collection)}"
             ) from None
+
+    def projection(self, name: str) -> EventProjection:
+        """A projection by name. Raises UnknownName that lists them."""
+        try:
+            return self.projections[name]
+        except KeyError:
+            known = ", ".join(self.projections) or "(the schema has none)"
+            fix = f"use one of {known}"
+            raise UnknownName(f"there is no projection {name!r}", where="projection", fix=fix) from None
 
     def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
         """The entity whose token starts a hash key, or None."""

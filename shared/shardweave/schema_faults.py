@@ -17,6 +17,7 @@ from .declared_faults import declared_faults
 from .entity import Descending, Entity, HashKey, Role
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
+from .projection_faults import projection_faults
 from .shard_key.key import is_entity_origin
 from .sharding import bump_faults
 
@@ -45,6 +46,7 @@ def schema_faults(schema: Schema) -> list[Fault]:
     faults += _index_set_faults(schema)
     for index in schema.indexes:
         faults += _index_faults(schema, index)
+    faults += projection_faults(schema)
     return list(dict.fromkeys(faults))
 
 

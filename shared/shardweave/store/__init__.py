@@ -23,6 +23,8 @@ expanding    relations of many records at once
 readiness    whether a lookup holds all records
 backfill     filling one that was added to a filled table; filling: one record of it
 idempotency  a request repeated is answered as the first time
+merging      what events make of one record
+projecting   events carried out once, whole and in order
 catalog      by what an application can find records
 retries      how often, how long
 """
@@ -32,10 +34,12 @@ from .catalog import CatalogEntry, catalog
 from .finding import FoundPage
 from .idempotency import KeptAnswer, Once
 from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome
+from .projecting import Applied
 from .retries import Waiting
 from .store import Store
 
 __all__ = [
+    "Applied",
     "BackfillReport",
     "BatchWriteResult",
     "CatalogEntry",

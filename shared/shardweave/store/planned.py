@@ -32,6 +32,7 @@ class Part(enum.Enum):
     COUNTER = "the number of a parent's children"
     KEPT = "what is kept for an idempotency key"
     MIRROR = "the copy of a record in another shard space"
+    REMNANT = "what events said of a record that is not shown"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..declared import ChildLink
@@ -265,8 +266,16 @@ class CheckStep(Step):
         return Plan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
 
 
-def creation(entity: EntityType[Any], draft: Draft, seen: Sighting, moment: Moment, context: Context, met: Met) -> Plan:
-    """Write a record where none is."""
+def creation(
+    entity: EntityType[Any],
+    draft: Draft,
+    seen: Sighting,
+    moment: Moment,
+    context: Context,
+    met: Met,
+    noted: Item = MappingProxyType({}),
+) -> Plan:
+    """Write a record where none is. `noted` are attributes of the store's own."""
     kin = kinship(entity, None, draft.item, context.entities)
     planned = create_actions(
         entity,
@@ -276,18 +285,25 @@ def creation(entity: EntityType[Any], draft: Draft, seen: Sighting, moment: Mome
         lookup=seen.lookup,
         met=met,
         holders=seen.holders,
-        extra=_noted(kin),
+        extra={**noted, **_noted(kin)},
     )
     return _plan(entity, draft, planned, kin)
 
 
 def replacement(
-    entity: EntityType[Any], draft: Draft, seen: Sighting, moment: Moment, context: Context, met: Met
+    entity: EntityType[Any],
+    draft: Draft,
+    seen: Sighting,
+    moment: Moment,
+    context: Context,
+    met: Met,
+    noted: Item = MappingProxyType({}),
 ) -> Plan:
-    """Write a record over the one found."""
+    """Write a record over the one found. `noted` are attributes of the store's own."""
     assert seen.found is not None
     kin = kinship(entity, seen.found.item, draft.item, context.entities)
-    extra = {**unknown_attributes(entity, seen.found.item, context.generated_names), **_noted(kin)}
+    unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
+    extra = {**unknown, **noted, **_noted(kin)}
     planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)
     return _plan(entity, draft, planned, kin)
 

@@ -17,6 +17,7 @@ Costs, in requests:
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
     get_by                 a read and a get
     find_by, expand        see `finding`, `expanding`
+    apply                  see `projecting`
     transact               a batched read and a transaction
     batch_get              1 for 100 keys and generation; batch_write: see `batches`
 """
@@ -30,6 +31,7 @@ from typing import Any, TypeVar, cast, overload
 
 from ..entity import Entity, now_ms
 from ..entity_type import EntityType
+from ..projections import Event
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
@@ -42,6 +44,7 @@ from .numbering import Numbering, scope_of, sequence_of
 from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update
 from .parents import enforced
 from .planned import Moment
+from .projecting import Applied, Projector
 from .readiness import Readiness
 from .reads import Reader
 from .retries import Waiting
@@ -100,6 +103,7 @@ class Store:
         self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
+        self._projector = Projector(schema, self._writer, self._idempotency)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
@@ -252,6 +256,14 @@ class Store:
         """Do work that is more than one transaction, and keep its answer; or give the one that was kept. The work may
         be done again when a process died in it. Raises IdempotencyMismatch, StillInProgress."""
         return self._idempotency.worked(once, work)
+
+    # -- events
+
+    def apply(self, projection: str, event: Event) -> Applied:
+        """Carry out what an event means to a projection of the schema, once, in one transaction, and in order per
+        record (see `projections`). Raises UnknownName, InputErrors, IdempotencyMismatch when another event has its id,
+        AlreadyExists where another record has a unique value."""
+        return self._projector.apply(self.schema.projection(projection), event)
 
     # -- parts
 

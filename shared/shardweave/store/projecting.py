@@ -1,0 +1,281 @@
+"""Events carried out: one transaction of the records that an event is about and the marker that it was.
+
+Where a record can't be shown (it was deleted, or something that it must have has not come yet), what events said of it
+is kept in its remnant, until it can:
+    hashKey     order.*waiting!3f        token of the entity, and a shard that the identity alone decides
+    rangeKey    orderId#o1               the identity, or the token of a singleton
+    _projected  who said what, see `merging`
+    _values     what was said
+    rev         a revision of its own
+    the table's TTL attribute: `remember_days` after it was last written
+
+There is a record or a remnant, never both, since whoever writes one removes the other in the same transaction, on
+conditions of both. A record without marks was made by hand; a remnant that was there before counts as said later.
+
+The marker is an idempotency key (`idempotency`) whose scope is the projection. Two processes that apply one event at
+once, or events of one record at once, meet on a condition: one is first, the other reads again.
+
+Costs: a read of the marker, one of the records together, and a transaction with an action for each record and one for
+the marker. Where there is no record yet, its remnant is one action more, and another round when there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..entity_type import REVISION, EntityType, field_faults
+from ..errors import FieldFault, ImmutableProperty, InputError, ValidationFailed, ValueRefused
+from ..projections import Action, Event, EventProjection, Set, Update
+from ..schema import Schema
+from ..table.conditions import Compare, Condition, Or
+from ..table.operations import Delete as DeleteItem
+from ..table.operations import Put as PutItem
+from ..table.values import Item, Value
+from .actions import remove_actions
+from .checks import absence_actions
+from .drafts import new_draft
+from .idempotency import DAY_SECONDS, Idempotency, Keeping, Once
+from .lookups import internal_key, owner_text
+from .merging import PROJECTED, Known, Marks, Part, When, Whole
+from .places import Sighting
+from .planned import Moment, PlannedAction, absent, has_revision, key_of
+from .planned import Part as ActionPart
+from .steps import Context, Plan, Refused, Step, creation, replacement
+from .writer import Writer
+
+_VALUES = "_values"
+_WAITING = "*waiting"
+MAX_ACTIONS = 40
+"""Records of one event: each may be three actions, and is mirrored while its entity moves."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of an event. `repeated`: it had been applied before, and nothing was done."""
+
+    event_id: str
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class Remnants:
+    """Where remnants go by: the table's TTL attribute, and for how many seconds they are kept."""
+
+    ttl: str
+    seconds: int
+
+    def key(self, entity: EntityType[Any], identity: Item) -> dict[str, Value]:
+        """The key of a record's remnant. Raises KeyTooLong."""
+        range_key = owner_text(entity, identity) or entity.token
+        return internal_key(entity, _WAITING, range_key, ", ".join(entity.identity))
+
+    def known(self, remnant: Item | None) -> Known:
+        """What a remnant says; nothing when there is none."""
+        if remnant is None:
+            return Known()
+        return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
+
+    def put(
+        self,
+        entity: EntityType[Any],
+        identity: Item,
+        known: Known,
+        moment: Moment,
+        rev: str,
+        condition: Condition | None,
+    ) -> PlannedAction:
+        """Keep what is known without a record."""
+        item = {
+            **self.key(entity, identity),
+            PROJECTED: known.marks.encode(),
+            _VALUES: dict(known.values),
+            REVISION: rev,
+            self.ttl: moment.seconds + self.seconds,
+        }
+        return PlannedAction(PutItem(item, condition, return_on_failure=True), ActionPart.REMNANT)
+
+    def clear(self, entity: EntityType[Any], identity: Item, condition: Condition) -> PlannedAction:
+        """Let there be no remnant."""
+        action = DeleteItem(self.key(entity, identity), condition, return_on_failure=True)
+        return PlannedAction(action, ActionPart.REMNANT)
+
+    def as_seen(self, entity: EntityType[Any], remnant: Item | None, moment: Moment) -> Condition:
+        """The remnant is still the one that was met; None: there is none, or it has expired."""
+        if remnant is None:
+            return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
+        return has_revision(remnant.get(REVISION))
+
+
+@dataclass(frozen=True)
+class ProjectStep(Step):
+    """Reads the record, merges, and writes it, or what remains of it. `remnant` is what an attempt met."""
+
+    change: Whole | Part
+    when: When
+    remnants: Remnants
+    remnant: Item | None = None
+
+    @property
+    def makes(self) -> bool:
+        return True
+
+    def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
+        known = self._known(seen)
+        after = self.change.applied_to(known, self.when)
+        if after == known:
+            return Plan()
+        values = self._shown(after)
+        if values is None:
+            return self._hidden(seen, after, moment, context.new_revision())
+        draft = new_draft(self.entity, values, moment.now_ms, context.new_revision())
+        noted = {PROJECTED: after.marks.encode()}
+        if seen.found is None:
+            plan = creation(self.entity, draft, seen, moment, context, self.met, noted)
+        else:
+            plan = replacement(self.entity, draft, seen, moment, context, self.met, noted)
+        if self._by_marks(seen):
+            return plan
+        condition = self.remnants.as_seen(self.entity, self.remnant, moment)
+        clear = self.remnants.clear(self.entity, self.identity, condition)
+        return replace(plan, actions=(*plan.actions, clear))
+
+    def again(self, refused: Refused, moment: Moment) -> Step:
+        met = [reason.item for planned, reason in refused if planned.part is ActionPart.REMNANT]
+        remnant = met[0] if met else self.remnant
+        return replace(self, remnant=remnant, met=self.met.after(self.entity, refused))
+
+    # -- parts
+
+    def _by_marks(self, seen: Sighting) -> bool:
+        """Whether there is a record that events have made, which has no remnant."""
+        return seen.found is not None and PROJECTED in seen.found.item
+
+    def _known(self, seen: Sighting) -> Known:
+        waiting = self.remnants.known(self.remnant)
+        if seen.found is None:
+            return waiting
+        item = seen.found.item
+        own = {name: item[name] for name in self.entity.properties if name in item and name not in self.identity}
+        if self._by_marks(seen):
+            return Known(own, Marks.decode(item[PROJECTED]))
+        said = {name: waiting.values[name] for name in waiting.marks.at if name in waiting.values}
+        kept = {name: value for name, value in own.items() if name not in waiting.marks.at}
+        return Known(kept | said, replace(waiting.marks, gone=False))
+
+    def _shown(self, after: Known) -> dict[str, Value] | None:
+        """The properties of the record that there should be, None for none."""
+        if not after.marks.spoken_for:
+            return None
+        values = {**after.values, **self.identity}
+        if self.entity.updated is not None:
+            values.pop(self.entity.updated, None)
+        complete = self.entity.model.prepare(dict(values))
+        needed = (each.stored for each in self.entity.properties.values() if each.required)
+        return values if all(complete.get(name) is not None for name in needed) else None
+
+    def _hidden(self, seen: Sighting, after: Known, moment: Moment, rev: str) -> Plan:
+        entity, identity = self.entity, self.identity
+        if seen.found is None:
+            condition: Condition | None = self.remnants.as_seen(entity, self.remnant, moment)
+            actions = absence_actions(entity, identity, moment, seen.lookup)
+        else:
+            stored = seen.found.item
+            rev_seen = stored.get(REVISION)
+            condition = None
+            actions = remove_actions(entity, key_of(entity, stored), identity, rev_seen, moment, stored, self.met)
+        put = self.remnants.put(entity, identity, after, moment, rev, condition)
+        return Plan((*actions, put), removes=seen.found is not None)
+
+
+@dataclass(frozen=True)
+class Projector:
+    """Applies events for many threads at once."""
+
+    schema: Schema
+    writer: Writer
+    idempotency: Idempotency
+
+    def apply(self, projection: EventProjection, event: Event) -> Applied:
+        """Carry out what an event means, unless that was done. Raises InputErrors, IdempotencyMismatch when another
+        event has its id, AlreadyExists for a value that another record has."""
+        actions = projected(projection, event)
+        steps = [self._step(projection, event, action) for action in actions]
+        once = Once(
+            key=event.event_id,
+            scope=f"projection/{projection.name}",
+            fingerprint=event.model_dump_json(by_alias=True).encode(),
+            seconds=projection.remember_days * DAY_SECONDS,
+        )
+
+        def write(keeping: Keeping) -> object:
+            return self.writer.transact_keeping(steps, keeping)
+
+        kept = self.idempotency.transacted(once, lambda records: b"", write)
+        return Applied(event.event_id, kept.repeated)
+
+    def _step(self, projection: EventProjection, event: Event, action: Action) -> ProjectStep:
+        ttl = self.schema.layout.ttl_attribute
+        remnants = Remnants(ttl or "", projection.remember_days * DAY_SECONDS)
+        model = type(action.record) if isinstance(action, Set) else action.model
+        if model not in projection.writes:
+            raise InputError(
+                f"the projection does not declare that it writes {model.__name__}",
+                where=projection.name,
+                fix="add it to writes=(...)",
+            )
+        entity: EntityType[Any] = self.schema[model]
+        if isinstance(action, Set):
+            item = entity.dump(action.record)
+            identity = {name: item.pop(name) for name in entity.identity}
+            change: Whole | Part = Whole(item)
+        else:
+            identity = entity.identify(action.key if entity.identity else {})
+            change = _part(entity, identity, action) if isinstance(action, Update) else Whole(None)
+        return ProjectStep(entity, identity, change, (event.position, event.event_id), remnants)
+
+
+def projected(projection: EventProjection, event: Event) -> Sequence[Action]:
+    """What an event means. Raises InputError, ValidationFailed for a record that it can't make."""
+    if not isinstance(event, projection.events):
+        names = ", ".join(kind.__name__ for kind in projection.events)
+        raise InputError("the projection does not take such events", where=projection.name, fix=f"give one of {names}")
+    try:
+        actions = projection.project(event)
+    except ValidationError as error:
+        raise ValidationFailed(field_faults(error), where=projection.name) from None
+    if len(actions) > MAX_ACTIONS:
+        raise InputError(
+            f"the event means {len(actions)} actions, {MAX_ACTIONS} are possible",
+            where=projection.name,
+            fix="write fewer records for each event",
+        )
+    return actions
+
+
+def _part(entity: EntityType[Any], identity: Item, update: Update) -> Part:
+    """The properties that an Update gives, each checked by itself. Raises ValidationFailed, ImmutableProperty."""
+    values: dict[str, Value] = {}
+    faults: list[FieldFault] = []
+    for name, value in update.changes.items():
+        each = entity.property_of(name)
+        try:
+            values[each.stored] = None if value is None else each.parse(value)
+        except ValidationFailed as error:
+            faults += error.fields
+    if faults:
+        raise ValidationFailed(faults, where=entity.token)
+    for name in identity:
+        if values.pop(name, identity[name]) != identity[name]:
+            raise ImmutableProperty("it is in the record's key", where=name, fix="leave it out")
+    added: dict[str, int | Decimal] = {}
+    for name, amount in update.add.items():
+        each = entity.property_of(name)
+        if isinstance(amount, bool) or not isinstance(amount, (int, Decimal)) or each.stored in identity:
+            raise ValueRefused("it is no number that can be added", where=each.stored, fix="add an int or Decimal")
+        added[each.stored] = amount
+    return Part(values, added, frozenset(each.stored for each in entity.properties.values() if each.null_stored))
