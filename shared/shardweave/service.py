@@ -15,6 +15,7 @@ from types import ModuleType
 
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
+from .api.events import Events
 from .api.operation import Operation
 from .changes import ChangeCounts, ChangeHandler
 from .entity import now_ms
@@ -130,10 +131,12 @@ def build(
 
 
 def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
-    """The operations of every collection, then those that the service declares."""
+    """The operations of every collection and every projection, then those that the service declares."""
     collections = [Collection(entity, parts.store, parts.queries) for entity in parts.schema.entities.values()]
+    events = [Events(projection, parts.store) for projection in parts.schema.projections.values()]
     return (
         *(each for collection in collections for each in collection.operations()),
+        *(each.operation() for each in events),
         *service_operations(module, parts),
     )
 

@@ -1,0 +1,83 @@
+"""Events over HTTP: one route for each projection of the schema.
+
+    POST  /v1/_events/{projection}    an event; 200 when it has been applied, now or before
+
+An event is one JSON object with its `type`, `eventId` and `position`, validated strictly and completely. A queue that
+delivers it until it gets a 200 or a 400 loses none: whatever else it gets (409, 503, 504), delivering it again is safe.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
+
+from ..entity_type import field_faults
+from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
+from ..projections import Event, EventProjection, event_types
+from ..store import Store
+from .messages import Response
+from .models import json_text
+from .operation import Answer, Body, Call, Operation
+
+EVENTS = "/v1/_events"
+
+
+class AppliedEvent(BaseModel):
+    """What became of an event."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    event_id: str = Field(alias="eventId", description="The event's id.")
+    repeated: bool = Field(description="True when it had been applied before, and nothing was done.")
+
+
+class Events:
+    """The route of one projection on a store."""
+
+    def __init__(self, projection: EventProjection, store: Store) -> None:
+        self._projection = projection
+        self._store = store
+        self._kinds = {name: kind for kind in projection.events for name in event_types(kind)}
+
+    def apply(self, call: Call) -> Response:
+        applied = self._store.apply(self._projection.name, self._event(call))
+        return Response.json(200, json_text({"eventId": applied.event_id, "repeated": applied.repeated}))
+
+    def operation(self) -> Operation:
+        name = self._projection.name
+        return Operation(
+            "POST",
+            f"{EVENTS}/{name}",
+            f"apply{name[:1].upper()}{name[1:]}Event",
+            f"An event for {name}",
+            self.apply,
+            Answer(200, "It has been applied, now or before.", AppliedEvent),
+            description="All that an event means is written in one transaction, once for each `eventId`. Events about "
+            "one record count in the order of their `position`, whatever the order in which they arrive.",
+            tag="events",
+            body=Body(self._body()),
+            errors=(Conflict, ImmutableProperty, RecordTooLarge),
+        )
+
+    def _event(self, call: Call) -> Event:
+        given = call.document.get("type")
+        kind = self._kinds.get(given) if isinstance(given, str) else None
+        if kind is None:
+            fault = FieldFault(("type",), f"it is one of {', '.join(self._kinds)}", "literal_error")
+            raise ValidationFailed([fault], where="body")
+        try:
+            return kind.model_validate_json(json_text(call.document), strict=True)
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error), where="body") from None
+
+    def _body(self) -> type[BaseModel]:
+        """The form of every event that the projection takes."""
+        kinds = self._projection.events
+        if len(kinds) == 1:
+            return kinds[0]
+        union: Any = Annotated[reduce(or_, kinds), Field(discriminator="type")]
+        name = f"{self._projection.name[:1].upper()}{self._projection.name[1:]}Event"
+        return create_model(name, __base__=RootModel[union], __doc__="An event, of one of several kinds.")
