@@ -25,8 +25,15 @@ class ShardweaveError(Exception):
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        fix = f" Fix: {self.fix}" if self.fix else ""
-        return f"{place}{self.message}{fix}"
+        return f"{place}{_with_fix(self.message, self.fix)}"
+
+
+def _with_fix(message: str, fix: str) -> str:
+    """A message and its fix as sentences; a message that is a list ends with a line's end."""
+    if not fix:
+        return message
+    end = "" if message.endswith((".", "!", "?", ":", "\n")) else "."
+    return f"{message}{end}{'' if message.endswith(chr(10)) else ' '}Fix: {fix}"
 
 
 # -- declarations -----------------------------------------------------------------------------------------------------
@@ -41,7 +48,7 @@ class Fault:
     fix: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message} Fix: {self.fix}"
+        return f"{self.where}: {_with_fix(self.message, self.fix)}"
 
 
 class SchemaError(ShardweaveError):

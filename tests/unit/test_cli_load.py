@@ -102,7 +102,7 @@ def test_a_bad_line_is_named_and_the_others_are_written(folder: Folder) -> None:
         3: "created: the timestamp lies more than 5 minutes ahead",
         4: "beneficiaryId: Field required",
         5: "name@domain",
-        6: "no entity has all of its properties Fix: give --entity",
+        6: "no entity has all of its properties. Fix: give --entity",
         7: "userId: Input should be a valid string",
     }.items():
         assert any(line.startswith(f"line {number}: ") and reason in line for line in errors), reason
@@ -121,7 +121,7 @@ def test_more_lines_than_a_batch_from_standard_input(folder: Folder) -> None:
     lines = "\n".join(json.dumps(user(f"u{number}")) for number in range(600))
     outcome = shardweave("load", "-", "--data", str(folder.data), given=lines)
     assert outcome.errors.splitlines()[-1] == "600 records written, 0 lines refused"
-    assert "600 records" in outcome.errors.splitlines()[-2]
+    assert "600 written" in outcome.errors.splitlines()[-2]
     assert all(folder.store().batch_get(User, [f"u{number}" for number in range(0, 600, 50)]))
 
 

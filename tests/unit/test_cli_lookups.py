@@ -52,7 +52,7 @@ def test_what_is_refused_is_named() -> None:
     said = filled(Upgraded(2, phone="same"), "user", "phone")
     assert "{'userId': 'u00" in said
     assert "phone: a record with this phone exists" in said
-    assert "not ready: 1 records are refused" in said
+    assert "not ready: 1 record refused" in said
     assert said.endswith("1")
     assert "same" not in said
 

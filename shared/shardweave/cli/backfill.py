@@ -18,7 +18,7 @@ from ..schema import Schema
 from ..store import BackfillReport, Store
 from ..store.readiness import kept_names
 from .schemas import entity_of
-from .streams import Streams
+from .streams import Streams, counted
 from .tables import add_table_arguments, open_service
 
 TELL_EVERY = 1_000
@@ -69,11 +69,17 @@ class _Followed:
     def tell(self, report: BackfillReport) -> None:
         if report.read - self.told >= TELL_EVERY:
             self.told = report.read
-            self.streams.say(f"{report.entity}.{report.lookup}: {report.read:,} records read")
+            self.streams.say(f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
 
 
 def _say(report: BackfillReport, streams: Streams) -> None:
     for example in report.examples:
         streams.say(f"{report.entity}.{report.lookup}: {dict(example.identity)}: {example.error}")
-    state = "ready" if report.ready else f"not ready: {report.refused:,} records are refused; change them, run it again"
-    streams.say(f"{report.entity}.{report.lookup}: {report.read:,} records read, {report.filled:,} filled; {state}")
+    state = (
+        "ready"
+        if report.ready
+        else f"not ready: {counted(report.refused, 'record')} refused; change what is refused, run it again"
+    )
+    streams.say(
+        f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read, {report.filled:,} filled; {state}"
+    )

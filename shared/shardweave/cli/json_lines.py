@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InputError, ShardweaveError
+from .streams import MAX_LINE_BYTES, too_long
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,12 @@ class Line:
 
 
 def objects(stream: Iterable[bytes], refuse: Callable[[int, ShardweaveError], None]) -> Iterator[Line]:
-    """The objects of a stream of JSON lines; empty lines are skipped. `refuse` is told of each line that is none."""
+    """The objects of a stream of JSON lines; empty lines are skipped. `refuse` is told of each line that is none.
+    Nothing after a line that is too long is read."""
     for number, line in enumerate(stream, 1):
+        if len(line) > MAX_LINE_BYTES:
+            refuse(number, too_long("it"))
+            return
         if not line.strip():
             continue
         try:
@@ -49,15 +54,23 @@ def parse_json(text: bytes | str) -> Any:
     """A JSON value. Raises InputError that says where it stops being one, without showing it."""
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(decoded, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
+        return json.loads(
+            decoded.rstrip(), parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_distinct
+        )
     except json.JSONDecodeError as error:
-        raise InputError(f"it is not JSON: {error.msg} at character {error.colno}", fix="correct it") from None
+        if error.msg == "Extra data":
+            raise InputError(f"it goes on after the JSON value, {_place(error)}", fix="give one value") from None
+        raise InputError(f"it is not JSON: {error.msg} {_place(error)}", fix="correct it") from None
     except UnicodeDecodeError as error:
         raise InputError(f"it is not UTF-8 at byte {error.start + 1}", fix="write UTF-8") from None
     except RecursionError:
         raise InputError("it is nested too deeply", fix="make it flatter") from None
     except (ValueError, ArithmeticError):
         raise InputError("a number in it has too many digits", fix="write it as text") from None
+
+
+def _place(error: json.JSONDecodeError) -> str:
+    return f"at {f'line {error.lineno}, ' if error.lineno > 1 else ''}character {error.colno}"
 
 
 def _refuse_constant(name: str) -> Any:

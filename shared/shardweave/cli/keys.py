@@ -13,7 +13,7 @@ from ..errors import ShardweaveError
 from .json_lines import json_text, objects
 from .records import item_of
 from .schemas import add_entity_arguments, entity_of, schema_of
-from .streams import Streams
+from .streams import Streams, lines_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         refused += 1
         streams.say(f"line {number}: {error}")
 
-    for line in objects(streams.stdin, refuse):
+    for line in objects(lines_of(streams.stdin), refuse):
         try:
             item = item_of(entity, line.values)
             completed = item | entity.complete(item)

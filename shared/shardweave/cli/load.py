@@ -26,7 +26,7 @@ from ..store import Store
 from ..store.operations import Put
 from .json_lines import Line, objects
 from .schemas import entity_of
-from .streams import Streams
+from .streams import Streams, counted, lines_of, visible
 from .tables import add_table_arguments, open_service
 
 BATCH = 250
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         loading.load(_followed(source, options.file, bar, loading))
         for task in bar.task_ids:
             bar.update(task, written=loading.written)
-    streams.say(f"{loading.written:,} records written, {loading.refused:,} lines refused")
+    streams.say(f"{counted(loading.written, 'record')} written, {counted(loading.refused, 'line')} refused")
     return 1 if loading.refused else 0
 
 
@@ -135,17 +135,17 @@ def _opened(name: str, streams: Streams) -> AbstractContextManager[BinaryIO]:
 
 
 def _bar(streams: Streams) -> Progress:
-    counts = TextColumn("{task.fields[written]:,} records")
+    counts = TextColumn("{task.fields[written]:,} written")
     return Progress(BarColumn(), DownloadColumn(), counts, TimeRemainingColumn(), console=Console(file=streams.stderr))
 
 
 def _print(bar: Progress, line: str) -> None:
-    bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+    bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading) -> Iterator[bytes]:
     """The lines of a source, with the bar at how much of it was read and written."""
     task = bar.add_task("", total=None if name == "-" else Path(name).stat().st_size, written=0)
-    for line in source:
+    for line in lines_of(source):
         yield line
         bar.update(task, advance=len(line), written=loading.written)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import ConfigurationError, SchemaError, ShardweaveError
-from .streams import Streams
+from .streams import Streams, visible
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,13 @@ class Command:
     name: str
     module: str
     help: str
+
+
+class Parser(argparse.ArgumentParser):
+    """One whose refusals show what would steer a terminal as escapes."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
 
 
 COMMANDS = (
@@ -38,7 +45,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str], streams: Streams) -> int:
     """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
-    parser = argparse.ArgumentParser(prog="shardweave", description="Keys, shards and records from the command line.")
+    parser = Parser(prog="shardweave", description="Keys, shards and records from the command line.")
     choice = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
     asked = next((each for each in arguments if not each.startswith("-")), None)
     for command in COMMANDS:
@@ -67,9 +74,17 @@ def command() -> NoReturn:
     try:
         code = main(sys.argv[1:], Streams.of_process())
     except BrokenPipeError:
-        # The reader has what it wanted. What is still buffered goes nowhere, so that the end of the process is silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+        code = _give_up_output()
+    except OSError as error:
+        print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
+        code = _give_up_output()
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _give_up_output() -> int:
+    """The reader has what it wanted, or the disk is full. What is still buffered goes nowhere, so that the end of the
+    process is silent."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

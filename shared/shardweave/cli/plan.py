@@ -23,6 +23,7 @@ PARTITION_WRITE_UNITS = 1000
 READ_UNIT_BYTES = 4096
 WRITE_UNIT_BYTES = 1024
 ROOM_PERCENT = 120
+MOST = 10**18
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def whole_number(text: str) -> int:
-    """`3e9` is a whole number."""
+    """`3e9` is a whole number. Raises ArgumentTypeError."""
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if not number.is_finite() or not 1 <= number <= 10**18 or number != number.to_integral_value():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9") from None
+    if not number.is_finite() or number > MOST:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is too large; {MOST:.0e} is the most".replace("e+", "e"))
+    if number < 1 or number != number.to_integral_value():
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of 1 or more; give one such as 3e9")
     return int(number)
 
 

@@ -22,6 +22,8 @@ from ..query.explain import Explanation
 from ..query.runner import QueryRunner
 from ..query.spec import Page, QuerySpec, QueryStats
 from ..query.spec_json import spec_from_json
+from .json_lines import parse_json
+from .streams import counted, visible, whole_text
 
 BAR_WIDTH = 24
 
@@ -45,11 +47,11 @@ def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
     if options.query is not None:
         if options.parameters:
             raise InputError("--query and parameters exclude one another", where="--query", fix="give one of them")
-        text = sys.stdin.read() if options.query == "-" else _read(options.query)
         try:
-            content = json.loads(text)
-        except ValueError:
-            raise InputError("it is not JSON", where="--query", fix="check the file") from None
+            content = parse_json(_read(options.query))
+        except InputError as error:
+            error.where = error.where or "--query"
+            raise
         return spec_from_json(entity, content)
     lists = ListQuery(entity)
     known = {parameter.name for parameter in lists.parameters}
@@ -84,7 +86,7 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
             _write(_record_json(record))
         print_stats(page.stats)
         for lane in page.failed:
-            print(f"failed: {lane}", file=sys.stderr)
+            print(visible(f"failed: {lane}"), file=sys.stderr)
         if page.cursor is not None and not options.all:
             print(f"next page: nextToken={page.cursor}", file=sys.stderr)
     return 0
@@ -114,7 +116,8 @@ def print_explanation(explanation: Explanation) -> None:
     for text, where in ((explanation.filter_by_table, "by the table"), (explanation.filter_here, "here")):
         if text is not None:
             print(f"  filter {where}: {text}")
-    print(f"  estimate: {explanation.estimated_reads} reads, {explanation.estimated_units:g} read units")
+    units = f"{explanation.estimated_units:g} read unit{'' if explanation.estimated_units == 1 else 's'}"
+    print(f"  estimate: {counted(explanation.estimated_reads, 'read')}, {units}")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
     for title in ("stage", "lane", "generation", "from", "to", "first"):
         table.add_column(title, overflow="fold", justify="right" if title in ("stage", "first") else "left")
@@ -145,8 +148,9 @@ def print_stats(stats: QueryStats, to: Any = None) -> None:
         table.add_row(report.lane, *map(str, cells), bar)
     Console(file=stream, width=None if stream.isatty() else 120).print(table)
     print(
-        f"{stats.returned} records from {stats.scanned} read, {stats.requests} requests in {stats.rounds} rounds, "
-        f"{stats.units:g} read units, {stats.milliseconds:.1f} ms{', cut' if stats.cut else ''}",
+        f"{counted(stats.returned, 'record')} from {stats.scanned:,} read, {counted(stats.requests, 'request')} in "
+        f"{counted(stats.rounds, 'round')}, {stats.units:g} read unit{'' if stats.units == 1 else 's'}, "
+        f"{stats.milliseconds:.1f} ms{', cut' if stats.cut else ''}",
         file=stream,
     )
 
@@ -170,8 +174,11 @@ def _write(content: Any) -> None:
     print(json.dumps(content, ensure_ascii=False, default=str), flush=True)
 
 
-def _read(name: str) -> str:
+def _read(name: str) -> bytes:
+    if name == "-":
+        return whole_text(sys.stdin.buffer)
     try:
-        return Path(name).read_text(encoding="utf-8")
+        with Path(name).open("rb") as file:
+            return whole_text(file)
     except OSError as error:
         raise InputError(f"{name} can't be read: {error.strerror}", where="--query", fix="check the name") from None

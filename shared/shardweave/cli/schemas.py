@@ -12,6 +12,7 @@ from ..key_format import KEY_FORMATS, key_format
 from ..schema import Schema
 from ..service_modules import service_schema
 from .json_lines import parse_object
+from .streams import whole_text
 
 DEFAULT_SERVICE = "user_service"
 
@@ -41,7 +42,8 @@ def schema_of(options: argparse.Namespace) -> Schema:
             option = f"--{name.replace('_', '-')}"
             raise ConfigurationError("the configuration decides that", where=option, fix="leave it out")
     try:
-        return Schema.from_entity_manager(parse_object(config.read_bytes()))
+        with config.open("rb") as file:
+            return Schema.from_entity_manager(parse_object(whole_text(file)))
     except OSError as error:
         message = f"{config} can't be read: {error.strerror}"
         raise ConfigurationError(message, where="--entity-manager", fix="check the name") from None

@@ -16,7 +16,7 @@ from ..table.values import MAX_HASH_KEY_BYTES, MAX_ITEM_BYTES, MAX_RANGE_KEY_BYT
 from .json_lines import document, parse_object
 from .records import item_of
 from .schemas import add_entity_arguments, entity_of, schema_of
-from .streams import Streams
+from .streams import Streams, whole_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     """The sizes of the record on standard input."""
     schema = schema_of(options)
     entity = entity_of(options, schema)
-    item = item_of(entity, parse_object(streams.stdin.read()))
+    item = item_of(entity, parse_object(whole_text(streams.stdin)))
     item |= entity.keys.build(item, entity.shard_map)
     streams.write(document(size(entity, schema.layout, item)))
     return 0

@@ -7,11 +7,14 @@ decides the shard. Without `--to`, generations that begin within the hour count 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..codecs import TimestampCodec
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, InputError
+from ..errors import ConfigurationError, InputError, ValueRefused
 from ..keys import Element
 from ..schema import generated_keys
 from ..sharding import READ_AHEAD_MS, placements
@@ -26,8 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_entity_arguments(parser)
     parser.add_argument("--hash-key", required=True, metavar="NAME", help="the table's hash key or a generated one")
     parser.add_argument("--item", default="{}", metavar="JSON", help="the properties that the query fixes")
-    parser.add_argument("--from", type=int, dest="earliest", metavar="MS", help="records created at this time or later")
-    parser.add_argument("--to", type=int, dest="latest", metavar="MS", help="records created at this time or before")
+    time = "2024-01-31, 2024-01-31T09:30:00Z, or epoch milliseconds"
+    for name, destination, side in (("--from", "earliest", "later"), ("--to", "latest", "before")):
+        help_text = f"records created at this time or {side}: {time}"
+        parser.add_argument(name, type=moment, dest=destination, metavar="TIME", help=help_text)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
@@ -44,6 +49,24 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         raise ConfigurationError(error.message, where=where, fix=error.fix) from None
     streams.write(json_text(space))
     return 0
+
+
+def moment(text: str) -> int:
+    """Epoch milliseconds of a time: a day (its midnight), a date and time (UTC without an offset), or milliseconds.
+    Raises ArgumentTypeError, also for seconds."""
+    if re.fullmatch("-?[0-9]+", text):
+        try:
+            TimestampCodec("ms").encode(int(text[:20]))
+        except ValueRefused as error:
+            raise argparse.ArgumentTypeError(f"{error.message}; {error.fix}") from None
+        return int(text)
+    try:
+        found = dt.datetime.fromisoformat(text)
+        aware = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+        return int(aware.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        message = f"{text[:40]!r} is no time; give 2024-01-31, 2024-01-31T09:30:00Z, or epoch milliseconds"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def _space(

@@ -47,7 +47,8 @@ def table_error(error: Exception, method: str) -> ShardweaveError:
     if isinstance(error, ClientError):
         return _from_response(error.response, method)
     if isinstance(error, _CREDENTIAL_ERRORS):
-        return AccessDenied("no usable AWS credentials were found", where=method, fix="configure credentials")
+        fix = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure` writes a profile"
+        return AccessDenied("no usable AWS credentials were found", where=method, fix=fix)
     if isinstance(error, ParamValidationError):
         return InvalidRequest("the request does not have the form that DynamoDB requires", where=method)
     # No answer, or none that can be read: a write may have happened.

@@ -1,0 +1,188 @@
+"""What the command line does with input that is too much, of the wrong kind, or would steer a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardweave.cli.main import main
+from shardweave.cli.streams import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
+
+from .cli_world import shardweave
+
+USER = {"userId": "u", "beneficiaryId": "b", "firstName": "Ann", "lastName": "B"}
+SPACE = ("space", "--entity", "user", "--hash-key", "hashKey")
+
+
+class Endless(io.RawIOBase):
+    """A stream of zeros without an end, that counts what was read."""
+
+    def __init__(self) -> None:
+        self.read_bytes = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        assert size >= 0
+        self.read_bytes += size
+        return bytes(size)
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self.read(size or 0)
+
+
+@pytest.mark.parametrize("command", ["keys", "size"])
+def test_input_without_an_end_is_refused(command: str) -> None:
+    source, errors = Endless(), io.StringIO()
+    assert main([command, "--entity", "user"], Streams(source, io.BytesIO(), errors)) == 1  # type: ignore[arg-type]
+    assert f"longer than {MAX_LINE_BYTES:,} bytes. Fix: " in errors.getvalue()
+    assert source.read_bytes == MAX_LINE_BYTES + 1
+
+
+def test_a_load_keeps_what_came_before_a_line_without_an_end(tmp_path: Path) -> None:
+    text = json.dumps(USER).encode() + b"\n" + bytes(MAX_LINE_BYTES + 5) + b"\n" + json.dumps(USER).encode()
+    outcome = shardweave("load", "-", "--data", str(tmp_path), given=text)
+    assert outcome.code == 1
+    assert "line 2: it is longer than" in outcome.errors
+    assert outcome.errors.splitlines()[-1] == "1 record written, 1 line refused"
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["query", "--entity", "user", "--query"],
+        ["keys", "--entity", "user", "--entity-manager"],
+    ],
+)
+def test_a_file_that_holds_no_document_is_refused(arguments: list[str], device: str, tmp_path: Path) -> None:
+    shardweave("load", "-", "--data", str(tmp_path))
+    data = ["--data", str(tmp_path)] if arguments[0] == "query" else []
+    outcome = shardweave(*arguments, device, *data)
+    assert outcome.code in (1, 2)
+    assert "Fix: " in outcome.errors
+
+
+def test_two_records_where_one_is_due_are_said_to_be_that() -> None:
+    outcome = shardweave("size", "--entity", "user", given=json.dumps(USER) + "\n" + json.dumps(USER))
+    assert outcome.code == 1
+    assert outcome.errors == "error: it goes on after the JSON value, at line 2, character 1. Fix: give one value\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"where": {}, "where": {}}', "a name stands twice"),
+        ("{", "it is not JSON"),
+        ('{"limit": 1' + "0" * 5000 + "}", "too many digits"),
+    ],
+)
+def test_a_query_s_json_is_refused_as_the_api_refuses_it(text: str, message: str, tmp_path: Path) -> None:
+    shardweave("load", "-", "--data", str(tmp_path))
+    file = tmp_path / "query.json"
+    file.write_text(text)
+    outcome = shardweave("query", "--entity", "user", "--data", str(tmp_path), "--query", str(file))
+    assert outcome.code == 1
+    assert "error: --query: " in outcome.errors
+    assert message in outcome.errors
+
+
+def test_a_token_continues_in_a_later_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in a folder that no server ever used."""
+    records = "\n".join(json.dumps(USER | {"userId": f"u{number}"}) for number in range(5))
+    shardweave("load", "-", "--data", str(tmp_path), given=records)
+    asked = ["query", "--entity", "user", "--data", str(tmp_path), "beneficiaryId=b", "limit=2"]
+    seen: list[Any] = []
+    token: list[str] = []
+    for _ in range(3):
+        assert shardweave(*asked, *token).code == 0
+        said = capsys.readouterr()
+        seen += [json.loads(line)["userId"] for line in said.out.splitlines()]
+        token = [line.partition(": ")[2] for line in said.err.splitlines() if line.startswith("next page: ")]
+    assert sorted(seen) == [f"u{number}" for number in range(5)]
+    assert not token
+    assert "1 record from 1 read, " in said.err
+
+
+@pytest.mark.parametrize("command", [["query"], ["explain"], ["explain", "--run"], ["backfill"]])
+def test_a_mistyped_folder_is_refused_and_not_made(command: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "mistyped"
+    entity = ["--entity", "user"]
+    outcome = shardweave(*command, *entity, "--data", str(folder))
+    assert outcome.code == 2
+    assert f"--data: {folder} holds no table of 'user_service'" in outcome.errors
+    assert not folder.exists()
+
+
+def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        shardweave("query", "--entity", "user", "--data", "")
+    assert "--data: it is empty; give a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("1e30", "too large; 1e18 is the most"), ("inf", "too large"), ("0", "no whole number"), ("x", "no number")],
+)
+def test_a_number_that_can_t_be_planned_is_refused_by_what_is_wrong(
+    text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        shardweave("plan", "--records", text, "--bytes", "100")
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("1704067200000", "1704153600000"),
+        ("2024-01-01", "2024-01-02"),
+        ("2024-01-01T00:00:00Z", "2024-01-02T01:00:00+01:00"),
+    ],
+)
+def test_a_space_takes_times_in_any_form(times: tuple[str, str]) -> None:
+    earliest, latest = times
+    assert shardweave(*SPACE, "--from", earliest, "--to", latest).lines == [[f"user!{n}" for n in range(4)]]
+
+
+@pytest.mark.parametrize("option", ["--from", "--to"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1704067200", "in seconds, milliseconds are due; multiply by 1000"),
+        ("9" * 30, "does not fit"),
+        ("-5", "does not fit"),
+        ("yesterday", "'yesterday' is no time; give 2024-01-31"),
+    ],
+)
+def test_a_time_of_another_unit_is_refused(
+    option: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        shardweave(*SPACE, f"{option}={text}")
+    assert message in capsys.readouterr().err
+
+
+def test_what_would_steer_a_terminal_is_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = shardweave("keys", "--entity", "user", given=json.dumps(USER | {"\x1b[31m\u202e": 1}))
+    assert "\\x1b[31m\\u202e: the entity" in outcome.errors
+    with pytest.raises(SystemExit, match="2"):
+        shardweave("keys", "--entity", "user", "\x1b[31m")
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@given(st.text())
+def test_what_is_shown_holds_nothing_unseen_and_stays_as_it_is(text: str) -> None:
+    shown = visible(text)
+    assert all(unicodedata.category(character) not in UNSEEN for character in shown.replace("\n", ""))
+    assert visible(shown) == shown
+
+
+def test_counts_are_said_as_people_say_them() -> None:
+    assert [counted(count, "record") for count in (0, 1, 1000)] == ["0 records", "1 record", "1,000 records"]
