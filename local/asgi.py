@@ -18,7 +18,7 @@ from shardweave.api.application import Api
 from shardweave.api.bodies import too_large
 from shardweave.api.messages import Response, decode_path
 from shardweave.api.problems import problem
-from shardweave.errors import MalformedRequest, ShardweaveError
+from shardweave.errors import MalformedRequest, MethodNotAllowed, ShardweaveError
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,6 +26,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 DRAINED_BYTES = 16 * 1024 * 1024
 """How much of a body over the limit is read and dropped, so that its sender comes to reading the answer."""
+
+_PAGE_METHODS = ("GET", "HEAD")
 
 
 class AsgiApi:
@@ -43,7 +45,7 @@ class AsgiApi:
         headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": b"" if bodiless else body})
 
     def close(self) -> None:
         """Wait for the requests that are being answered."""
@@ -58,7 +60,9 @@ class AsgiApi:
             event = event_of(scope["method"], target, query, headers, body)
         except ShardweaveError as error:
             return problem(error).as_lambda_answer()
-        page = self._pages.get(event["rawPath"]) if scope["method"] == "GET" else None
+        page = self._pages.get(event["rawPath"])
+        if page is not None and scope["method"] not in _PAGE_METHODS:
+            return problem(MethodNotAllowed(_PAGE_METHODS)).as_lambda_answer()
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, page, event)
 
     def _run(self, page: Callable[[], Response] | None, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,17 +11,18 @@ leaving it out would bring back a default), the generated attributes, and `rev`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .codecs import Codec, TimestampCodec
 from .declared import ChildLink, LookupType, RelationType, SequenceType
 from .entity import Entity, Role
 from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
 from .keys import Element, EntityKeys
+from .property_json import json_bytes, json_model, json_of_text
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
@@ -55,6 +56,25 @@ class Property:
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.annotation)
+
+    @cached_property
+    def _json_model(self) -> type[BaseModel]:
+        return json_model(self.annotation)
+
+    def read_json(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
+        """The Python value that a JSON value stands for. Raises ValidationFailed naming the place, by default the
+        property."""
+        try:
+            read = self._json_model.model_validate_json(json_bytes({"value": value}), strict=True)
+        except ValidationError as error:
+            place = where or (self.stored,)
+            faults = [replace(each, location=(*place, *each.location[1:])) for each in field_faults(error)]
+            raise ValidationFailed(faults) from None
+        return read.value  # type: ignore[attr-defined]
+
+    def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """The Python value that a text in a URL stands for. Raises as `read_json` does."""
+        return self.read_json(json_of_text(self.annotation, self.codec, text), where)
 
     def parse(self, value: Any) -> Value:
         """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""

@@ -9,11 +9,13 @@ import socket
 import stat
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
+import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -242,6 +244,27 @@ class TestAnswering:
             assert made.status == 201
             assert server.get(made.headers["location"]).json["userId"] == key
             assert server.request("DELETE", made.headers["location"]).status == 204
+
+    @pytest.mark.parametrize("key", ["..", ".", "a/../b", "a//b", "/", "%2e%2e", "?#", "=%2E%2E"])
+    def test_the_place_of_a_record_can_be_followed_by_clients_that_resolve_paths(
+        self, server: LocalServer, key: str
+    ) -> None:
+        user = {**USER, "userId": key}
+        place = requests.post(f"{server.address}/v1/users", json=user, timeout=30).headers["location"]
+        url = server.address + place
+        assert requests.get(url, timeout=30).json()["userId"] == key
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert json.loads(answer.read())["userId"] == key
+        assert requests.delete(url, timeout=30).status_code == 204
+
+    def test_the_pages_beside_the_api_take_what_a_page_takes(self, server: LocalServer) -> None:
+        for path in ("/", "/docs"):
+            head, page = server.request("HEAD", path), server.get(path)
+            assert (head.status, head.body) == (page.status, b"")
+            for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+                answer = server.request(method, path)
+                assert (problem_code(answer), answer.status) == ("method_not_allowed", 405)
+                assert answer.headers["allow"] == "GET, HEAD"
 
     def test_the_browser_finds_the_swagger_page_and_the_document(self, server: LocalServer) -> None:
         assert server.get("/").headers["location"] == "/docs"

@@ -123,6 +123,29 @@ def test_every_answer_lists_the_problems_that_can_come(document: dict[str, Any])
     assert "404" in document["paths"]["/v1/users/{key}"]["get"]["responses"]
 
 
+def test_put_is_described_with_both_of_its_answers(document: dict[str, Any]) -> None:
+    answers = document["paths"]["/v1/users/{key}"]["put"]["responses"]
+    assert "Location" in answers["201"]["headers"]
+    assert answers["200"]["content"] == answers["201"]["content"]
+
+
+def test_no_title_only_repeats_a_name(document: dict[str, Any]) -> None:
+    titled = [
+        (name, each["title"])
+        for schema in document["components"]["schemas"].values()
+        for name, each in schema.get("properties", {}).items()
+        if "title" in each
+    ]
+    assert [(name, title) for name, title in titled if title.replace(" ", "").lower() == name.lower()] == []
+    parameters = document["paths"]["/v1/users"]["get"]["parameters"]
+    assert all("title" not in each["schema"] for each in parameters)
+
+
+def test_every_schema_is_used(document: dict[str, Any]) -> None:
+    used = {reference.rpartition("/")[2] for reference in _references(document)}
+    assert set(document["components"]["schemas"]) == used
+
+
 def test_every_described_parameter_is_accepted(service: Service) -> None:
     client = Client(service.api)
     listing = next(each for each in service.api.operations if each.name == "listUser")
@@ -141,7 +164,7 @@ def test_answers_fit_their_models() -> None:
         ("createPart", client.post("/v1/parts", {**part, "serial": serial})),
         ("getPart", client.get("/v1/parts/a")),
         ("patchPart", client.patch("/v1/parts/a", {"urgent": True})),
-        ("putPart", client.put("/v1/parts/b", {**part, "sku": "b"})),
+        ("putPart", client.put("/v1/parts/a", part)),
         ("listPart", client.get("/v1/parts")),
         ("listPart", client.get(f"/v1/parts?index=bySerial&serial={serial}")),
         ("createShelf", client.post("/v1/shelves", {"room": "r", "number": 1})),

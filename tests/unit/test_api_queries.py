@@ -257,6 +257,20 @@ class TestFailingShards:
         assert sorted(user["firstName"] for user in found) == sorted(everyone)
         assert late > 0
 
+    def test_a_lane_is_named_without_the_values_of_its_key(self, world: World) -> None:
+        world.fail("user!1 |beneficiaryId#b1", "user!1 |beneficiaryId#b0")
+        asked = {"index": "userBeneficiaryCreated", "conditions": {"beneficiaryId": "b1"}}
+        for what in ("query", "count"):
+            problem = problem_of(world.ask(asked, what), 503, "lane_failed")
+            assert problem["where"] == "userBeneficiaryCreated user!1"
+            assert "b1" not in str(problem)
+        assert json_of(world.ask({**asked, "onShardError": "partial"}))["failed"] == ["userBeneficiaryCreated user!1"]
+        both = {**asked, "conditions": {"beneficiaryId": ["b0", "b1"]}, "onShardError": "partial"}
+        assert json_of(world.ask(both))["failed"] == [
+            "userBeneficiaryCreated user!1, branches[0]",
+            "userBeneficiaryCreated user!1, branches[1]",
+        ]
+
     def test_a_list_says_so_too_and_only_then(self, world: World) -> None:
         usual = json_of(world.client.get("/v1/users?index=firstName&onShardError=partial"))
         assert usual.keys() == {"items", "nextToken", "complete"}

@@ -151,17 +151,29 @@ def test_a_patch_of_what_never_changes_is_refused(client: Client, change: dict[s
     assert [problem["where"]] == list(change)
 
 
-def test_a_patch_of_nothing_there_is_not_found(client: Client) -> None:
-    problem_of(client.patch("/v1/users/u1", {"phone": "1"}), 404, "not_found")
+def test_what_is_not_there_is_answered_alike_whatever_was_asked_of_it(client: Client) -> None:
+    answers = [
+        client.get("/v1/users/u1"),
+        client.patch("/v1/users/u1", {"phone": "1"}),
+        client.patch("/v1/users/u1", {"phone": None}),
+        client.patch("/v1/users/u1", {}),
+        client.delete("/v1/users/u1"),
+    ]
+    first, *others = [problem_of(answer, 404, "not_found") for answer in answers]
+    assert first["where"] == "key"
+    assert others == [first] * 4
 
 
 def test_put_makes_a_record_or_replaces_it_and_keeps_its_time_of_creation() -> None:
     clock = Clock()
     client = Client(user_service(clock).api)
     whole = {"firstName": "A", "lastName": "B", "beneficiaryId": "b", "phone": "1"}
-    assert json_of(client.put("/v1/users/u1", whole))["created"] == NOW
+    made = client.put("/v1/users/u1", whole)
+    assert (made.status, made.headers["location"], json_of(made)["created"]) == (201, "/v1/users/u1", NOW)
     clock.now += 1000
-    replaced = json_of(client.put("/v1/users/u1", {**whole, "phone": "2", "userId": "u1"}))
+    answer = client.put("/v1/users/u1", {**whole, "phone": "2", "userId": "u1"})
+    assert (answer.status, "location" in answer.headers) == (200, False)
+    replaced = json_of(answer)
     assert (replaced["created"], replaced["updated"], replaced["phone"]) == (NOW, NOW + 1000, "2")
     del whole["phone"]
     assert "phone" not in json_of(client.put("/v1/users/u1", whole))
@@ -204,8 +216,8 @@ def test_an_address_is_found_in_any_letter_case(client: Client) -> None:
 
 
 def test_a_record_that_several_properties_identify_has_a_part_of_the_path_for_each(parts: Client) -> None:
-    made = parts.post("/v1/shelves", {"room": "east/1", "number": 3})
-    assert made.headers["location"] == "/v1/shelves/east%2F1/3"
+    made = parts.post("/v1/shelves", {"room": "east", "number": 3})
+    assert made.headers["location"] == "/v1/shelves/east/3"
     assert json_of(parts.put("/v1/shelves/west/4", {"note": "n"})) == {"room": "west", "number": 4, "note": "n"}
     assert json_of(parts.get("/v1/shelves/west/4"))["note"] == "n"
     problem_of(parts.get("/v1/shelves/west/four"), 400, "validation_failed")
@@ -261,3 +273,38 @@ class TestSignUp:
             "beneficiaryId",
             "extra",
         }
+
+
+def test_a_patch_of_nothing_changes_nothing() -> None:
+    clock = Clock()
+    client = Client(user_service(clock).api)
+    made = json_of(client.post("/v1/users", JASON))
+    clock.now += 1000
+    for patch in ({}, {"updated": 5}, {"lastNameCanonical": "x", "firstNameCanonical": None}):
+        assert json_of(client.patch("/v1/users/u1", patch)) == made
+    assert json_of(client.get("/v1/users/u1")) == made
+
+
+@pytest.mark.parametrize("value", [None, 17, "other", NOW - 5, NOW + 10**9, {}])
+@pytest.mark.parametrize("name", ["updated", "firstNameCanonical"])
+def test_what_is_read_only_is_passed_over_in_every_body(name: str, value: Any) -> None:
+    clock = Clock()
+    client = Client(user_service(clock).api)
+    made = json_of(client.post("/v1/users", {**JASON, name: value}))
+    assert (made["updated"], made["firstNameCanonical"]) == (NOW, "jason")
+    clock.now += 1000
+    for answer in (
+        client.put("/v1/users/u1", {**JASON, name: value}),
+        client.patch("/v1/users/u1", {"phone": "1", name: value}),
+    ):
+        assert answer.status == 200
+        assert (json_of(answer)["updated"], json_of(answer)["firstNameCanonical"]) == (NOW + 1000, "jason")
+
+
+def test_no_record_was_written_last_before_it_was_created() -> None:
+    client = Client(user_service().api)
+    ahead = NOW + 4 * 60_000
+    made = json_of(client.post("/v1/users", {**JASON, "created": ahead}))
+    assert (made["created"], made["updated"]) == (ahead, ahead)
+    assert json_of(client.patch("/v1/users/u1", {"phone": "1"}))["updated"] == ahead
+    assert json_of(client.put("/v1/users/u1", JASON))["updated"] == ahead

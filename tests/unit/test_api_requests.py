@@ -93,6 +93,21 @@ def test_a_body_that_can_not_be_read(client: Client, body: bytes) -> None:
         problem_of(client.request(method, path, body, {"content-type": "application/json"}), 400, "malformed_request")
 
 
+@pytest.mark.parametrize("levels", [65, 250, 600, 100_000])
+@pytest.mark.parametrize(("opened", "closed"), [('{"a":', "}"), ("[", "]")])
+def test_a_body_that_is_nested_too_deeply_is_told_so(client: Client, levels: int, opened: str, closed: str) -> None:
+    body = '{"firstName": ' + opened * (levels - 1) + "1" + closed * (levels - 1) + "}"
+    answer = client.request("POST", "/v1/users", body.encode(), {"content-type": "application/json"})
+    problem = problem_of(answer, 400, "malformed_request")
+    assert problem["detail"] == "it is nested more than 64 levels deep"
+
+
+def test_a_body_may_be_nested_as_deep_as_a_record(client: Client) -> None:
+    body = '{"firstName": ' + "[" * 63 + "1" + "]" * 63 + "}"
+    answer = client.request("POST", "/v1/users", body.encode(), {"content-type": "application/json"})
+    problem_of(answer, 400, "validation_failed")
+
+
 def test_a_body_over_the_limit() -> None:
     client = Client(user_service(max_body_bytes=100).api)
     body = json.dumps(USER).encode()

@@ -83,13 +83,13 @@ def test_no_operations_are_no_request() -> None:
 
 REFUSED: list[tuple[str, Operation, type[ShardweaveError], str]] = [
     ("create of what exists", Create({"personId": "a", "name": "x"}, Person), AlreadyExists, "personId"),
-    ("update of nothing", Update(Person, "z", {"name": "x"}), NotFound, "person"),
+    ("update of nothing", Update(Person, "z", {"name": "x"}), NotFound, "key"),
     ("update of another revision", Update(Person, "a", {"name": "x"}, rev="?"), RevisionConflict, "rev"),
     ("update of the id", Update(Person, "a", {"personId": "x"}), ImmutableProperty, "personId"),
     ("update to nonsense", Update(Person, "a", {"name": 3}), ValidationFailed, "person"),
-    ("delete of nothing", Delete(Person, "z"), NotFound, "person"),
+    ("delete of nothing", Delete(Person, "z"), NotFound, "key"),
     ("delete of another revision", Delete(Person, "a", rev="?"), RevisionConflict, "rev"),
-    ("check of nothing", Check(Person, "z"), NotFound, "person"),
+    ("check of nothing", Check(Person, "z"), NotFound, "key"),
     ("check of another revision", Check(Person, "a", rev="?"), RevisionConflict, "rev"),
     ("check that nothing is there", Check(Person, "a", exists=False), AlreadyExists, "personId"),
     ("create of nonsense", Create({"name": 3}, Person), ValidationFailed, "person"),

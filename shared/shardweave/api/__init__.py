@@ -3,6 +3,7 @@
     operation      one method on one path: what it takes, answers and does
     application    the API: an event of an HTTP API -> what its function returns
     router         operations -> routes of Powertools, which routes and makes the OpenAPI document
+    openapi        the document without what says nothing
     paths          templates of paths, and keys in them
     messages       the text of paths and queries, and answers
     bodies         an event -> a JSON object; merge patches

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .messages import PageFacts, Response
+from .openapi import tidied
 from .operation import Answer, Operation
 from .paths import Paths
 
@@ -82,7 +83,7 @@ class Api:
             description=self._description,
             tags=list(dict.fromkeys(each.tag for each in self.operations if each.tag)),
         )
-        return document.encode()
+        return tidied(document)
 
     def resolve(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
         """What a function returns for an event (payload format 2.0). HEAD is GET without the body."""

@@ -1,7 +1,8 @@
 """Bodies: from an event to a JSON object, and merge patches.
 
 A body is one JSON object in UTF-8. What two readers could understand differently is refused: a name given twice, NaN
-and Infinity, text after the object. `merge_patch` is RFC 7396.
+and Infinity, text after the object; so is what nests deeper than anything that is stored or asked. `merge_patch` is RFC
+7396.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
 
+MAX_DEPTH = 64
+"""Levels of objects and lists in a body; a record has 32, a filter fewer."""
+
+
 def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str, Any]:
     """The JSON object that an event carries. Raises UnsupportedMediaType, BodyTooLarge, MalformedRequest."""
     if event.headers.get("content-type", "").partition(";")[0].strip().lower() not in body.media_types:
@@ -29,9 +34,24 @@ def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str
     if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
         raise too_large(max_bytes)
     document = _parsed(text)
+    if is_deeper(document, MAX_DEPTH):
+        raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object")
     if not isinstance(document, dict):
         raise _malformed("it is no object", "send a JSON object")
     return document
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether a JSON value has objects and lists in each other on more levels."""
+    open_values = [(value, 1)]
+    while open_values:
+        each, level = open_values.pop()
+        if isinstance(each, (dict, list)):
+            if level > levels:
+                return True
+            inner = each.values() if isinstance(each, dict) else each
+            open_values += [(one, level + 1) for one in inner if isinstance(one, (dict, list))]
+    return False
 
 
 def too_large(max_bytes: int) -> BodyTooLarge:
@@ -68,7 +88,7 @@ def _parsed(text: str) -> Any:
         place = f"{error.msg} at line {error.lineno}, column {error.colno}"
         raise _malformed(f"it is not JSON: {place}", "send a JSON object") from None
     except RecursionError:
-        raise _malformed("it is nested too deeply", "send a flatter object") from None
+        raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object") from None
     except ValueError:
         raise _malformed("a number has too many digits", "send numbers of at most 38 digits") from None
 

@@ -4,12 +4,12 @@
     GET     /v1/{collection}         a page of records
     GET     /v1/{collection}/{key}   one record
     PATCH   /v1/{collection}/{key}   a merge patch: null removes a property
-    PUT     /v1/{collection}/{key}   a whole record, whether there is one or not
+    PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200
     DELETE  /v1/{collection}/{key}   204, or 404 when there is none
 
 and its queries (see `query_routes`).
 
-`{key}` is the unique property, percent-encoded; an entity that several properties identify has a part for each, one
+`{key}` is the unique property as `paths` writes it; an entity that several properties identify has a part for each, one
 that is there once has its token.
 """
 
@@ -31,14 +31,17 @@ from ..errors import (
     RecordTooLarge,
     ValueRefused,
 )
+from ..property_json import text_of
 from ..query.runner import QueryRunner
-from ..store import Store
+from ..store import Put, Store
+from ..store.steps import not_found
 from .bodies import merge_patch
 from .list_query import ListQuery, index_table
 from .messages import JSON, Response
-from .models import RecordModels, validated
+from .models import RecordModels
 from .operation import Answer, Body, Call, Operation, Parameter
 from .pages import Pages
+from .paths import key_part
 from .query_routes import QUERY_ERRORS, Queries
 from .records import record_document, record_json
 
@@ -61,7 +64,7 @@ class Collection:
     # -- what is done
 
     def create(self, call: Call) -> Response:
-        record = self._store.create(validated(self._models.write, call.document), self._entity.model)
+        record = self._store.create(self._models.written(call.document), self._entity.model)
         return created(self._entity, record)
 
     def list(self, call: Call) -> Response:
@@ -70,45 +73,47 @@ class Collection:
     def get(self, call: Call) -> Response:
         record = self._store.get(self._entity.model, self._key(call))
         if record is None:
-            raise self._missing()
-        return Response.json(200, record_json(record))
+            raise not_found(self._entity)
+        return stored(record)
 
     def patch(self, call: Call) -> Response:
-        patch, model = call.document, self._models.patch
+        patch, models = call.document, self._models
         nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
 
         def merged(record: Entity) -> dict[str, Any]:
             stored = record_document(record)
-            return validated(model, {**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
+            return models.patched({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
 
-        changes = merged if nested else validated(model, patch)
-        return Response.json(200, record_json(self._store.update(self._entity.model, self._key(call), changes)))
+        changes = merged if nested else models.patched(patch)
+        return stored(self._store.update(self._entity.model, self._key(call), changes))
 
     def put(self, call: Call) -> Response:
         key = self._entity.identify(self._key(call))
-        document = {**to_jsonable_python(key, bytes_mode="base64"), **call.document}
-        values = validated(self._models.write, document)
+        document = {**to_jsonable_python(key), **call.document}
+        values = self._models.written(document)
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        return Response.json(200, record_json(self._store.put(values, self._entity.model)))
+        written = self._store.write(Put(values, self._entity.model))
+        assert written.record is not None
+        return created(self._entity, written.record) if written.created else stored(written.record)
 
     def delete(self, call: Call) -> Response:
         if not self._store.delete(self._entity.model, self._key(call)):
-            raise self._missing()
+            raise not_found(self._entity)
         return Response(204)
 
     # -- parts
 
-    def _key(self, call: Call) -> dict[str, str]:
-        return {name: call.path[parameter] for name, parameter in zip(self._entity.identity, self._names, strict=True)}
+    def _key(self, call: Call) -> dict[str, Any]:
+        return {
+            name: self._entity.properties[name].read_text(call.path[parameter], (parameter,))
+            for name, parameter in zip(self._entity.identity, self._names, strict=True)
+        }
 
     @property
     def _names(self) -> tuple[str, ...]:
         return ("key",) if len(self._entity.identity) == 1 else self._entity.identity
-
-    def _missing(self) -> NotFound:
-        return NotFound(f"There is no such {self._entity.token}.", where="key", fix="check the key")
 
     # -- how it is described
 
@@ -149,7 +154,7 @@ class Collection:
     def _of_a_record(self) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models
         name, token = models.name, entity.token
-        stored = Answer(200, "The record as it is stored.", models.read)
+        answer = Answer(200, "The record as it is stored.", models.read)
         keyed: dict[str, Any] = {
             "path": record_path(entity, [f"{{{name}}}" for name in self._names]),
             "tag": entity.collection,
@@ -175,7 +180,7 @@ class Collection:
                 description="A merge patch (RFC 7396): what is given replaces, null removes, an object is merged. "
                 "`application/json` is taken too.",
                 run=self.patch,
-                answer=stored,
+                answer=answer,
                 body=Body(models.patch, (MERGE_PATCH, JSON)),
                 errors=(NotFound, Conflict, ImmutableProperty, RecordTooLarge),
                 **keyed,
@@ -184,9 +189,11 @@ class Collection:
                 method="PUT",
                 name=f"put{name}",
                 summary=f"Write one whole {token}",
-                description="The record is made, or replaces the one that is there, whose time of creation it keeps.",
+                description="The record is made (201), or replaces the one that is there, whose time of creation it "
+                "keeps (200).",
                 run=self.put,
-                answer=stored,
+                answer=answer,
+                also=(Answer(201, "The new record as it is stored.", models.read, {"Location": "The record's path."}),),
                 body=Body(models.write),
                 errors=(Conflict, ImmutableProperty, RecordTooLarge),
                 **keyed,
@@ -205,9 +212,17 @@ class Collection:
 
 def created(entity: EntityType[Any], record: Entity, body: bytes | None = None) -> Response:
     """The answer that says that a record was made, and where it is."""
-    stored = entity.dump(record)
-    place = record_path(entity, [quote(str(stored[name]), safe="") for name in entity.identity])
+    identity = entity.dump(record)
+    last = len(entity.identity) - 1
+    texts = [text_of(identity[name]) for name in entity.identity]
+    parts = [quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)]
+    place = record_path(entity, parts)
     return Response.json(201, record_json(record) if body is None else body, location=place)
+
+
+def stored(record: Entity) -> Response:
+    """The answer that shows a record as it is stored."""
+    return Response.json(200, record_json(record))
 
 
 def record_path(entity: EntityType[Any], parts: list[str]) -> str:

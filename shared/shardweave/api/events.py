@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, c
 from ..entity_type import field_faults
 from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
 from ..projections import Event, EventProjection, event_types
+from ..property_json import json_bytes
 from ..store import Store
 from .messages import Response
-from .models import json_text
 from .operation import Answer, Body, Call, Operation
 
 EVENTS = "/v1/_events"
@@ -44,7 +44,7 @@ class Events:
 
     def apply(self, call: Call) -> Response:
         applied = self._store.apply(self._projection.name, self._event(call))
-        return Response.json(200, json_text({"eventId": applied.event_id, "repeated": applied.repeated}))
+        return Response.json(200, json_bytes({"eventId": applied.event_id, "repeated": applied.repeated}))
 
     def operation(self) -> Operation:
         name = self._projection.name
@@ -69,7 +69,7 @@ class Events:
             fault = FieldFault(("type",), f"it is one of {', '.join(self._kinds)}", "literal_error")
             raise ValidationFailed([fault], where="body")
         try:
-            return kind.model_validate_json(json_text(call.document), strict=True)
+            return kind.model_validate_json(json_bytes(call.document), strict=True)
         except ValidationError as error:
             raise ValidationFailed(field_faults(error), where="body") from None
 

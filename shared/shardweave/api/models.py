@@ -6,30 +6,31 @@ no number) and completely: every fault is found at once, an unknown property is 
 
     read    every property of a record; one without a value is left out
     part    the same when an index gives only some properties
-    write   what makes a record: not required is what has a default, and what is derived (declared `readOnly`)
+    write   what makes a record: not required is what has a default, and what is read-only
     patch   what changes a record: nothing is required, and null removes what may be missing
     list    a page of records
+
+Read-only is what is derived (declared `readOnly`) and the time of the last write. In a body it is passed over, whatever
+stands there, so that a record can be sent back as it was read.
 
 Models are made when they are first asked for: once an entity, and only those that a process uses.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from ..codecs import TimestampCodec
 from ..entity import Role
 from ..entity_type import EntityType, Property, field_faults
-from ..errors import MalformedRequest, ValidationFailed
-
-_CONFIG = ConfigDict(extra="forbid", frozen=True, defer_build=True, val_json_bytes="base64", ser_json_bytes="base64")
+from ..errors import ValidationFailed
+from ..property_json import JSON_CONFIG, json_bytes, json_type
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,30 @@ class RecordModels:
 
     @cached_property
     def write(self) -> type[BaseModel]:
-        return self._derived("Write", lambda each: each.required and not is_derived(self._declared(each)))
+        return self._derived("Write", lambda each: each.required and not self._is_read_only(each))
 
     @cached_property
     def patch(self) -> type[BaseModel]:
         return self._derived("Patch", lambda each: False, nullable=lambda each: each.has_default)
+
+    def written(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """What a body says of a whole record, by JSON name, in Python types. Raises ValidationFailed."""
+        return validated(self.write, self._writable(document))
+
+    def patched(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """What a merged patch changes, alike. Raises ValidationFailed."""
+        return validated(self.patch, self._writable(document))
+
+    def _writable(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in document.items() if name not in self._read_only}
+
+    @cached_property
+    def _read_only(self) -> frozenset[str]:
+        every = self.entity.properties.values()
+        return frozenset(each.stored for each in every if self._is_read_only(each))
+
+    def _is_read_only(self, each: Property) -> bool:
+        return each.role is Role.UPDATED or is_derived(self._declared(each))
 
     @cached_property
     def page(self) -> type[BaseModel]:
@@ -64,7 +84,7 @@ class RecordModels:
         item: Any = self.read | self.part if partly else self.read
         return create_model(
             f"{self.name}List",
-            __config__=_CONFIG,
+            __config__=JSON_CONFIG,
             __doc__="A page of records, in the order of the index.",
             items=(list[item], Field(description="The records of this page.")),
             nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
@@ -81,9 +101,10 @@ class RecordModels:
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
         for each in self.entity.properties.values():
-            annotation = each.annotation | None if nullable(each) else each.annotation
+            annotation = json_type(each.annotation)
+            annotation = annotation | None if nullable(each) else annotation
             fields[each.name] = (annotation, self._field(each, required=required(each)))
-        made = create_model(self.name + suffix, __config__=_CONFIG, __doc__=self.entity.model.__doc__, **fields)
+        made = create_model(self.name + suffix, __config__=JSON_CONFIG, __doc__=self.entity.model.__doc__, **fields)
         return cast("type[BaseModel]", made)
 
     def _field(self, each: Property, *, required: bool) -> Any:
@@ -131,16 +152,8 @@ def validated(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, 
     """The properties of a JSON object that were given, by JSON name, in their Python types. Raises ValidationFailed
     that lists every fault."""
     try:
-        record = model.model_validate_json(json_text(document), strict=True)
+        record = model.model_validate_json(json_bytes(document), strict=True)
     except ValidationError as error:
         raise ValidationFailed(field_faults(error), where="body") from None
     fields = type(record).model_fields
     return {fields[name].alias or name: getattr(record, name) for name in record.model_fields_set}
-
-
-def json_text(document: Mapping[str, Any]) -> bytes:
-    """A JSON object as UTF-8. Raises MalformedRequest for text that has no UTF-8."""
-    try:
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        raise MalformedRequest("it holds half of a surrogate pair", where="body", fix="give Unicode text") from None

@@ -62,8 +62,8 @@ class Call:
 @dataclass(frozen=True)
 class Operation:
     """One method on one path. `path` is a template (`/v1/users/{key}`) with its parameters at the end, the last of
-    which takes the rest of the path; `name` is the operation's id; `errors` are those that a caller can meet beside
-    those of every operation."""
+    which takes the rest of the path; `name` is the operation's id; `also` are other answers when all is well; `errors`
+    are those that a caller can meet beside those of every operation."""
 
     method: str
     path: str
@@ -71,6 +71,7 @@ class Operation:
     summary: str
     run: Callable[[Call], Response]
     answer: Answer
+    also: tuple[Answer, ...] = ()
     description: str = ""
     tag: str = ""
     path_parameters: tuple[Parameter, ...] = ()

@@ -21,10 +21,11 @@ from pydantic import Field
 
 from ..entity import Entity
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded
+from ..property_json import json_bytes
 from ..query.runner import QueryRunner
-from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT, Page, QuerySpec
+from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, Page, QuerySpec
 from .messages import PageFacts, Response
-from .models import RecordModels, json_text
+from .models import RecordModels
 from .operation import Call, Parameter
 from .records import part_json, record_json
 
@@ -96,7 +97,7 @@ class Pages:
     def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
         """A page as an answer, with some members more."""
         items = b",".join(self._item(item) for item in page.items)
-        rest = json_text({CONTINUATION: page.cursor, "complete": page.complete, **more})
+        rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         return replace(written, page=PageFacts(len(page.items), page.complete))
 
@@ -115,11 +116,11 @@ def flag(given: Mapping[str, str], name: str) -> bool:
 
 
 def _limit(given: Mapping[str, str]) -> int:
-    found = _number(given, "limit", f"write a number from 1 to {MAX_LIMIT}")
+    found = _number(given, "limit", LIMIT_FIX)
     if found is None:
         return DEFAULT_LIMIT
     if not 1 <= found <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
     return found
 
 

@@ -24,11 +24,12 @@ from ..errors import (
     UnsupportedQuery,
     ValidationFailed,
 )
+from ..property_json import json_bytes
 from ..query.runner import QueryRunner
 from ..query.spec import QuerySpec
 from ..query.spec_json import spec_from_json
 from .messages import Response
-from .models import RecordModels, json_text
+from .models import RecordModels
 from .operation import Answer, Body, Call, Operation
 from .pages import Pages, token_named, within
 from .query_answers import Counted, Explained, costs, explained, page_model
@@ -67,7 +68,7 @@ class Queries:
         found: dict[str, Any] = {"count": answer.count}
         if _says(call, "stats"):
             found["stats"] = costs(answer.stats)
-        return Response.json(200, json_text(found))
+        return Response.json(200, json_bytes(found))
 
     def explain(self, call: Call) -> Response:
         spec = within(self._spec(call, "run"), call)
@@ -114,7 +115,7 @@ class Queries:
 
     def _spec(self, call: Call, *beside: str) -> QuerySpec:
         """The query of a body. Beside it the body may have `stats`, and the words given."""
-        json_text(call.document)  # refuses text that has no UTF-8, which no key has either
+        json_bytes(call.document)  # refuses text that has no UTF-8, which no key has either
         words = {"stats", *beside}
         for word in words:
             _says(call, word)

@@ -37,8 +37,8 @@ from ..errors import (
 )
 from .bodies import read_document
 from .messages import JSON, PageFacts, Response, decode_query
-from .operation import Call, Operation, Parameter
-from .paths import Paths, router_rule, unseal
+from .operation import Answer, Call, Operation, Parameter
+from .paths import Paths, key_of_part, router_rule, unseal
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
 
 
@@ -86,7 +86,7 @@ def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_byte
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
         call = Call(
-            path={name: unseal(key) for name, key in keys.items()},
+            path={name: key_of_part(unseal(key)) for name, key in keys.items()},
             query=_checked_query(operation, decode_query(event.raw_query_string)),
             document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
             time_left_ms=exchange.time_left_ms,
@@ -176,13 +176,16 @@ def _argument(name: str, annotation: Any, default: Any = inspect.Parameter.empty
 
 
 def _responses(operation: Operation) -> dict[int, OpenAPIResponse]:
-    answer = operation.answer
-    well: OpenAPIResponse = {
+    well = {answer.status: _described(answer) for answer in (operation.answer, *operation.also)}
+    return {**well, **_problems(operation)}
+
+
+def _described(answer: Answer) -> OpenAPIResponse:
+    return {
         "description": answer.description,
         "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()},
         "content": {} if answer.model is None else {JSON: {"model": answer.model}},
     }
-    return {answer.status: well, **_problems(operation)}
 
 
 def _problems(operation: Operation) -> dict[int, OpenAPIResponse]:

@@ -27,7 +27,7 @@ from .choice import choose, shard_text
 from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
 from .filters import compile_filter
-from .spec import ANY_TIME, MAX_LIMIT, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
+from .spec import ANY_TIME, LIMIT_FIX, MAX_LIMIT, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
 
 MAX_LANES = 4096
 MAX_BRANCHES = 50
@@ -89,8 +89,14 @@ class Plan:
         return self.hydrate or (self.shown is None and all(branch.view.projected is None for branch in self.branches))
 
     def title(self, lane: Lane) -> str:
-        """A lane's name for people."""
+        """A lane's name for whoever asked: its hash key may hold a value that the query gave."""
         return f"{self.branches[lane.rank].view.title} {lane.hash_value}"
+
+    def name(self, lane: Lane) -> str:
+        """A lane's name for errors and logs: index and shard, no value."""
+        keys = self.entity.keys
+        branch = f", branches[{lane.rank}]" if len(self.branches) > 1 else ""
+        return f"{self.branches[lane.rank].view.title} {keys.prefix}{keys.suffix_of_key(lane.hash_value)}{branch}"
 
 
 def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int) -> Plan:
@@ -133,7 +139,7 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
 
 def _check_limits(spec: QuerySpec) -> None:
     if isinstance(spec.limit, bool) or not isinstance(spec.limit, int) or not 1 <= spec.limit <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix="ask for fewer, and page")
+        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
     if spec.budget is not None and spec.budget < 1:
         raise LimitExceeded("a budget is at least 1 read", where="budget", fix="raise it, or leave it out")
     if spec.time_limit_ms is not None and spec.time_limit_ms < 1:

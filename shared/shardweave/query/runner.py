@@ -191,7 +191,7 @@ class QueryRunner:
             cursor=None if following is None else self._cursors.encode(following, plan.fingerprint),
             complete=not walked.cut and not walk.failed,
             index=plan.branches[0].view.index,
-            failed=tuple(plan.title(lane.lane) for lane in walk.failed),
+            failed=tuple(plan.name(lane.lane) for lane in walk.failed),
             late=_late(plan, state, walked.records),
             stats=stats,
         )

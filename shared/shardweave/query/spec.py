@@ -15,6 +15,7 @@ from ..table.conditions import Condition
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
+LIMIT_FIX = f"give a number from 1 to {MAX_LIMIT}; what is more comes on further pages"
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ class Walk:
     def _failure(self, state: LaneState) -> ShardweaveError:
         error = state.failure
         assert error is not None
-        return error if isinstance(error, DeadlineTooShort) else LaneFailed(self._plan.title(state.lane), error)
+        return error if isinstance(error, DeadlineTooShort) else LaneFailed(self._plan.name(state.lane), error)
 
     def _query(self, state: LaneState, sharing: int, count: int) -> Query:
         plan, branch = self._plan, self._plan.branches[state.lane.rank]

@@ -33,7 +33,7 @@ from .backfill import BackfillReport
 from .catalog import CatalogEntry, catalog
 from .finding import FoundPage
 from .idempotency import KeptAnswer, Once
-from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome
+from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
 from .projecting import Applied
 from .retries import Waiting
 from .store import Store
@@ -55,5 +55,6 @@ __all__ = [
     "Update",
     "Waiting",
     "WriteOutcome",
+    "Written",
     "catalog",
 ]

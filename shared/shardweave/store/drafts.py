@@ -16,7 +16,7 @@ from ..codecs import TimestampCodec
 from ..declared import SequenceType
 from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
-from ..errors import ImmutableProperty
+from ..errors import ImmutableProperty, ValueRefused
 from ..keys import Element
 from ..table.values import Item, Value
 from .operations import Changes
@@ -37,8 +37,10 @@ class Draft:
 
 
 def new_draft(entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str) -> Draft:
-    """A record to be created. Its times are set where they were not given. Raises ValidationFailed, ValueRefused."""
+    """A record to be created. Its times are set where they were not given, as an import gives them. Raises
+    ValidationFailed, ValueRefused."""
     draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms))
+    _check_identity(entity, draft.item)
     entity.check_timestamp(draft.item, now_ms)
     return draft
 
@@ -61,11 +63,14 @@ def replacing_draft(
     return draft
 
 
-def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft:
-    """A stored record with some properties changed; None removes one. Raises ImmutableProperty too."""
+def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft | None:
+    """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
+    ImmutableProperty too."""
     values = entity.visible(stored)
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
     given = _by_stored_name(entity, given)
+    if not given:
+        return None
     for name, value in given.items():
         if value is None and name in entity.properties:
             if name in entity.immutable:
@@ -79,6 +84,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     _set_updated(entity, values, now_ms)
     item = entity.dump(entity.validate(entity.model.prepare(values)))
     _check_units(entity, item)
+    _keep_order_of_times(entity, item)
     _check_immutable(entity, stored, item)
     for sequence in entity.sequences:
         _check_number(sequence, stored, item, given=sequence.property_name in given)
@@ -118,6 +124,7 @@ def _draft(
         if prepared != item:
             item = entity.dump(entity.validate(prepared))
     _check_units(entity, item)
+    _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)
 
 
@@ -148,6 +155,24 @@ def _check_units(entity: EntityType[Any], item: Item) -> None:
         codec = entity.properties[name].codec if name is not None else None
         if name is not None and name in item and isinstance(codec, TimestampCodec):
             entity.keys.encode(Element(name, codec), item[name])
+
+
+def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> None:
+    """No record is written last before it is created, though its creation may lie some minutes ahead."""
+    created, updated = entity.timestamp, entity.updated
+    if created is None or updated is None or created not in item or updated not in item:
+        return
+    codecs = [entity.properties[name].codec for name in (created, updated)]
+    if all(isinstance(codec, TimestampCodec) for codec in codecs):
+        milliseconds = int(item[created]) * (1000 if entity.time_unit == "s" else 1)
+        item[updated] = max(item[updated], _in_unit(entity, updated, milliseconds))
+
+
+def _check_identity(entity: EntityType[Any], item: Item) -> None:
+    """An empty text identifies nothing: no path leads to it."""
+    for name in entity.identity:
+        if item.get(name) == "":
+            raise ValueRefused("what identifies a record can't be empty", where=name, fix="give it a value")
 
 
 def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:

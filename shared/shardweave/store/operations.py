@@ -56,6 +56,14 @@ class Delete:
 
 
 @dataclass(frozen=True)
+class Written:
+    """What one operation left: the record as stored (None after a delete or check), and whether it is a new one."""
+
+    record: Entity | None
+    created: bool
+
+
+@dataclass(frozen=True)
 class Check:
     """Change nothing, and require that a live record exists (with `rev`: in that revision), or that none does."""
 

@@ -42,13 +42,14 @@ Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 
 @dataclass(frozen=True)
 class Plan:
-    """The actions of one attempt. `rev` is the revision that they write, `record` the record they leave; `removes` says
-    that they leave none. Still to be made into actions: `parents` that must be there, `tallies` of their children;
-    `closes` says that the record removed must have no children."""
+    """The actions of one attempt. `rev` is the revision that they write, `record` the record they leave; `creates` says
+    that there was none before, `removes` that they leave none. Still to be made into actions: `parents` that must be
+    there, `tallies` of their children; `closes` says that the record removed must have no children."""
 
     actions: tuple[PlannedAction, ...] = ()
     rev: str | None = None
     record: Entity | None = None
+    creates: bool = False
     removes: bool = False
     parents: tuple[Parent, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -112,7 +113,7 @@ class Step:
         )
 
     def not_found(self) -> NotFound:
-        return NotFound("there is no such record", where=self.entity.token, fix="check the key")
+        return not_found(self.entity)
 
     def revision_conflict(self) -> RevisionConflict:
         return RevisionConflict("the record has another revision", where=REVISION, fix="read it again, and change that")
@@ -190,6 +191,8 @@ class UpdateStep(Step):
         if self.rev is not None and stored.get(REVISION) != self.rev:
             raise self.revision_conflict()
         draft = changed_draft(self.entity, stored, self.changes, moment.now_ms, context.new_revision())
+        if draft is None:
+            return Plan(record=self.entity.load(stored))
         return replacement(self.entity, draft, seen, moment, context, self.met)
 
 
@@ -266,6 +269,11 @@ class CheckStep(Step):
         return Plan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
 
 
+def not_found(entity: EntityType[Any]) -> NotFound:
+    """No live record of the entity has the key."""
+    return NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
+
+
 def creation(
     entity: EntityType[Any],
     draft: Draft,
@@ -287,7 +295,7 @@ def creation(
         holders=seen.holders,
         extra={**noted, **_noted(kin)},
     )
-    return _plan(entity, draft, planned, kin)
+    return replace(_plan(entity, draft, planned, kin), creates=True)
 
 
 def replacement(

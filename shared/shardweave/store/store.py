@@ -41,7 +41,7 @@ from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once
 from .numbering import Numbering, scope_of, sequence_of
-from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update
+from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update, Written
 from .parents import enforced
 from .planned import Moment
 from .projecting import Applied, Projector
@@ -135,6 +135,12 @@ class Store:
         and the numbers that are stored stay, whatever was given. Raises AlreadyExists, ParentMissing,
         ImmutableProperty and other InputErrors."""
         return self._written(Put(record, model))
+
+    def write(self, operation: Operation) -> Written:
+        """Carry out one operation and say what it left. Raises what the method of its name raises."""
+        (numbered,) = self._numbering.numbered([operation])
+        plan = self._writer.run(self._steps.make(numbered))
+        return Written(plan.record, plan.creates)
 
     def get(self, model: type[E], key: Key) -> E | None:
         """The live record, or None."""
@@ -268,7 +274,6 @@ class Store:
     # -- parts
 
     def _written(self, operation: Operation) -> Entity:
-        (numbered,) = self._numbering.numbered([operation])
-        record = self._writer.run(self._steps.make(numbered)).record
+        record = self.write(operation).record
         assert record is not None, "a create, put or update ends with the record that it wrote"
         return record

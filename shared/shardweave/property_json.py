@@ -1,0 +1,147 @@
+"""The values of properties as JSON, and as text in a URL: one set of rules for bodies, conditions, filters, list
+parameters, paths and the command line.
+
+    number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53
+    Decimal         text of ASCII digits ("1.10", "-2", "1E-7"), or a JSON number of at most 15 digits
+    bytes           base64url with padding (RFC 4648); the other base64 alphabet is taken too
+    bool            true or false
+    date, time      ISO 8601 text; in conditions a timestamp too
+    all else        as pydantic's strict mode has it: nothing is converted, "1" is no number and 1 no text
+
+In a URL each is the text that stands in JSON, without quotes. What is written is what is read.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import json
+import re
+import types
+import typing
+from decimal import Decimal
+from typing import Annotated, Any, Union
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic_core import PydanticCustomError
+
+from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec
+from .errors import MalformedRequest
+from .table.values import Value, number_text
+
+JSON_CONFIG = ConfigDict(
+    extra="forbid", frozen=True, defer_build=True, val_json_bytes="base64", ser_json_bytes="base64"
+)
+
+MAX_NUMBER_DIGITS = 15
+"""Digits that every reader of JSON keeps."""
+
+MAX_WHOLE_FLOAT = 2**53
+
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", re.ASCII)
+_WHOLE = re.compile(r"-?[0-9]{1,60}", re.ASCII)
+_GENERIC = (list, set, frozenset, tuple, dict)
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def json_type(annotation: Any) -> Any:
+    """The type of a property as JSON gives it: the same, with the rules for numbers wherever a number stands in it."""
+    if annotation is int:
+        return Annotated[int, BeforeValidator(_as_integer)]
+    if annotation is Decimal:
+        return Annotated[Decimal, BeforeValidator(_as_decimal)]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(json_type(arguments[0]), *arguments[1:])]
+    if origin in (Union, types.UnionType):
+        return Union[tuple(json_type(each) for each in arguments)]  # noqa: UP007 - made, not written
+    if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
+        return origin[tuple(json_type(each) for each in arguments)]
+    stands_for = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
+    return annotation if stands_for is None else json_type(stands_for)
+
+
+def integral(value: Any) -> Any:
+    """A JSON number that is integral as an int, anything else as it is."""
+    if isinstance(value, (float, Decimal)) and -MAX_WHOLE_FLOAT < value < MAX_WHOLE_FLOAT and value == int(value):
+        return int(value)
+    return value
+
+
+def is_open(annotation: Any) -> bool:
+    """Whether values of any type fit somewhere in a type."""
+    return _holds(annotation, Any, object)
+
+
+def _holds(annotation: Any, *wanted: Any) -> bool:
+    return any(annotation is each for each in wanted) or any(
+        _holds(each, *wanted) for each in typing.get_args(annotation)
+    )
+
+
+def _as_integer(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) >= MAX_WHOLE_FLOAT:
+        raise PydanticCustomError("int_inexact", "Write a whole number of this size without point and exponent")
+    return integral(value)
+
+
+def _as_decimal(value: Any) -> Any:
+    if isinstance(value, str):
+        if not _DECIMAL.fullmatch(value):
+            raise PydanticCustomError("decimal_parsing", "Input should be a decimal in ASCII digits")
+        return Decimal(value)
+    if isinstance(value, bool):
+        raise PydanticCustomError("decimal_type", "Input should be a decimal, as text or number")
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, float):
+        found = Decimal(repr(value))
+        if not found.is_finite() or len(found.as_tuple().digits) > MAX_NUMBER_DIGITS:
+            raise PydanticCustomError(
+                "decimal_inexact", f"Write a decimal of more than {MAX_NUMBER_DIGITS} digits as text"
+            )
+        return found
+    return value
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def json_model(annotation: Any) -> type[BaseModel]:
+    """What reads a JSON object whose `value` is of a type."""
+    return create_model("Value", __config__=JSON_CONFIG, value=(json_type(annotation), ...))
+
+
+def json_of_text(annotation: Any, codec: Codec | None, text: str) -> Any:
+    """The JSON value that a text in a URL stands for, by the type of its property; the text where it can't be one."""
+    if isinstance(codec, EnumCodec):
+        return next((member.value for member in codec.members if text_of(member.value) == text), text)
+    if isinstance(codec, BooleanCodec):
+        return {"true": True, "false": False}.get(text, text)
+    if isinstance(codec, (IntegerCodec, TimestampCodec)):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    if isinstance(codec, NumberCodec) and not _holds(annotation, Decimal):
+        return float(text) if _DECIMAL.fullmatch(text) else text
+    return text
+
+
+def text_of(value: Value) -> str:
+    """A stored value as text in a URL: the inverse of `json_of_text`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, (int, Decimal)) else str(value)
+
+
+def json_bytes(value: Any) -> bytes:
+    """A JSON value as UTF-8; decimals are numbers. Raises MalformedRequest for text that has no UTF-8."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number).encode()
+    except UnicodeEncodeError:
+        raise MalformedRequest("it holds half of a surrogate pair", where="body", fix="give Unicode text") from None
+
+
+def _number(value: Any) -> float | int:
+    if not isinstance(value, Decimal):
+        raise TypeError(f"a {type(value).__name__} is no JSON")
+    return float(value)
