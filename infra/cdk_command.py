@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from infra.assets import ROOT
+from infra.sources import ROOT
 
 
 def cdk(arguments: Sequence[str], *, variables: Mapping[str, str] | None = None, quiet: bool = False) -> int:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
-from infra.layer import PLATFORMS, PlatformName
 from infra.manifest import faults, read_manifest, wave_faults
+from infra.packages import PLATFORMS, PlatformName
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import key_format
 from shardweave.manifest import decode_index, manifest_of

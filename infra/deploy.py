@@ -17,11 +17,11 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.assets import ROOT
 from infra.cdk_command import cdk
 from infra.configuration import Configuration
 from infra.manifest import write_manifest
 from infra.options import add_options, context_of
+from infra.sources import ROOT
 from infra.waves import Wave, plan_waves
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.manifest import encode_index, manifest_of

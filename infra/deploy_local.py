@@ -14,12 +14,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from infra.assets import ROOT
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, stack_name
 from infra.deployed_api import DeployedApi
 from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, running
 from infra.options import add_options, context_of
+from infra.sources import ROOT
 from shardweave.errors import ShardweaveError
 
 FOLDER = ROOT / ".data" / "emulator"

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.assets import ROOT
+from infra.sources import ROOT
 from shardweave.errors import ConfigurationError
 
 ACCOUNT = "000000000000"

@@ -18,10 +18,11 @@ from aws_cdk import aws_lambda_destinations as destinations
 from constructs import Construct
 
 from infra.acknowledgments import acknowledge
-from infra.assets import ROOT, copy_sources, made_asset
+from infra.assets import made_asset
 from infra.configuration import Configuration
 from infra.layer import ARCHITECTURE, RUNTIME
 from infra.log import log_group
+from infra.sources import ROOT, copy_sources
 
 FUNCTIONS = ROOT / "functions"
 NAMESPACE = "Shardweave"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from infra.assets import ROOT
+from infra.sources import ROOT
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import (
     EntityManifest,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from infra.assets import ROOT
 from infra.manifest import (
     faults,
     index_changes,
@@ -17,6 +16,7 @@ from infra.manifest import (
     with_waves,
     write_manifest,
 )
+from infra.sources import ROOT
 from shardweave.errors import ShardweaveError
 from shardweave.key_format import ORDERED
 from shardweave.manifest import manifest_of

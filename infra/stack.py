@@ -12,8 +12,9 @@ from infra.api import Api
 from infra.configuration import Configuration
 from infra.doctor import Doctor
 from infra.key_rings import KeyRings
-from infra.layer import PLATFORMS, Layer
+from infra.layer import Layer
 from infra.monitoring import Monitoring
+from infra.packages import PLATFORMS
 from infra.resharding import Failures, Resharding
 from infra.table import Table
 from shardweave.errors import ConfigurationError

@@ -23,8 +23,11 @@ def configuration(**context: str) -> Configuration:
     return Configuration.from_context(app_with(**context).node)
 
 
-def run_app(context: dict[str, Any], output: Path) -> subprocess.CompletedProcess[str]:
+def run_app(context: dict[str, Any], output: Path, services: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the app as the CDK's command line does; `services` is a folder whose package of services comes first."""
     variables = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(context), "CDK_OUTDIR": str(output)}
+    if services is not None:
+        variables["PYTHONPATH"] = os.pathsep.join([str(services), str(ROOT / "shared"), str(ROOT)])
     return subprocess.run(
         [sys.executable, "-P", "app.py"], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
     )
@@ -56,13 +59,95 @@ def test_a_stage_that_can_name_no_stack_is_refused_with_an_example(stage: str) -
         configuration(stage=stage)
 
 
-def test_the_app_stops_with_the_message_alone_and_writes_no_template(tmp_path: Path) -> None:
-    done = run_app({**FLAGS, "service": "nobody"}, tmp_path)
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("iam", "off", "anybody could call the API.*-c issuer=https"),
+        ("iam", "no", "use one of on, off"),
+        ("issuer", "http://login.example.com", "https address.*such as -c issuer"),
+        ("issuer", "https://login.example.com", "without an audience.*such as -c audience"),
+        ("lanes", "0", "no whole number from 1 to 1,000.*-c lanes=32"),
+        ("layer", "container", "use one of target, host"),
+    ],
+)
+def test_a_choice_that_can_not_be_is_refused_with_one_that_can(key: str, value: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        configuration(**{key: value})
+    assert refused.value.fix
+
+
+# -- an error is the message alone ------------------------------------------------------------------------------------
+
+MANY_INDEXES = """
+from shardweave.entity import Entity, HashKey, unique_property
+from shardweave.key_format import ORDERED
+from shardweave.schema import Index, Schema
+
+
+class Order(Entity, token="order"):
+    order_id: str = unique_property()
+    customer_id: str
+    PROPERTIES
+    customer_hash_key = HashKey("customer_id")
+
+
+def schema(key_format=ORDERED):
+    indexes = [Index(f"by{number}", "customer_hash_key", f"p{number}") for number in range(21)]
+    return Schema([Order], indexes, key_format=key_format)
+""".replace("PROPERTIES", "\n    ".join(f"p{number}: int" for number in range(21)))
+BEGUN = "shard_bumps=[ShardBump(0, char_bits=2, chars=1)]"
+CHANGED_BUMPS = {
+    "in the past": BEGUN[:-1] + ", ShardBump(1_726_880_933_000, char_bits=2, chars=2)]",
+    "would change or go": BEGUN.replace("char_bits=2", "char_bits=3"),
+}
+
+
+def stopped(done: subprocess.CompletedProcess[str], output: Path) -> str:
+    """What the app said when it wrote no template: its message, and nothing else."""
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
-    assert "Fix: use one of" in done.stderr
+    assert "Fix: " in done.stderr
     assert "Traceback" not in done.stderr
-    assert not list(tmp_path.glob("*.template.json"))
+    assert not list(output.glob("*.template.json"))
+    return done.stderr
+
+
+def services_with(folder: Path, name: str, module: str) -> Path:
+    """A folder with a package of services that has this one module."""
+    (folder / "services").mkdir()
+    (folder / "services" / "__init__.py").touch()
+    (folder / "services" / f"{name}.py").write_text(module)
+    return folder
+
+
+def test_an_unknown_service_stops_the_app(tmp_path: Path) -> None:
+    assert "use one of" in stopped(run_app({**FLAGS, "service": "nobody"}, tmp_path), tmp_path)
+
+
+def test_an_api_that_anybody_could_call_stops_the_app(tmp_path: Path) -> None:
+    said = stopped(run_app({**FLAGS, "iam": "off"}, tmp_path), tmp_path)
+    assert "-c issuer=https://... -c audience=..., or leave IAM on" in said
+
+
+def test_more_indexes_than_a_table_has_stop_the_app(tmp_path: Path) -> None:
+    done = run_app({**FLAGS, "service": "many"}, tmp_path, services_with(tmp_path, "many", MANY_INDEXES))
+    said = stopped(done, tmp_path)
+    assert "21" in said
+    assert "20" in said
+
+
+@pytest.mark.parametrize("said", CHANGED_BUMPS)
+def test_a_bump_that_is_added_in_the_past_or_changed_stops_the_app(tmp_path: Path, said: str) -> None:
+    module = (ROOT / "shared" / "services" / "user_service.py").read_text()
+    assert module.count(BEGUN) == 1
+    services = services_with(tmp_path, "user_service", module.replace(BEGUN, CHANGED_BUMPS[said]))
+    assert said in stopped(run_app(FLAGS, tmp_path, services), tmp_path)
+
+
+def test_no_fault_of_a_schema_is_kept_back(tmp_path: Path) -> None:
+    module = MANY_INDEXES.replace('"customer_hash_key", f"p', '"nobodys_hash_key", f"q')
+    done = run_app({**FLAGS, "service": "many"}, tmp_path, services_with(tmp_path, "many", module))
+    assert stopped(done, tmp_path).count("nobodys_hash_key") >= 2
 
 
 def test_the_command_synthesizes_without_account_and_network(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.assets import ROOT
 from infra.key_rings import FIRST_KEY_CHARACTERS, RINGS
+from infra.sources import ROOT
 from shardweave.key_ring import MIN_BARE_CHARACTERS
 from tests.infra.conftest import template_for
 from tests.infra.templates import properties, resources

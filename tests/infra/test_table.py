@@ -10,6 +10,7 @@ from aws_cdk.assertions import Template
 
 from infra.configuration import Configuration
 from infra.table import Table
+from shardweave.service_modules import service_names
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
 from tests.infra.conftest import app_with, template_for
 
@@ -83,10 +84,13 @@ def test_the_default_service_is_the_user_service(template: dict[str, Any]) -> No
     assert template == template_for(service="user_service", stage="dev", keyFormat="ordered")
 
 
-def test_the_template_is_built_from_the_schemas_own_layout(template: dict[str, Any]) -> None:
-    layout = Configuration.from_context(app_with().node).schema.layout
-    indexes = the_table(template)["Properties"]["GlobalSecondaryIndexes"]
+@pytest.mark.parametrize("service", service_names())
+def test_the_template_has_every_index_of_every_service(service: str) -> None:
+    layout = Configuration.from_context(app_with(service=service).node).schema.layout
+    assert layout.indexes
+    indexes = the_table(template_for(service=service))["Properties"]["GlobalSecondaryIndexes"]
     assert indexes == layout.create_request("any")["GlobalSecondaryIndexes"]
+    assert len(indexes) == len(layout.indexes)
 
 
 def test_changes_are_streamed_with_both_images(template: dict[str, Any]) -> None:

@@ -1,0 +1,102 @@
+"""What is uploaded: the layer with what functions need and nothing else, named by what it is made of."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from infra.assets import asset_hash
+from infra.layer import RUNTIME
+from infra.packages import CALLED_SERVICES, LOCK, PLATFORMS, SOURCES, TARGET_VERSION
+from shardweave.service_modules import service_names
+
+MOST_BYTES = 20 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The layer for Lambda, as its asset is made."""
+    folder = tmp_path_factory.mktemp("layer")
+    PLATFORMS["target"].make_layer(folder)
+    return folder
+
+
+def test_zipped_it_has_less_than_20_mb(layer: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "layer.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in layer.rglob("*"):
+            packed.write(path, path.relative_to(layer))
+    assert archive.stat().st_size < MOST_BYTES
+
+
+def test_everything_is_where_lambda_looks_for_it(layer: Path) -> None:
+    assert [path.name for path in layer.iterdir()] == ["python"]
+    inside = {path.name for path in (layer / "python").iterdir()}
+    assert {
+        "shardweave",
+        "services",
+        "aws_lambda_powertools",
+        "boto3",
+        "botocore",
+        "pydantic",
+        "cryptography",
+    } <= inside
+    assert {path.stem for path in (layer / "python" / "services").glob("*.py")} == {"__init__", *service_names()}
+
+
+def test_what_no_function_needs_is_not_in_it(layer: Path) -> None:
+    inside = {path.name for path in (layer / "python").iterdir()}
+    assert not inside & {"bin", "aws_cdk", "moto", "pytest", "uvicorn", "rich", "aws_xray_sdk"}
+    described = {path.name for path in (layer / "python" / "botocore" / "data").iterdir() if path.is_dir()}
+    assert described == set(CALLED_SERVICES)
+
+
+def test_compiled_packages_are_for_the_functions_platform(layer: Path) -> None:
+    compiled = [path.name for path in layer.rglob("*.so")]
+    assert compiled
+    for name in compiled:
+        assert "x86_64" not in name
+        assert "abi3" in name or f"cpython-{TARGET_VERSION.replace('.', '')}" in name
+
+
+def test_modules_are_compiled_for_that_python_or_not_at_all(layer: Path) -> None:
+    versions = {path.name.split(".")[-2] for path in layer.rglob("*.pyc")}
+    assert versions <= {f"cpython-{TARGET_VERSION.replace('.', '')}"}
+
+
+def test_functions_run_on_the_python_that_it_is_made_for() -> None:
+    assert RUNTIME.name == f"python{TARGET_VERSION}"
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_asset_is_named_by_the_lock_and_the_sources(tmp_path: Path) -> None:
+    lock, package = tmp_path / "layer.txt", tmp_path / "package"
+    package.mkdir()
+    lock.write_text("boto3==1")
+    (package / "one.py").write_text("x = 1")
+    names = [asset_hash("layer", (lock, package))]
+    (package / "one.py").write_text("x = 2")
+    names.append(asset_hash("layer", (lock, package)))
+    lock.write_text("boto3==2")
+    names.append(asset_hash("layer", (lock, package)))
+    (package / "one.py").rename(package / "two.py")
+    names.append(asset_hash("layer", (lock, package)))
+    names.append(asset_hash("layer for another platform", (lock, package)))
+    assert len(set(names)) == len(names)
+
+
+def test_what_python_made_of_the_sources_does_not_change_the_name(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("x = 1")
+    before = asset_hash("layer", (tmp_path,))
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "one.cpython-311.pyc").write_bytes(b"made")
+    assert asset_hash("layer", (tmp_path,)) == before
+
+
+def test_the_layer_is_made_of_files_that_exist() -> None:
+    assert LOCK.is_file()
+    assert all(source.is_dir() for source in SOURCES)
