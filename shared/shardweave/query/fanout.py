@@ -37,7 +37,7 @@ class Outcome(Generic[R]):
 
 
 class FanOut:
-    """A pool of at most `throttle` threads, started when first needed."""
+    """A pool of at most `throttle` threads, started when first needed. One at a time without a deadline needs none."""
 
     def __init__(
         self, table: Table, throttle: int = DEFAULT_THROTTLE, *, sleep: Callable[[float], None] = time.sleep
@@ -51,7 +51,7 @@ class FanOut:
     def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
         """The outcomes in the order of the operations. `deadline` is a time of the monotonic clock; what has not
         ended by then has DeadlineTooShort as its error."""
-        if len(operations) <= 1 and deadline is None:
+        if deadline is None and (len(operations) <= 1 or self._throttle == 1):
             return [self._attempt(operation, None) for operation in operations]
         begun = time.monotonic()
         pool = self._started()

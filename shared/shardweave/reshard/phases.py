@@ -324,7 +324,7 @@ def due_ms(control: Control, waits: Waits) -> int | None:
     """When a wait that is under way ends at the earliest, None when it is work that is waited for."""
     if control.aborting and control.phase is Phase.DUAL_OLD:
         return _abort_due(control, waits)
-    if control.step is Step.SETTLE:
+    if control.step in (Step.SETTLE, Step.CLEAN):
         return control.entered_ms + waits.skew_ms
     if control.step is Step.SOAK:
         return control.entered_ms + waits.soak_ms
@@ -395,10 +395,11 @@ def _to_stable(control: Control, now_ms: int, waits: Waits) -> Control | None:
 def _from_stable(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
     if control.step is not Step.CLEAN or not findings.done:
         return None
-    if findings.left or now_ms < control.entered_ms + waits.skew_ms:
-        # A process that is still in DUAL_OLD writes to N too.
-        return _stepped(control, Step.CLEAN, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
-    if control.stepped_ms < control.entered_ms + waits.skew_ms:
+    known_everywhere = control.entered_ms + waits.skew_ms
+    if control.stepped_ms < known_everywhere:
+        # A process that is still in DUAL_OLD writes to N too, so it is emptied once more when none can be.
+        return _stepped(control, Step.CLEAN, now_ms) if now_ms >= known_everywhere else None
+    if findings.left:
         return _stepped(control, Step.CLEAN, now_ms)
     return replace(control, step=Step.REST, new=None, aborting=False, stepped_ms=now_ms)
 

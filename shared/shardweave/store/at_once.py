@@ -15,9 +15,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def at_once(work: Callable[[T], R], items: Collection[T]) -> list[R]:
-    """What `work` gives for each item, in order."""
-    if len(items) < 2:
+def at_once(work: Callable[[T], R], items: Collection[T], workers: int = MAX_WORKERS) -> list[R]:
+    """What `work` gives for each item, in order. One worker is the caller itself."""
+    if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(min(MAX_WORKERS, len(items)), thread_name_prefix="at-once") as pool:
+    with ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="at-once") as pool:
         return list(pool.map(work, items))

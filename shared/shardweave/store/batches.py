@@ -70,6 +70,7 @@ class Batches:
     readiness: Readiness
     waiting: Waiting
     moment_of: Callable[[EntityType[Any]], Moment]
+    workers: int
 
     def get(self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None) -> list[Entity | None]:
         """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
@@ -126,7 +127,7 @@ class Batches:
             else:
                 self._write_chunk(chunk, outcomes, self.waiting.pauses(UNANSWERED, seconds))
 
-        at_once(write, range(0, len(positions), MAX_BATCH_WRITE))
+        at_once(write, range(0, len(positions), MAX_BATCH_WRITE), self.workers)
 
     def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Pauses) -> None:
         left = dict(chunk)
@@ -171,7 +172,7 @@ class Batches:
             else:
                 self._write_one(position, steps[position], seen.get(position), outcomes, uncertain=False)
 
-        at_once(write, steps)
+        at_once(write, steps, self.workers)
 
     def _read_ahead(self, steps: Mapping[int, Step], ends: float) -> dict[int, Sighting]:
         """What can be read together before the writes. What can't is read by each write itself."""

@@ -20,7 +20,7 @@ from ..shard_maps import confirm
 from ..table import Table
 from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
 from ..table.values import Item
-from .at_once import at_once
+from .at_once import MAX_WORKERS, at_once
 from .lookups import identity_lookup_key, placed
 from .places import Found, Place, Sighting, home, places
 from .planned import Moment, PrimaryKey
@@ -39,10 +39,13 @@ class Wanted:
 class Reader:
     """Reads for many threads at once."""
 
-    def __init__(self, table: Table, waiting: Waiting, moment_of: Callable[[EntityType[Any]], Moment]) -> None:
+    def __init__(
+        self, table: Table, waiting: Waiting, moment_of: Callable[[EntityType[Any]], Moment], workers: int = MAX_WORKERS
+    ) -> None:
         self._table = table
         self._waiting = waiting
         self._moment_of = moment_of
+        self._workers = workers
         self._names = table.layout.key_names
 
     def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], deadline: float | None = None) -> list[Sighting]:
@@ -126,7 +129,7 @@ class Reader:
         waiting = list(distinct.values())
         chunks = [waiting[start : start + MAX_BATCH_GET] for start in range(0, len(waiting), MAX_BATCH_GET)]
         items: dict[PrimaryKey, Item | None] = {}
-        for found in at_once(lambda chunk: self._batch(chunk, pauses.again()), chunks):
+        for found in at_once(lambda chunk: self._batch(chunk, pauses.again()), chunks, self._workers):
             items |= found
         return items
 

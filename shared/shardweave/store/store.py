@@ -35,6 +35,7 @@ from ..projections import Event
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
+from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
 from .batches import DEADLINE, Batches
 from .expanding import Expander, First, Related
@@ -70,7 +71,7 @@ class Store:
 
     `clock` gives epoch milliseconds, `maps` the shard maps in force; `waiting`, `new_revision` and `new_token` are
     what pauses and random names are made of. `first` gives the first record that answers a query, which relations by
-    an index need.
+    an index need. One call does at most `workers` things at once.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Store:
         new_revision: Callable[[], str] = new_revision,
         new_token: Callable[[], str] = new_token,
         first: First | None = None,
+        workers: int = MAX_WORKERS,
     ) -> None:
         self.schema = schema
         self.table = table
@@ -94,11 +96,11 @@ class Store:
         context = Context(new_revision, generated, schema.entities)
         moment = self._moment
         self._steps = StepMaker(schema, context, moment)
-        self._reader = reader = Reader(table, waiting, moment)
+        self._reader = reader = Reader(table, waiting, moment, workers)
         sender = Sender(table, waiting, new_token)
         readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
-        self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment)
+        self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment, workers)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
         self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
