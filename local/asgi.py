@@ -2,7 +2,8 @@
 
 Requests run in threads, so a slow one holds up no other. The path is decoded strictly, from the bytes that were sent; a
 body over the limit is not kept. Only requests addressed to this machine by name are answered: a page in a browser that
-has another name resolve to 127.0.0.1 gets nothing.
+has another name resolve to 127.0.0.1 gets nothing. A body has to be there after `body_seconds`; a request that is cut
+off, since the server stops, is told so.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from shardweave.api.application import Api
 from shardweave.api.bodies import too_large
 from shardweave.api.messages import Response, decode_path
 from shardweave.api.problems import problem
-from shardweave.errors import MalformedRequest, MethodNotAllowed, ShardweaveError
+from shardweave.errors import MalformedRequest, MethodNotAllowed, OutcomeUnknown, RequestTimeout, ShardweaveError
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+
+BODY_SECONDS = 30.0
 
 DRAINED_BYTES = 16 * 1024 * 1024
 """How much of a body over the limit is read and dropped, so that its sender comes to reading the answer."""
@@ -33,8 +36,16 @@ _PAGE_METHODS = ("GET", "HEAD")
 class AsgiApi:
     """One API and the pages beside it, served by `threads` threads."""
 
-    def __init__(self, api: Api, pages: Mapping[str, Callable[[], Response]], threads: int) -> None:
+    def __init__(
+        self,
+        api: Api,
+        pages: Mapping[str, Callable[[], Response]],
+        threads: int,
+        *,
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
         self._api = api
+        self._body_seconds = body_seconds
         self._pages = pages
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
@@ -55,15 +66,32 @@ class AsgiApi:
         try:
             headers = _headers(scope)
             _check_host(headers.get("host", ""))
-            body = await _body(receive, self._api.max_body_bytes)
+            body = await self._body(receive)
             target, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
             event = event_of(scope["method"], target, query, headers, body)
         except ShardweaveError as error:
-            return problem(error).as_lambda_answer()
+            answer = problem(error).as_lambda_answer()
+            # What is left of the body is not waited for.
+            return {**answer, "headers": {**answer["headers"], "connection": "close"}}
         page = self._pages.get(event["rawPath"])
         if page is not None and scope["method"] not in _PAGE_METHODS:
             return problem(MethodNotAllowed(_PAGE_METHODS)).as_lambda_answer()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, page, event)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, page, event)
+        except asyncio.CancelledError:
+            stopped = OutcomeUnknown("the server stopped while it carried out the request", fix="ask again, and see")
+            return problem(stopped).as_lambda_answer()
+
+    async def _body(self, receive: Receive) -> bytes:
+        """The whole body. Raises RequestTimeout, also when the server stops first; see `_read_body`."""
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                return await _read_body(receive, self._api.max_body_bytes)
+        except TimeoutError:
+            message = f"the body did not come within {self._body_seconds:g} seconds"
+        except asyncio.CancelledError:
+            message = "the body did not come before the server stopped"
+        raise RequestTimeout(message, where="body", fix="send it whole, at once")
 
     def _run(self, page: Callable[[], Response] | None, event: Mapping[str, Any]) -> dict[str, Any]:
         return self._api.resolve(event) if page is None else page().as_lambda_answer()
@@ -103,12 +131,15 @@ def _check_host(host: str) -> None:
     raise MalformedRequest("the request is addressed to another machine", where="host", fix="use 127.0.0.1")
 
 
-async def _body(receive: Receive, limit: int) -> bytes:
-    """The whole body. Raises BodyTooLarge after dropping a part of what is over the limit."""
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    """The whole body. Raises BodyTooLarge after dropping a part of what is over the limit, RequestTimeout when the
+    connection ends before the body does."""
     chunks: list[bytes] = []
     size = 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RequestTimeout("the connection ended before the body did", where="body", fix="send it whole")
         chunk = message.get("body", b"")
         size += len(chunk)
         if size <= limit:

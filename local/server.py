@@ -18,10 +18,9 @@ import uvicorn
 from shardweave.errors import ConfigurationError
 
 from .asgi import AsgiApi
+from .protocol import MAX_HEAD_BYTES, LimitedProtocol
 
 GRACE_SECONDS = 5
-MAX_CONNECTIONS = 1000
-MAX_HEADER_BYTES = 64 * 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -55,18 +54,19 @@ def address_of(listening: socket.socket) -> str:
 class HttpServer(uvicorn.Server):
     """Serves the API until it is told to stop. `ready` is called when requests are answered."""
 
-    def __init__(self, app: AsgiApi, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, app: AsgiApi, ready: Callable[[], None], protocol: type[LimitedProtocol] = LimitedProtocol
+    ) -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=protocol,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         super().__init__(config)
         self._ready = ready

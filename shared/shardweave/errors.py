@@ -182,6 +182,12 @@ class BodyTooLarge(InputError):
     code = "body_too_large"
 
 
+class RequestTimeout(InputError):
+    """A request that did not come whole in time."""
+
+    code = "request_timeout"
+
+
 class UnsupportedMediaType(InputError):
     """A request whose body is of another type than the operation takes."""
 

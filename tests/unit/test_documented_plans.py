@@ -84,6 +84,8 @@ def test_readme_shows_what_explain_prints(tmp_path: Path, capsys: pytest.Capture
     text = readme.read_text(encoding="utf-8")
     found = list(_EXPLAIN.finditer(text))
     assert found
+    shardweave("load", "-", "--data", str(tmp_path))
+    capsys.readouterr()
     for example in found:
         command, *arguments = shlex.split(example[1])
         assert shardweave(command, "--data", str(tmp_path), *arguments).code == 0

@@ -35,6 +35,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.CursorExpired: (400, "The cursor has expired"),
     errors.MalformedRequest: (400, "The request can't be read"),
     errors.BodyTooLarge: (413, "The body is too large"),
+    errors.RequestTimeout: (408, "The request did not come in time"),
     errors.UnsupportedMediaType: (415, "The body's type is not supported"),
     errors.RouteNotFound: (404, "There is no such path"),
     errors.MethodNotAllowed: (405, "The path does not take this method"),

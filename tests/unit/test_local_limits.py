@@ -1,0 +1,162 @@
+"""Requests that do not come whole, and what is no request: each ends in time, with a problem document."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.asgi import AsgiApi
+from local.protocol import MAX_HEAD_BYTES, LimitedProtocol
+from local.server import HttpServer, listen
+from tests.unit.api_world import Client, json_of, user_service
+
+HEAD = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
+
+
+class Impatient(LimitedProtocol):
+    """Waits a moment, and serves two at once."""
+
+    head_seconds = 0.1
+    max_connections = 2
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[tuple[str, int]]:
+    """Where an impatient server answers."""
+    service = user_service()
+    app = AsgiApi(service.api, {}, 2, body_seconds=0.1)
+    ready = threading.Event()
+    server = HttpServer(app, ready.set, Impatient)
+    with listen("127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
+        thread.start()
+        assert ready.wait(30)
+        yield listening.getsockname()[:2]
+        server.should_exit = True
+        thread.join()
+    app.close()
+    service.close()
+
+
+def answered(address: tuple[str, int], *parts: bytes) -> tuple[int, dict[str, Any]]:
+    """What comes back until the server ends the connection: the status, and the problem."""
+    with socket.create_connection(address, timeout=30) as raw:
+        for part in parts:
+            raw.sendall(part)
+            time.sleep(0.02)
+        received = b""
+        while chunk := raw.recv(65536):
+            received += chunk
+    if not received:
+        return 0, {}
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert b"connection: close" in head.lower()
+    problem = json.loads(body)
+    assert problem["status"] == int(head.split()[1])
+    assert problem["fix"]
+    return problem["status"], problem
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        ((b"GET /v1/us",), 408, "request_timeout"),
+        ((b"G", b"E", b"T"), 408, "request_timeout"),
+        ((b"GET /v1/users HTTP/1.1\r\nHost: x",), 408, "request_timeout"),
+        ((HEAD, b'{"firstName": '), 408, "request_timeout"),
+        ((HEAD,), 408, "request_timeout"),
+        ((b"nonsense\r\n\r\n",), 400, "malformed_request"),
+        ((b"\x16\x03\x01\x00\xf7\x01\x00\r\n\r\n",), 400, "malformed_request"),
+        ((b"GET /v1/users HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (MAX_HEAD_BYTES + 1),), 400, "limit_exceeded"),
+        ((b"GET /" + b"x" * (MAX_HEAD_BYTES + 1),), 400, "limit_exceeded"),
+        ((b"POST /v1/users HTTP/1.1\r\nHost: other\r\nContent-Length: 9\r\n\r\n",), 400, "malformed_request"),
+        ((), 0, ""),
+    ],
+)
+def test_what_does_not_come_whole_or_is_no_request_ends_with_a_problem(
+    address: tuple[str, int], sent: tuple[bytes, ...], status: int, code: str
+) -> None:
+    found, problem = answered(address, *sent)
+    assert found == status
+    assert problem.get("type", "").removeprefix("urn:shardweave:error:") == code
+
+
+def test_more_connections_than_the_server_takes_are_refused(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as one, socket.create_connection(address) as two:
+        found, problem = answered(address)
+        assert (found, problem["title"]) == (503, "The table is busy")
+        assert one.fileno() != two.fileno()
+
+
+def test_a_connection_that_was_answered_may_ask_again_and_is_waited_for_again(address: tuple[str, int]) -> None:
+    request = b"GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with socket.create_connection(address, timeout=30) as raw:
+        for _ in range(3):
+            raw.sendall(request)
+            received = b""
+            while not received.endswith(b'"complete":true}'):
+                received += raw.recv(65536)
+            assert received.startswith(b"HTTP/1.1 200")
+        raw.sendall(request[:-5])
+        assert raw.recv(65536).startswith(b"HTTP/1.1 408")
+
+
+SCOPE = {
+    "type": "http",
+    "method": "POST",
+    "raw_path": b"/v1/users",
+    "query_string": b"",
+    "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+}
+
+
+class Sent(list[Any]):
+    """What an application sends."""
+
+    async def send(self, message: Any) -> None:
+        self.append(message)
+
+
+def test_a_body_that_has_not_come_when_the_server_stops_is_said_to_be_late() -> None:
+    """The server cancels what it no longer waits for."""
+    app, sent = AsgiApi(user_service().api, {}, 1), Sent()
+
+    async def run() -> None:
+        started = asyncio.Event()
+
+        async def receive() -> Any:
+            started.set()
+            await asyncio.sleep(60)
+
+        task = asyncio.get_running_loop().create_task(app(SCOPE, receive, sent.send))
+        await asyncio.wait_for(started.wait(), 30)
+        task.cancel()
+        await task
+
+    asyncio.run(run())
+    app.close()
+    assert sent[0]["status"] == 408
+    assert json.loads(sent[1]["body"])["detail"] == "the body did not come before the server stopped"
+
+
+def test_a_client_that_goes_away_in_the_middle_of_a_body_changes_nothing() -> None:
+    service = user_service()
+    app, sent = AsgiApi(service.api, {}, 1), Sent()
+    whole = json.dumps({"firstName": "A", "lastName": "B", "beneficiaryId": "b"}).encode()
+    messages = iter([{"type": "http.request", "body": whole, "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    asyncio.run(app(SCOPE, receive, sent.send))
+    app.close()
+    assert sent[0]["status"] == 408
+    assert json_of(Client(service.api).get("/v1/users"))["items"] == []
