@@ -52,7 +52,7 @@ class AsgiApi:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         answer = await self._answer(scope, receive)
         body = answer["body"].encode()
-        bodiless = answer["statusCode"] == 204 or scope["method"] == "HEAD"
+        bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
         headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})

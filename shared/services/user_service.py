@@ -9,6 +9,7 @@ users by the beginning of their first or last name, in one order.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
@@ -16,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from shardweave.api.collection import ROOT, created
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels, validated
+from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
 from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
 from shardweave.api.pages import PAGING, Pages, paging
 from shardweave.api.query_routes import QUERY_ERRORS
@@ -37,6 +39,7 @@ from shardweave.schema import Index, Schema
 from shardweave.service import Parts
 from shardweave.sharding import ShardBump
 from shardweave.store import Create
+from shardweave.store.operations import Written
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i"})
 _MARKS_MATTER_FROM = "\u0530"
@@ -182,18 +185,19 @@ def sign_up(parts: Parts) -> Operation:
     def run(call: Call) -> Response:
         given = validated(SignUp, call.document)
         user_id, address = nanoid(), given.pop("email")
+        records = [
+            Create({**given, "userId": user_id}, User),
+            Create({"email": address, "userId": user_id}, Email),
+        ]
         try:
-            made = parts.store.transact(
-                [
-                    Create({**given, "userId": user_id}, User),
-                    Create({"email": address, "userId": user_id}, Email),
-                ]
-            )
+            return carried_out(parts.store, call, records, signed_up)
         except AlreadyExists:
             raise AlreadyExists(
                 "The e-mail address is in use.", where="email", fix="sign in with it, or give another"
             ) from None
-        new_user, new_email = (record for record in made if record is not None)
+
+    def signed_up(made: Sequence[Written]) -> Response:
+        new_user, new_email = (written.record for written in made if written.record is not None)
         body = b'{"user":' + record_json(new_user) + b',"email":' + record_json(new_email) + b"}"
         return created(user, new_user, body)
 
@@ -206,8 +210,9 @@ def sign_up(parts: Parts) -> Operation:
         Answer(201, "The user and the e-mail as they are stored.", answer, {"Location": "The user's path."}),
         description="Both records are written in one transaction.",
         tag="sign-up",
+        header_parameters=(ONCE,),
         body=Body(SignUp),
-        errors=(AlreadyExists,),
+        errors=(AlreadyExists, *ONCE_ERRORS),
     )
 
 

@@ -253,9 +253,15 @@ class Conflict(ShardweaveError):
 
 
 class AlreadyExists(Conflict):
-    """A live record with this identity (or unique value) exists."""
+    """A live record with this identity exists."""
 
     code = "already_exists"
+
+
+class ValueTaken(AlreadyExists):
+    """A live record with this unique value exists."""
+
+    code = "value_taken"
 
 
 class ParentMissing(Conflict):
@@ -286,6 +292,12 @@ class RevisionConflict(Conflict):
     """The record's `rev` is not the expected one."""
 
     code = "revision_conflict"
+
+
+class PreconditionFailed(ShardweaveError):
+    """The record is not in the state that the request asks for."""
+
+    code = "precondition_failed"
 
 
 class LookupNotReady(ShardweaveError):

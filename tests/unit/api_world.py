@@ -69,23 +69,27 @@ class Client:
         answer = self.api.resolve(event, context)
         return Response(answer["statusCode"], answer["body"].encode(), answer["headers"])
 
-    def send(self, method: str, target: str, document: Any, media_type: str = "application/json") -> Response:
-        return self.request(method, target, json.dumps(document).encode(), {"content-type": media_type})
+    def send(
+        self, method: str, target: str, document: Any, media_type: str = "application/json", **headers: str
+    ) -> Response:
+        """Header names are given with `_` for `-`."""
+        more = {name.replace("_", "-"): text for name, text in headers.items()}
+        return self.request(method, target, json.dumps(document).encode(), {"content-type": media_type, **more})
 
-    def get(self, target: str) -> Response:
-        return self.request("GET", target)
+    def get(self, target: str, **headers: str) -> Response:
+        return self.request("GET", target, headers={name.replace("_", "-"): headers[name] for name in headers})
 
-    def post(self, target: str, document: Any) -> Response:
-        return self.send("POST", target, document)
+    def post(self, target: str, document: Any, **headers: str) -> Response:
+        return self.send("POST", target, document, **headers)
 
-    def patch(self, target: str, document: Any) -> Response:
-        return self.send("PATCH", target, document, "application/merge-patch+json")
+    def patch(self, target: str, document: Any, **headers: str) -> Response:
+        return self.send("PATCH", target, document, "application/merge-patch+json", **headers)
 
-    def put(self, target: str, document: Any) -> Response:
-        return self.send("PUT", target, document)
+    def put(self, target: str, document: Any, **headers: str) -> Response:
+        return self.send("PUT", target, document, **headers)
 
-    def delete(self, target: str) -> Response:
-        return self.request("DELETE", target)
+    def delete(self, target: str, **headers: str) -> Response:
+        return self.request("DELETE", target, headers={name.replace("_", "-"): headers[name] for name in headers})
 
 
 class WatchedTable:

@@ -90,7 +90,7 @@ class TestEvents:
         assert answer.keys() == {"statusCode", "headers", "cookies", "body", "isBase64Encoded"}
         assert (answer["statusCode"], answer["headers"], answer["isBase64Encoded"]) == (
             200,
-            {"content-type": "application/json"},
+            {"content-type": "application/json", "etag": answer["headers"]["etag"]},
             False,
         )
         assert "ü" in answer["body"]

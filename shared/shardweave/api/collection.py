@@ -15,7 +15,7 @@ that is there once has its token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -28,26 +28,44 @@ from ..errors import (
     Conflict,
     ImmutableProperty,
     NotFound,
+    PreconditionFailed,
     RecordTooLarge,
     ValueRefused,
 )
 from ..property_json import text_of
 from ..query.runner import QueryRunner
-from ..store import Put, Store
+from ..store import Create, Delete, Put, Store, Update
+from ..store.operations import Written
 from ..store.steps import not_found
 from .bodies import merge_patch
 from .list_query import ListQuery, index_table
 from .messages import JSON, Response
 from .models import RecordModels
+from .once import ONCE, ONCE_ERRORS, carried_out
 from .operation import Answer, Body, Call, Operation, Parameter
 from .pages import Pages
 from .paths import key_part
+from .preconditions import (
+    CONDITIONS_OF_CHANGING,
+    CONDITIONS_OF_PUTTING,
+    CONDITIONS_OF_READING,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    entity_tag,
+    required,
+    tags_of,
+    unmet,
+)
 from .query_routes import QUERY_ERRORS, Queries
 from .records import record_document, record_json
 
 ROOT = "/v1"
 
 MERGE_PATCH = "application/merge-patch+json"
+
+TAG = {"ETag": "The record's revision."}
+PLACE = {"Location": "The record's path.", **TAG}
+CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 
 
 class Collection:
@@ -64,20 +82,22 @@ class Collection:
     # -- what is done
 
     def create(self, call: Call) -> Response:
-        record = self._store.create(self._models.written(call.document), self._entity.model)
-        return created(self._entity, record)
+        return self._write(call, Create(self._models.written(call.document), self._entity.model))
 
     def list(self, call: Call) -> Response:
         return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call))
 
     def get(self, call: Call) -> Response:
+        known = tags_of(call.headers, IF_NONE_MATCH)
         record = self._store.get(self._entity.model, self._key(call))
         if record is None:
             raise not_found(self._entity)
+        if known is not None and known.has(record.rev):
+            return Response(304, headers=entity_tag(record.rev))
         return stored(record)
 
     def patch(self, call: Call) -> Response:
-        patch, models = call.document, self._models
+        patch, models, condition = call.document, self._models, required(call.headers)
         nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
 
         def merged(record: Entity) -> dict[str, Any]:
@@ -85,25 +105,39 @@ class Collection:
             return models.patched({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
 
         changes = merged if nested else models.patched(patch)
-        return stored(self._store.update(self._entity.model, self._key(call), changes))
+        with condition.or_refuse():
+            return self._write(call, Update(self._entity.model, self._key(call), changes, condition.rev))
 
     def put(self, call: Call) -> Response:
-        key = self._entity.identify(self._key(call))
+        key, condition = self._entity.identify(self._key(call)), required(call.headers)
         document = {**to_jsonable_python(key), **call.document}
         values = self._models.written(document)
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        written = self._store.write(Put(values, self._entity.model))
-        assert written.record is not None
-        return created(self._entity, written.record) if written.created else stored(written.record)
+        model = self._entity.model
+        put = Put(values, model, condition.rev, condition.exists)
+        try:
+            with condition.or_refuse():
+                return self._write(call, Create(values, model) if condition.absent else put)
+        except NotFound:
+            raise unmet(IF_MATCH) from None
 
     def delete(self, call: Call) -> Response:
-        if not self._store.delete(self._entity.model, self._key(call)):
-            raise not_found(self._entity)
-        return Response(204)
+        condition = required(call.headers)
+        operation = Delete(self._entity.model, self._key(call), condition.rev)
+        with condition.or_refuse():
+            return carried_out(self._store, call, [operation], lambda made: Response(204))
 
     # -- parts
+
+    def _write(self, call: Call, operation: Create | Put | Update) -> Response:
+        def answer(made: Sequence[Written]) -> Response:
+            (written,) = made
+            assert written.record is not None, "the write leaves a record"
+            return created(self._entity, written.record) if written.created else stored(written.record)
+
+        return carried_out(self._store, call, [operation], answer)
 
     def _key(self, call: Call) -> dict[str, Any]:
         return {
@@ -131,10 +165,11 @@ class Collection:
                 f"create{models.name}",
                 f"A new {entity.token}",
                 self.create,
-                Answer(201, "The record as it is stored.", models.read, {"Location": "The record's path."}),
+                Answer(201, "The record as it is stored.", models.read, PLACE),
                 tag=entity.collection,
+                header_parameters=(ONCE,),
                 body=Body(models.write),
-                errors=(AlreadyExists, RecordTooLarge),
+                errors=(AlreadyExists, RecordTooLarge, *ONCE_ERRORS),
             ),
             Operation(
                 "GET",
@@ -154,7 +189,7 @@ class Collection:
     def _of_a_record(self) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models
         name, token = models.name, entity.token
-        answer = Answer(200, "The record as it is stored.", models.read)
+        answer = Answer(200, "The record as it is stored.", models.read, TAG)
         keyed: dict[str, Any] = {
             "path": record_path(entity, [f"{{{name}}}" for name in self._names]),
             "tag": entity.collection,
@@ -169,7 +204,9 @@ class Collection:
                 name=f"get{name}",
                 summary=f"One {token}",
                 run=self.get,
-                answer=Answer(200, "The record.", models.read),
+                answer=Answer(200, "The record.", models.read, TAG),
+                also=(Answer(304, "The record is still the one at hand.", None, TAG),),
+                header_parameters=CONDITIONS_OF_READING,
                 errors=(NotFound,),
                 **keyed,
             ),
@@ -181,8 +218,9 @@ class Collection:
                 "`application/json` is taken too.",
                 run=self.patch,
                 answer=answer,
+                header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
                 body=Body(models.patch, (MERGE_PATCH, JSON)),
-                errors=(NotFound, Conflict, ImmutableProperty, RecordTooLarge),
+                errors=(NotFound, *CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),
             Operation(
@@ -193,9 +231,10 @@ class Collection:
                 "keeps (200).",
                 run=self.put,
                 answer=answer,
-                also=(Answer(201, "The new record as it is stored.", models.read, {"Location": "The record's path."}),),
+                also=(Answer(201, "The new record as it is stored.", models.read, PLACE),),
+                header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
                 body=Body(models.write),
-                errors=(Conflict, ImmutableProperty, RecordTooLarge),
+                errors=(*CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),
             Operation(
@@ -204,25 +243,28 @@ class Collection:
                 summary=f"Remove one {token}",
                 run=self.delete,
                 answer=Answer(204, "It is gone."),
-                errors=(NotFound, Conflict),
+                header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
+                errors=(NotFound, *CHANGE_ERRORS),
                 **keyed,
             ),
         )
 
 
 def created(entity: EntityType[Any], record: Entity, body: bytes | None = None) -> Response:
-    """The answer that says that a record was made, and where it is."""
+    """The answer that says that a record was made, and where it is. `body` when it says more than the record."""
     identity = entity.dump(record)
     last = len(entity.identity) - 1
     texts = [text_of(identity[name]) for name in entity.identity]
     parts = [quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)]
     place = record_path(entity, parts)
-    return Response.json(201, record_json(record) if body is None else body, location=place)
+    if body is not None:
+        return Response.json(201, body, location=place)
+    return Response.json(201, record_json(record), location=place, **entity_tag(record.rev))
 
 
 def stored(record: Entity) -> Response:
     """The answer that shows a record as it is stored."""
-    return Response.json(200, record_json(record))
+    return Response.json(200, record_json(record), **entity_tag(record.rev))
 
 
 def record_path(entity: EntityType[Any], parts: list[str]) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..errors import ShardweaveError
+from .caller import Caller
 from .messages import JSON, Response
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query or path parameter. `annotation` is the type that describes its value, `default` what a query parameter
-    that is not given stands for (None: nothing)."""
+    """A query, path or header parameter. `annotation` is the type that describes its value, `default` what a query
+    parameter that is not given stands for (None: nothing)."""
 
     name: str
     description: str
@@ -50,13 +51,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """A request that fits its operation: path and query parameters by name, and the body's JSON object. `time_left_ms`
-    is how long the answer may take, None when nobody says."""
+    """A request that fits its operation: path, query and header parameters by name (headers in lower case), and the
+    body's JSON object. `time_left_ms` is how long the answer may take, None when nobody says; `operation` is the
+    operation's name."""
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     time_left_ms: int | None = None
+    caller: Caller = field(default_factory=Caller)
+    operation: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,5 +81,6 @@ class Operation:
     tag: str = ""
     path_parameters: tuple[Parameter, ...] = ()
     query_parameters: tuple[Parameter, ...] = ()
+    header_parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     errors: tuple[type[ShardweaveError], ...] = ()

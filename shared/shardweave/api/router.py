@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -36,9 +36,11 @@ from ..errors import (
     ValidationFailed,
 )
 from .bodies import read_document
+from .caller import caller_of
 from .messages import JSON, PageFacts, Response, decode_query
 from .operation import Answer, Call, Operation, Parameter
 from .paths import Paths, key_of_part, router_rule, unseal
+from .preconditions import IF_MATCH, IF_NONE_MATCH
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
 
 
@@ -89,7 +91,10 @@ def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_byte
             path={name: key_of_part(unseal(key)) for name, key in keys.items()},
             query=_checked_query(operation, decode_query(event.raw_query_string)),
             document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
+            headers=_headers(operation, event.headers),
             time_left_ms=exchange.time_left_ms,
+            caller=caller_of(event.raw_event),
+            operation=operation.name,
         )
         response = operation.run(call)
         exchange.page = response.page
@@ -102,6 +107,16 @@ def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_byte
 
 def _answered(response: Response) -> RouterResponse[str]:
     return RouterResponse(response.status, body=response.body.decode(), headers=dict(response.headers))
+
+
+def _headers(operation: Operation, given: Mapping[str, str]) -> dict[str, str]:
+    """The headers that an operation takes, names in lower case. Raises MalformedRequest for a condition that it does
+    not have, which must not be taken for none."""
+    names = [parameter.name.lower() for parameter in operation.header_parameters]
+    for name in (IF_MATCH, IF_NONE_MATCH):
+        if name not in names and given.get(name) is not None:
+            raise MalformedRequest("this request has no such condition", where=name, fix="leave it out")
+    return {name: given[name] for name in names if given.get(name) is not None}
 
 
 def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -154,6 +169,7 @@ def _signature(operation: Operation) -> inspect.Signature:
     """The signature of a handler that would take everything by its name."""
     found = [_path_argument(each) for each in operation.path_parameters]
     found += [_query_argument(number, each) for number, each in enumerate(operation.query_parameters)]
+    found += [_header_argument(number, each) for number, each in enumerate(operation.header_parameters)]
     if operation.body is not None:
         media_type = operation.body.media_types[0]
         found.append(_argument("body", Annotated[operation.body.model, params.Body(media_type=media_type)]))
@@ -169,6 +185,11 @@ def _query_argument(number: int, parameter: Parameter) -> inspect.Parameter:
     described = params.Query(alias=parameter.name, title=parameter.name, description=parameter.description)
     default = inspect.Parameter.empty if parameter.required else parameter.default
     return _argument(f"query_{number}", Annotated[parameter.annotation, described], default)
+
+
+def _header_argument(number: int, parameter: Parameter) -> inspect.Parameter:
+    described = params.Header(alias=parameter.name, title=parameter.name, description=parameter.description)
+    return _argument(f"header_{number}", Annotated[parameter.annotation, described], parameter.default)
 
 
 def _argument(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..declared import LookupType
 from ..entity_type import REVISION, EntityType
-from ..errors import AlreadyExists, CancellationReason, KeyTooLong, ValueRefused
+from ..errors import CancellationReason, KeyTooLong, ValueRefused, ValueTaken
 from ..table.conditions import Compare, Or
 from ..table.operations import Delete, Put
 from ..table.values import Item
@@ -68,7 +68,7 @@ def value_actions(
     holders: Mapping[PrimaryKey, Sighting] | None = None,
 ) -> tuple[PlannedAction, ...]:
     """The actions on lookup records of a write that leaves `after` in place of `before`, None where there is no record.
-    `holders` are the owners in `met` as they were read. Raises AlreadyExists naming the property."""
+    `holders` are the owners in `met` as they were read. Raises ValueTaken naming the property."""
     planned: list[PlannedAction] = []
     for lookup in entity.lookups.values():
         old = None if before is None else _old_key(entity, lookup, before)
@@ -90,7 +90,7 @@ def claim_actions(
     met: Met,
     holders: Mapping[PrimaryKey, Sighting],
 ) -> tuple[PlannedAction, ...]:
-    """Take a value for the record of `item`. Raises AlreadyExists when `holders` show that it is taken."""
+    """Take a value for the record of `item`. Raises ValueTaken when `holders` show that it is taken."""
     record = lookup_record(entity, key, item, item[REVISION])
     about, owner = lookup.property_name, record[OWNER]
     if not lookup.unique:
@@ -110,9 +110,9 @@ def claim_actions(
     return (PlannedAction(put, Part.CLAIM, about, owner), *required)
 
 
-def taken(name: str) -> AlreadyExists:
+def taken(name: str) -> ValueTaken:
     """A live record has the value."""
-    return AlreadyExists(
+    return ValueTaken(
         f"a record with this {name} exists", where=name, fix="give it another, or change the record that has it"
     )
 

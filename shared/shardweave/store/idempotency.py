@@ -56,6 +56,9 @@ _REQUEST, _ANSWER, _PARTS, _UNTIL = "_request", "_answer", "_parts", "_until"
 Keeping = Callable[[Sequence[Plan]], list[PlannedAction]]
 """The actions that keep the answer to what was planned."""
 
+Said = Callable[[Sequence[Plan]], bytes]
+"""The answer to a write, from what was planned."""
+
 Answer = Callable[[tuple[Entity | None, ...]], bytes]
 """The answer to a write, from the records that it leaves (None for deletes and checks). Pure: it is called for every
 attempt."""
@@ -96,7 +99,7 @@ class Idempotency:
     clock: Callable[[], int]
     new_revision: Callable[[], str]
 
-    def transacted(self, once: Once, answer: Answer, write: Callable[[Keeping], object]) -> KeptAnswer:
+    def transacted(self, once: Once, answer: Said, write: Callable[[Keeping], object]) -> KeptAnswer:
         """The kept answer, or the answer to `write`, which carries out one transaction with the actions that it is
         given, and raises TakenMeanwhile when those are refused. Raises IdempotencyMismatch, StillInProgress, and what
         `write` raises."""
@@ -104,7 +107,7 @@ class Idempotency:
 
         def keeping(plans: Sequence[Plan]) -> list[PlannedAction]:
             nonlocal made
-            made = answer(tuple(plan.record for plan in plans))
+            made = answer(plans)
             return self._actions(once, made, self._free())
 
         pauses = self.waiting.pauses(CONTENDED)

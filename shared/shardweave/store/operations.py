@@ -20,6 +20,10 @@ Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 """New values by property, None to remove one; or a function that gives them for the record as it is stored."""
 
 
+Rev = str | frozenset[str] | None
+"""The revision that a record must have, or those of which it must have one."""
+
+
 @dataclass(frozen=True)
 class Create:
     """Write a record whose identity no live record has."""
@@ -30,10 +34,13 @@ class Create:
 
 @dataclass(frozen=True)
 class Put:
-    """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays."""
+    """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays.
+    With `rev` only in place of that revision; with `exists` only in place of a record."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
+    rev: Rev = None
+    exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Update:
     model: type[Entity]
     key: Key
     changes: Changes
-    rev: str | None = None
+    rev: Rev = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Delete:
 
     model: type[Entity]
     key: Key
-    rev: str | None = None
+    rev: Rev = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Check:
 
     model: type[Entity]
     key: Key
-    rev: str | None = None
+    rev: Rev = None
     exists: bool = True
 
 

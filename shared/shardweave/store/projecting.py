@@ -215,7 +215,7 @@ class Projector:
         def write(keeping: Keeping) -> object:
             return self.writer.transact_keeping(steps, keeping)
 
-        kept = self.idempotency.transacted(once, lambda records: b"", write)
+        kept = self.idempotency.transacted(once, lambda plans: b"", write)
         return Applied(event.event_id, kept.repeated)
 
     def _step(self, projection: EventProjection, event: Event, action: Action) -> ProjectStep:

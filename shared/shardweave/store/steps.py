@@ -31,7 +31,7 @@ from .actions import create_actions, remove_actions, replace_actions
 from .checks import absence_actions, presence_actions
 from .claims import NOTHING_MET, Met
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
-from .operations import Changes, Check, Create, Operation, Put, Update
+from .operations import Changes, Check, Create, Operation, Put, Rev, Update
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
@@ -112,6 +112,14 @@ class Step:
             for planned, reason in refused
         )
 
+    def check_revision(self, seen: Sighting, rev: Rev) -> None:
+        """Refuse a record of another revision than the one that is asked for, or none. Raises RevisionConflict."""
+        if rev is None:
+            return
+        stored = None if seen.found is None else seen.found.item.get(REVISION)
+        if stored is None or (stored not in rev if isinstance(rev, frozenset) else stored != rev):
+            raise self.revision_conflict()
+
     def not_found(self) -> NotFound:
         return not_found(self.entity)
 
@@ -164,13 +172,18 @@ class PutStep(Step):
 
     given: Entity | Mapping[str, Any]
     draft: Draft
+    rev: Rev
+    exists: bool
 
     @property
     def makes(self) -> bool:
-        return True
+        return not self.exists and self.rev is None
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
+        self.check_revision(seen, self.rev)
         if seen.found is None:
+            if self.exists:
+                raise self.not_found()
             return creation(self.entity, self.draft, seen, moment, context, self.met)
         stored = seen.found.item
         draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, context.new_revision())
@@ -182,14 +195,13 @@ class UpdateStep(Step):
     """Reads, changes what was read, and replaces it if it is still that."""
 
     changes: Changes
-    rev: str | None
+    rev: Rev
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if seen.found is None:
             raise self.not_found()
+        self.check_revision(seen, self.rev)
         stored = seen.found.item
-        if self.rev is not None and stored.get(REVISION) != self.rev:
-            raise self.revision_conflict()
         draft = changed_draft(self.entity, stored, self.changes, moment.now_ms, context.new_revision())
         if draft is None:
             return Plan(record=self.entity.load(stored))
@@ -203,7 +215,7 @@ class DeleteStep(Step):
     With a given revision nothing is read where the record can be in one place only: `direct`.
     """
 
-    rev: str | None
+    rev: Rev
     strict: bool = False
     direct: bool = False
 
@@ -217,6 +229,7 @@ class DeleteStep(Step):
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if self.direct:
+            assert not isinstance(self.rev, frozenset), "one revision needs no reading"
             place, *others = places(self.entity, self.identity, moment.shard_map, moment.now_ms)
             if others:
                 raise ShardMapChanged("the record can be in several places now", where=self.entity.token, fix="retry")
@@ -227,9 +240,8 @@ class DeleteStep(Step):
                 raise self.not_found()
             return Plan()
         stored = seen.found.item
+        self.check_revision(seen, self.rev)
         rev = stored.get(REVISION)
-        if self.rev is not None and rev != self.rev:
-            raise self.revision_conflict()
         key = key_of(self.entity, stored)
         actions = remove_actions(self.entity, key, self.identity, rev, moment, stored, self.met)
         tallies = kinship(self.entity, stored, None, context.entities).tallies
@@ -253,7 +265,7 @@ class DeleteStep(Step):
 class CheckStep(Step):
     """Reads, and requires that it stays so."""
 
-    rev: str | None
+    rev: Rev
     exists: bool
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
@@ -263,8 +275,7 @@ class CheckStep(Step):
             return Plan(absence_actions(self.entity, self.identity, moment, seen.lookup))
         if seen.found is None:
             raise self.not_found()
-        if self.rev is not None and seen.found.item.get(REVISION) != self.rev:
-            raise self.revision_conflict()
+        self.check_revision(seen, self.rev)
         matters = self.rev is not None
         return Plan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
 
@@ -343,7 +354,7 @@ class StepMaker:
             return UpdateStep(entity, identity, operation.changes, operation.rev)
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
-        direct = operation.rev is not None and self._has_one_place(entity)
+        direct = isinstance(operation.rev, str) and self._has_one_place(entity)
         return DeleteStep(entity, identity, operation.rev, strict, direct)
 
     def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[Step, ...]:
@@ -366,7 +377,7 @@ class StepMaker:
             identity = entity.identify(identity)
         if isinstance(operation, Create) or draft.generated:
             return CreateStep(entity, identity, draft)
-        return PutStep(entity, identity, record, draft)
+        return PutStep(entity, identity, record, draft, operation.rev, operation.exists)
 
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
         """The entity of what is to be written. Raises UnknownName."""

@@ -40,9 +40,9 @@ from .backfill import Backfill, BackfillReport
 from .batches import DEADLINE, Batches
 from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
-from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once
+from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
 from .numbering import Numbering, scope_of, sequence_of
-from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Update, Written
+from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Rev, Update, Written
 from .parents import enforced
 from .planned import Moment
 from .projecting import Applied, Projector
@@ -50,7 +50,7 @@ from .readiness import Readiness
 from .reads import Reader
 from .retries import Waiting
 from .sending import Sender
-from .steps import Context, StepMaker
+from .steps import Context, Plan, StepMaker
 from .writer import Writer
 
 E = TypeVar("E", bound=Entity)
@@ -122,21 +122,21 @@ class Store:
 
     def create(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None) -> Entity:
         """Write a new record and give it as stored. A mapping holds properties by stored or Python name. Raises
-        AlreadyExists when a live record has its identity or a unique value, ParentMissing, ValidationFailed and other
-        InputErrors."""
+        AlreadyExists when a live record has its identity (ValueTaken: a unique value), ParentMissing, ValidationFailed
+        and other InputErrors."""
         return self._written(Create(record, model))
 
     @overload
-    def put(self, record: E, model: None = None) -> E: ...
+    def put(self, record: E, model: None = None, *, rev: Rev = None) -> E: ...
 
     @overload
-    def put(self, record: Mapping[str, Any], model: type[E]) -> E: ...
+    def put(self, record: Mapping[str, Any], model: type[E], *, rev: Rev = None) -> E: ...
 
-    def put(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None) -> Entity:
+    def put(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None, *, rev: Rev = None) -> Entity:
         """Write a whole record, whether one with its identity exists or not, and give it as stored. The timestamp
-        and the numbers that are stored stay, whatever was given. Raises AlreadyExists, ParentMissing,
-        ImmutableProperty and other InputErrors."""
-        return self._written(Put(record, model))
+        and the numbers that are stored stay, whatever was given. With `rev`, only that revision is replaced. Raises
+        ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other InputErrors."""
+        return self._written(Put(record, model, rev))
 
     def write(self, operation: Operation) -> Written:
         """Carry out one operation and say what it left. Raises what the method of its name raises."""
@@ -150,14 +150,14 @@ class Store:
         (seen,) = self._reader.find_now([(entity, entity.identify(key))])
         return None if seen.found is None else entity.load(seen.found.item)
 
-    def update(self, model: type[E], key: Key, changes: Changes, *, rev: str | None = None) -> E:
+    def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None) -> E:
         """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
         None to remove one; or it is a function from the stored record to that, called again when another writer was
         faster. With `rev`, only that revision is changed. Raises NotFound, RevisionConflict, AlreadyExists,
         ParentMissing, ImmutableProperty and other InputErrors."""
         return cast("E", self._written(Update(model, key, changes, rev)))
 
-    def delete(self, model: type[Entity], key: Key, *, rev: str | None = None) -> bool:
+    def delete(self, model: type[Entity], key: Key, *, rev: Rev = None) -> bool:
         """Remove a record. False when there was none. With `rev`, only that revision is removed. Raises
         RevisionConflict, and HasChildren where others belong to it."""
         return self._writer.run(self._steps.make(Delete(model, key, rev))).removes
@@ -171,6 +171,20 @@ class Store:
         its lookup records and parents' counters once."""
         steps = self._steps.make_all(self._numbering.numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
+
+    def carry_out(
+        self, operations: Sequence[Operation], once: Once | None, answer: Callable[[tuple[Written, ...]], bytes]
+    ) -> bytes:
+        """The answer to operations that are carried out as `transact` does, and with `once` as `idempotent` does. A
+        single one's errors are as of it alone. `answer` may be called for attempts that are not the last."""
+
+        def said(plans: Sequence[Plan]) -> bytes:
+            return answer(tuple(Written(plan.record, plan.creates) for plan in plans))
+
+        if once is not None:
+            return self._once(once, operations, said).answer
+        steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
+        return said(self._writer.transact(steps) if len(steps) > 1 else [self._writer.run(step) for step in steps])
 
     def batch_get(self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
@@ -253,12 +267,7 @@ class Store:
         """Carry out operations as `transact` does, and keep the answer to them in the same transaction; or give the one
         that was kept. A single operation's errors are as of the operation alone. Raises IdempotencyMismatch when
         the key was used for another request."""
-
-        def write(keeping: Keeping) -> object:
-            steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
-            return self._writer.transact_keeping(steps, keeping)
-
-        return self._idempotency.transacted(once, answer, write)
+        return self._once(once, operations, lambda plans: answer(tuple(plan.record for plan in plans)))
 
     def idempotent_work(self, once: Once, work: Callable[[], bytes]) -> KeptAnswer:
         """Do work that is more than one transaction, and keep its answer; or give the one that was kept. The work may
@@ -274,6 +283,13 @@ class Store:
         return self._projector.apply(self.schema.projection(projection), event)
 
     # -- parts
+
+    def _once(self, once: Once, operations: Sequence[Operation], said: Said) -> KeptAnswer:
+        def write(keeping: Keeping) -> object:
+            steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
+            return self._writer.transact_keeping(steps, keeping)
+
+        return self._idempotency.transacted(once, said, write)
 
     def _written(self, operation: Operation) -> Entity:
         record = self.write(operation).record

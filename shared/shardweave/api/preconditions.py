@@ -1,0 +1,124 @@
+"""Conditional requests (RFC 9110, section 13): a record's revision is its entity tag.
+
+    ETag: "r1"             on every answer that is one whole record and nothing else
+    If-Match: "r1"         PATCH, PUT, DELETE change only this revision (or one of several, or with `*` any record)
+    If-None-Match: *       PUT makes a record only where there is none
+    If-None-Match: "r1"    GET answers 304 while this is the revision
+
+A condition that does not hold is answered with 412, and nothing was changed; a PATCH or DELETE of a record that is not
+there with 404 all the same. Tags are compared strongly for writes (a weak one, `W/"r1"`, never holds there) and weakly
+for GET. What is no list of tags, or a condition that the method does not have, is refused with 400: it must not be
+taken for none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..errors import AlreadyExists, MalformedRequest, PreconditionFailed, RevisionConflict, ValueTaken
+from ..store.operations import Rev
+from .operation import Parameter
+
+IF_MATCH = "if-match"
+IF_NONE_MATCH = "if-none-match"
+MAX_TAGS = 20
+
+_OPAQUE = r'"([\x21\x23-\x7e]*)"'
+_TAG = re.compile(rf"[ \t]*(W/)?{_OPAQUE}[ \t]*")
+_REVISION = re.compile(r"[\x21\x23-\x7e]+")
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What a condition lists. `every`: it is `*`."""
+
+    every: bool = False
+    strong: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+
+    def has(self, rev: str | None) -> bool:
+        """Whether the revision is listed, weak tags included."""
+        return self.every or rev in self.strong or rev in self.weak
+
+
+def entity_tag(rev: str | None) -> dict[str, str]:
+    """The header that tells a revision; none for a record that another program wrote without one."""
+    return {"etag": f'"{rev}"'} if rev is not None and _REVISION.fullmatch(rev) else {}
+
+
+def tags_of(headers: Mapping[str, str], name: str) -> Tags | None:
+    """The tags in a header, None when it is not there. Raises MalformedRequest."""
+    text = headers.get(name)
+    if text is None:
+        return None
+    if text.strip() == "*":
+        return Tags(every=True)
+    found = [_TAG.fullmatch(part) for part in _parts(text)]
+    if len(found) > MAX_TAGS or not all(found):
+        fix = f'give `*`, or at most {MAX_TAGS} tags as they were answered: "tag", "tag"'
+        raise MalformedRequest("it is no list of entity tags", where=name, fix=fix)
+    tags = [(each[1], each[2]) for each in found if each is not None]
+    return Tags(False, frozenset(tag for weak, tag in tags if not weak), frozenset(tag for weak, tag in tags if weak))
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no tag."""
+    return re.findall(r'(?:[^,"]|"[^"]*"?)+|(?<=,)(?=,|$)|^$', text)
+
+
+@dataclass(frozen=True)
+class Required:
+    """What a write requires of the record: one of these revisions (None: any or none), that there is one, or that
+    there is none."""
+
+    rev: Rev = None
+    exists: bool = False
+    absent: bool = False
+
+    @contextmanager
+    def or_refuse(self) -> Iterator[None]:
+        """What was asked for and is not there is a condition that does not hold."""
+        try:
+            yield
+        except RevisionConflict:
+            if self.rev is None:
+                raise
+            raise unmet(IF_MATCH) from None
+        except ValueTaken:
+            raise
+        except AlreadyExists:
+            raise unmet(IF_NONE_MATCH) from None
+
+
+def required(headers: Mapping[str, str]) -> Required:
+    """What the conditions of a write require. Raises MalformedRequest."""
+    match, none = tags_of(headers, IF_MATCH), tags_of(headers, IF_NONE_MATCH)
+    if none is not None and (not none.every or match is not None):
+        raise MalformedRequest("it is `*`, and alone", where=IF_NONE_MATCH, fix="give `*`, or If-Match")
+    if match is None or match.every:
+        return Required(exists=match is not None, absent=none is not None)
+    rev = next(iter(match.strong)) if len(match.strong) == 1 else match.strong
+    return Required(rev)
+
+
+def unmet(name: str) -> PreconditionFailed:
+    """The record is not what a condition asks for."""
+    return PreconditionFailed(
+        "the record is not in the state that the condition asks for", where=name, fix="read it, and decide anew"
+    )
+
+
+CONDITIONS_OF_READING = (
+    Parameter(
+        "If-None-Match", 'Entity tags (`"tag"`) of what is at hand; 304 when one of them is still the record\'s.'
+    ),
+)
+CHANGED_ONLY_IF = Parameter("If-Match", 'Entity tags (`"tag"`), one of which the record must have, or `*`.')
+CONDITIONS_OF_CHANGING = (CHANGED_ONLY_IF,)
+CONDITIONS_OF_PUTTING = (
+    CHANGED_ONLY_IF,
+    Parameter("If-None-Match", "`*` to make a record only where there is none."),
+)
