@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 import traceback
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,7 +51,7 @@ def service_schema(name: str, key_format: KeyFormat) -> Schema:
             where=_place(name),
             fix="define one that returns a shardweave.schema.Schema",
         )
-    schema = _called(name, lambda: function(key_format), "has a schema(key_format) that fails")
+    schema = _called(name, lambda: _compiled(function, key_format), "has a schema(key_format) that fails")
     if not isinstance(schema, Schema):
         raise ConfigurationError(
             f"schema(key_format) returns a {type(schema).__name__}",
@@ -77,6 +78,12 @@ def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
                 fix="return a sequence of shardweave.api.operation.Operation",
             )
     return found
+
+
+@cache
+def _compiled(function: Callable[[KeyFormat], object], key_format: KeyFormat) -> object:
+    """A schema never changes, and compiling it takes a while: a process does it once."""
+    return function(key_format)
 
 
 def _function(module: ModuleType, name: str, argument: object) -> Callable[[Any], Any] | None:

@@ -26,8 +26,9 @@ def fill(client: Client) -> None:
         assert client.post("/v1/users", {**user, **({"phone": f"1773{number}"} if number else {})}).status == 201
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client() -> Client:
+    """What the tests here only read."""
     found = Client(user_service().api)
     fill(found)
     return found
