@@ -36,6 +36,10 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
 
+MAX_ROUNDS = 40
+"""Of the steps of DUAL_OLD, before differences that come again and again need someone to look."""
+
+
 class Phase(enum.IntEnum):
     """How far a re-shard has come."""
 
@@ -343,11 +347,20 @@ def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Wai
     if control.step is Step.SWEEP:
         return _stepped(control, Step.SETTLE, now_ms)
     if control.step is Step.VERIFY:
-        return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
+        return _after_verification(control, findings, now_ms)
     if findings.repairable:
         # The indexes are behind, which time mends; looking again at once would only cost.
         return _stepped(control, Step.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
     return replace(_entered(control, Phase.DUAL_NEW, Step.SOAK, now_ms), flipped_ms=now_ms, exposed_ms=None)
+
+
+def _after_verification(control: Control, findings: Findings, now_ms: int) -> Control | None:
+    """In DUAL_OLD nothing is lost by waiting for someone to look, while a record that can't be copied would be."""
+    if findings.strays:
+        return replace(control, attention=f"{findings.strays} records of other programs can't be moved as they are")
+    if findings.repairable and control.round >= MAX_ROUNDS:
+        return replace(control, attention=f"{findings.repairable} records keep differing between the shard spaces")
+    return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
 
 
 def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:

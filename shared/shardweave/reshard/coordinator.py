@@ -1,0 +1,175 @@
+"""The coordinator: takes each entity's re-shard from one step to the next.
+
+Guarantees: any number of them may act at once, each may die at any point, and the next call of `step` goes on from
+what is in the table. A step's items are opened in one transaction that also gives the control record a new revision; a
+step is left by closing each item that is still open, and then replacing the control record on condition of the revision
+that was read before the items were. So no item is open in a step that has been left, and what a mover sends under an
+old token is refused.
+
+Costs: a read of the control record and a query of the step's items; a transaction when a step begins, a write for each
+item and one for the control record when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..entity import now_ms
+from ..entity_type import REVISION, EntityType
+from ..store.planned import Part, PlannedAction, absent, has_revision
+from ..store.retries import Waiting
+from ..store.sending import Sender
+from ..table import Table
+from ..table.operations import Action, Delete, Interval, Put, Query, Update
+from .asking import Asking
+from .control import control_key, decode_control, encode_control, partition_key
+from .moving import Mover
+from .phases import Control, Waits, advanced
+from .work import (
+    WorkItem,
+    closed_again,
+    decode_work,
+    encode_work,
+    findings_of,
+    has_token,
+    items_of,
+    names_of_all,
+    names_of_step,
+    opened_again,
+    work_key,
+)
+
+CHANGED_DECLARATION = "the entity's declaration has changed since it began; look at it, then resume"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A control value and the revision in which it was read."""
+
+    control: Control
+    rev: str
+
+
+class Coordinator:
+    """Decides on the steps of every entity. `clock` gives epoch milliseconds; `new_token` random names."""
+
+    def __init__(
+        self,
+        table: Table,
+        waits: Waits,
+        *,
+        new_token: Callable[[], str],
+        clock: Callable[[], int] = now_ms,
+        waiting: Waiting | None = None,
+    ) -> None:
+        waiting = waiting or Waiting()
+        self.waits = waits
+        self._asking = Asking(table, waiting)
+        self._sender = Sender(table, waiting, new_token)
+        self._new_token = new_token
+        self._clock = clock
+
+    def step(self, entity: EntityType[Any]) -> bool:
+        """Do what is next, and say whether that changed anything, or somebody else was faster: then it is worth
+        calling again. Raises what the table raises."""
+        seen = self.read(entity)
+        if seen is None:
+            return False
+        control = seen.control
+        if not control.moving:
+            return self._tidied(entity)
+        if not Mover.minds(entity, control):
+            if not control.attention:
+                self._put(entity, seen.rev, replace(control, attention=CHANGED_DECLARATION))
+            return False
+        if control.attention:
+            return False
+        items = self.items(entity, control)
+        wanted = self._to_open(entity, control, items)
+        if wanted:
+            self._opened(entity, seen, wanted)
+            return True
+        following = advanced(control, findings_of(items), self._clock(), self.waits)
+        if following is None:
+            return False
+        self._leave(entity, seen, items, following)
+        return True
+
+    def read(self, entity: EntityType[Any]) -> Seen | None:
+        """The control value as it is now; None before the first re-shard."""
+        record = self._asking.item(control_key(entity))
+        return None if record is None else Seen(decode_control(record), str(record[REVISION]))
+
+    def items(self, entity: EntityType[Any], control: Control) -> list[WorkItem]:
+        """The items of the step as they are now."""
+        return [decode_work(record) for record in self._records(entity, names_of_step(control))]
+
+    def replace(self, entity: EntityType[Any], seen: Seen | None, following: Control) -> bool:
+        """Leave the step that was seen for another control value, as an operator asks. False when the control record
+        has changed since it was read: then read it again."""
+        if seen is None:
+            put = Put(encode_control(entity, following, self._new_token()), absent(entity))
+            return self._sender.send([PlannedAction(put, Part.MIRROR)]) is None
+        return self._leave(entity, seen, self.items(entity, seen.control), following)
+
+    # -- parts
+
+    def _to_open(self, entity: EntityType[Any], control: Control, items: Sequence[WorkItem]) -> list[Action]:
+        """What opens the items that the step lacks, and those that were closed by one who did not leave it."""
+        if not control.step.has_work:
+            return []
+        there = {item.name for item in items}
+        tokens = iter(self._new_token, None)
+        missing = [item for item in items_of(entity, control, tokens) if item.name not in there]
+        actions: list[Action] = [Put(encode_work(entity, item), absent(entity)) for item in missing]
+        for item in items:
+            if item.closed and not item.done:
+                again = opened_again(item, self._new_token())
+                actions.append(Update(work_key(entity, item), _standing(again), condition=has_token(item)))
+        return actions
+
+    def _opened(self, entity: EntityType[Any], seen: Seen, opening: Sequence[Action]) -> None:
+        marks = Update(control_key(entity), {REVISION: self._new_token()}, condition=has_revision(seen.rev))
+        self._sender.send([PlannedAction(action, Part.MIRROR) for action in (marks, *opening)])
+
+    def _leave(self, entity: EntityType[Any], seen: Seen, items: Sequence[WorkItem], following: Control) -> bool:
+        for item in items:
+            if not item.closed:
+                closed = closed_again(item, self._new_token())
+                update = Update(work_key(entity, item), _standing(closed), condition=has_token(item))
+                if self._sender.send([PlannedAction(update, Part.MIRROR)]) is not None:
+                    return False
+        return self._put(entity, seen.rev, following)
+
+    def _put(self, entity: EntityType[Any], rev: str, control: Control) -> bool:
+        put = Put(encode_control(entity, control, self._new_token()), has_revision(rev))
+        return self._sender.send([PlannedAction(put, Part.MIRROR)]) is None
+
+    def _tidied(self, entity: EntityType[Any]) -> bool:
+        """Remove the items of re-shards that have ended; their tokens are good for nothing without them."""
+        design = entity.keys.design
+        for record in self._records(entity, names_of_all()):
+            key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}
+            self._sender.send([PlannedAction(Delete(key), Part.MIRROR)])
+        return False
+
+    def _records(self, entity: EntityType[Any], names: Interval) -> list[Any]:
+        design = entity.keys.design
+        found: list[Any] = []
+        start = None
+        while True:
+            query = Query(
+                design.hash_name, partition_key(entity), design.range_name, names, start_key=start, consistent=True
+            )
+            answer = self._asking.run(query)
+            found += answer.items
+            start = answer.last_key
+            if start is None:
+                return found
+
+
+def _standing(item: WorkItem) -> dict[str, Any]:
+    """The attributes that opening and closing change."""
+    return {"token": item.token, "closed": item.closed, "owner": item.owner, "leaseUntil": item.lease_until}

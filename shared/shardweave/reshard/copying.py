@@ -1,0 +1,181 @@
+"""What a mover writes for one record that it has read: the transactions of a re-shard, exactly.
+
+    copy    token; Update O mark := m [rev = r]; Put N with the same rev
+    sweep   token; Check O absent; Delete N [rev = seen]
+    empty   token; Delete O [rev = r, and mark = m or expired]
+    clean   token; Delete N [rev = seen]
+
+`token` is the check of the work item; m is the version of the re-shard. A record without a revision, which another
+program wrote, is conditioned on its whole content instead, up to 300 comparisons that fit into one expression; beyond
+that it is a stray: counted and left alone. So is a record that no place of the id could hold, and one that is too large
+to be marked. "O absent" means every key that the id can have in the generations that move.
+
+A record whose timestamp places it elsewhere in O than where it is found, which a bump that was declared too late leaves
+behind, is copied on condition that nothing is live where it belongs: readers find it in both places.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity_type import MARK, REVISION, EntityType
+from ..errors import InputError
+from ..store.mirroring import rekeyed
+from ..store.places import home, place_in
+from ..store.planned import Moment, PrimaryKey, absent, free, has_revision, key_of, primary_key
+from ..table.conditions import And, Compare, Condition, Names, Or
+from ..table.operations import (
+    MAX_TRANSACTION_ACTIONS,
+    MAX_TRANSACTION_BYTES,
+    Action,
+    ConditionCheck,
+    Delete,
+    Put,
+    Update,
+)
+from ..table.values import MAX_ITEM_BYTES, Item, item_bytes
+from .phases import Control
+from .work import Side, moving_generations
+
+MAX_COMPARISONS = 300
+MAX_EXPRESSION_BYTES = 4096
+MARK_BYTES = len(MARK) + 21
+RECORDS_A_TRANSACTION = 25
+"""More would save little of the token's cost, and meet more writers."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is to be done for one record, all or nothing. `source` is the record as it was read."""
+
+    source: Item
+    actions: tuple[Action, ...]
+
+    @property
+    def bytes(self) -> int:
+        """What it adds to a transaction at most."""
+        return 2 * item_bytes(self.source) + 2048
+
+
+class Stray:
+    """The record is none of ours, or can't be moved: it is counted and left alone."""
+
+
+STRAY = Stray()
+
+
+def copied(entity: EntityType[Any], control: Control, record: Item, now_ms: int) -> Piece | Stray | None:
+    """The copy of a record of O in N; None when it is expired, so that there is nothing to copy."""
+    assert control.new is not None
+    if entity.is_expired(record, now_ms // 1000):
+        return None
+    try:
+        copy = rekeyed(entity, record, control.new)
+        belongs = home(entity, record, control.old).key
+        known_places = _places(entity, record, control)
+    except InputError:
+        return STRAY
+    key, condition = key_of(entity, record), as_seen(record)
+    too_large = max(item_bytes(record) + MARK_BYTES, item_bytes(copy)) > MAX_ITEM_BYTES
+    if condition is None or too_large or key not in known_places:
+        return STRAY
+    mark = Update(key, {MARK: control.version}, condition=condition)
+    if key == belongs:
+        return Piece(record, (mark, Put(copy)))
+    unclaimed = Or((free(entity, Moment(now_ms, control.old)), has_revision(record.get(REVISION))))
+    if key_of(entity, copy) == belongs:
+        return Piece(record, (mark, Put(copy, unclaimed)))
+    return Piece(record, (mark, Put(copy), ConditionCheck(belongs, unclaimed)))
+
+
+def swept(entity: EntityType[Any], control: Control, record: Item) -> Piece | Stray:
+    """The removal of a record of N that O has not."""
+    condition = as_seen(record)
+    try:
+        keys = _places(entity, record, control)
+    except InputError:
+        return STRAY
+    if condition is None:
+        return STRAY
+    checks = tuple(ConditionCheck(key, absent(entity)) for key in keys)
+    return Piece(record, (*checks, Delete(key_of(entity, record), condition)))
+
+
+def old_places(entity: EntityType[Any], control: Control, record: Item) -> list[Item]:
+    """Where O can have a record of N; nowhere when it is no record of the entity."""
+    try:
+        return _places(entity, record, control)
+    except InputError:
+        return []
+
+
+def emptied(entity: EntityType[Any], control: Control, record: Item, now_ms: int) -> Piece | Stray:
+    """The removal of a record of O after the move."""
+    condition = as_seen(record)
+    if condition is None:
+        return STRAY
+    if entity.ttl is not None and entity.is_expired(record, now_ms // 1000):
+        condition = And((condition, Compare(entity.ttl, "<=", now_ms // 1000)))
+    elif record.get(MARK) == control.version:
+        condition = And((condition, Compare(MARK, "=", control.version)))
+    else:
+        return STRAY
+    return Piece(record, (Delete(key_of(entity, record), condition),))
+
+
+def cleaned(entity: EntityType[Any], record: Item) -> Piece | Stray:
+    """The removal of a record of N after an abort."""
+    condition = as_seen(record)
+    return STRAY if condition is None else Piece(record, (Delete(key_of(entity, record), condition),))
+
+
+def batches(pieces: Iterable[Piece], entity: EntityType[Any]) -> Iterator[list[Piece]]:
+    """The pieces in transactions: as many as fit, no item named twice in one."""
+    batch: list[Piece] = []
+    named: set[PrimaryKey] = set()
+    actions, size = 1, 0
+    for piece in pieces:
+        keys = {_named(entity, action) for action in piece.actions}
+        full = len(batch) >= RECORDS_A_TRANSACTION or actions + len(piece.actions) > MAX_TRANSACTION_ACTIONS
+        if batch and (full or size + piece.bytes > MAX_TRANSACTION_BYTES or named & keys):
+            yield batch
+            batch, named, actions, size = [], set(), 1, 0
+        batch.append(piece)
+        named |= keys
+        actions += len(piece.actions)
+        size += piece.bytes
+    if batch:
+        yield batch
+
+
+def as_seen(record: Item) -> Condition | None:
+    """The record is what was read: by its revision, else by its content; None where that has too much in it."""
+    rev = record.get(REVISION)
+    if isinstance(rev, str):
+        return has_revision(rev)
+    return _same_content(record)
+
+
+def _same_content(record: Item) -> Condition | None:
+    if len(record) >= MAX_COMPARISONS:
+        return None
+    comparisons: Sequence[Condition] = [Compare(name, "=", value) for name, value in record.items()]
+    if REVISION not in record:
+        comparisons = [*comparisons, has_revision(None)]
+    condition = And(tuple(comparisons))
+    # Room is left for what is added to it.
+    return condition if len(condition.render(Names())) <= MAX_EXPRESSION_BYTES - 256 else None
+
+
+def _places(entity: EntityType[Any], record: Item, control: Control) -> list[Item]:
+    if entity.timestamp in entity.identity:
+        return [home(entity, record, control.old).key]
+    return [place_in(entity, record, each).key for each in moving_generations(control, Side.OLD)]
+
+
+def _named(entity: EntityType[Any], action: Action) -> PrimaryKey:
+    return primary_key(entity, action.item if isinstance(action, Put) else action.key)

@@ -1,0 +1,198 @@
+"""Movers: each carries out one slice of a work item at a time.
+
+Guarantees: a slice begins by claiming the item, reads the control record consistently, and does nothing unless the item
+is of its step and open; every write is under the item's token, so that none is carried out once the step has been left;
+it ends by saving cursor and counts, if the item is still its own. A slice that dies is done again from the last cursor.
+In steps that copy or compare, a mover whose declaration is not the re-shard's does nothing.
+
+At least one page is worked on in a slice, and no more pages begin when its time is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..entity import now_ms
+from ..entity_type import EntityType
+from ..store.planned import Part, PlannedAction
+from ..store.retries import Waiting
+from ..store.sending import Sender
+from ..table import Table
+from ..table.conditions import And, Compare
+from ..table.operations import Update
+from .asking import Asking
+from .carrying import Carrier, WorkClosed
+from .control import control_key, decode_control
+from .copying import copied
+from .index_check import CheckingIndexes
+from .phases import Control, Phase, Step
+from .placement import schema_of
+from .tasks import Cleaning, Copying, Emptying, Hands, Sweeping, Task
+from .verifying import VerifyingNew, VerifyingOld
+from .work import (
+    Side,
+    WorkItem,
+    decode_work,
+    encode_progress,
+    has_token,
+    is_in,
+    moving_generations,
+    sources_of,
+    work_key,
+)
+
+MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES})
+"""The steps whose outcome depends on more of the declaration than what places records."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a slice may take, how much longer others leave its item alone, and how many records a page has."""
+
+    slice_ms: int = 55_000
+    margin_ms: int = 35_000
+    page: int = 100
+
+
+LOCAL_PACE = Pace(slice_ms=1000, margin_ms=5000)
+
+
+class Mover:
+    """Carries out slices, one after the other. `owner` tells it from other movers; `clock` gives epoch milliseconds."""
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        owner: str,
+        new_token: Callable[[], str],
+        clock: Callable[[], int] = now_ms,
+        waiting: Waiting | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._waiting = waiting or Waiting()
+        self._asking = Asking(table, self._waiting)
+        self._sender = Sender(table, self._waiting, new_token)
+        self._owner = owner
+        self._clock = clock
+        self._pace = pace or Pace()
+
+    def slice(self, entity: EntityType[Any], name: WorkItem, slice_ms: int | None = None) -> WorkItem | None:
+        """Go on with an item, and give what it is then; None when there was nothing to do in it, or it was closed
+        meanwhile. `name` says which: what else it says may be out of date. Raises what the table raises."""
+        control = self._control(entity)
+        if control is None or not name.is_of(control) or not self.minds(entity, control):
+            return None
+        longest = self._pace.slice_ms if slice_ms is None else min(slice_ms, self._pace.slice_ms)
+        item = self._claimed(entity, name)
+        if item is None:
+            return None
+        try:
+            return self._saved(entity, self._worked(entity, control, item, longest / 1000))
+        except WorkClosed:
+            return None
+
+    def catch_up(self, entity: EntityType[Any], key: Any, control: Control, items: list[WorkItem]) -> bool:
+        """Copy a record of O that another program wrote in DUAL_OLD, under the token of any open item of the step.
+        Says whether it did."""
+        item = next((each for each in items if each.open), None)
+        generations = moving_generations(control, Side.OLD)
+        if item is None or control.phase is not Phase.DUAL_OLD or control.aborting:
+            return False
+        if not self.minds(entity, control) or not is_in(entity, generations, key[entity.keys.design.hash_name]):
+            return False
+        record = self._asking.item(key)
+        if record is None:
+            return False
+        try:
+            hands = self._hands(entity, control, item, Rate(0, self._waiting))
+            return bool(hands.carry_out([copied(entity, control, record, self._clock())])[0].written)
+        except WorkClosed:
+            return False
+
+    @staticmethod
+    def minds(entity: EntityType[Any], control: Control) -> bool:
+        """Whether the declaration is the one that the step's work needs."""
+        return control.step not in MINDING_THE_SCHEMA or schema_of(entity) == control.schema
+
+    # -- parts
+
+    def _control(self, entity: EntityType[Any]) -> Control | None:
+        found = self._asking.item(control_key(entity))
+        return None if found is None else decode_control(found)
+
+    def _claimed(self, entity: EntityType[Any], name: WorkItem) -> WorkItem | None:
+        stored = self._asking.item(work_key(entity, name))
+        if stored is None:
+            return None
+        item, now = decode_work(stored), self._clock()
+        if not item.open or (item.lease_until > now and item.owner != self._owner):
+            return None
+        until = now + self._pace.slice_ms + self._pace.margin_ms
+        unclaimed = And(
+            (has_token(item), Compare("owner", "=", item.owner), Compare("leaseUntil", "=", item.lease_until))
+        )
+        claim = Update(work_key(entity, item), {"owner": self._owner, "leaseUntil": until}, condition=unclaimed)
+        refused = self._sender.send([PlannedAction(claim, Part.MIRROR)])
+        # A refusal after a lost answer may be of our own claim; the lease then has to run out, or the item come again.
+        return None if refused is not None else replace(item, owner=self._owner, lease_until=until)
+
+    def _worked(self, entity: EntityType[Any], control: Control, item: WorkItem, seconds: float) -> WorkItem:
+        monotonic = self._waiting.monotonic
+        ends = monotonic() + seconds
+        task = self._task(self._hands(entity, control, item, Rate(control.rate, self._waiting)))
+        listed = sources_of(entity, control, item)
+        at, key, counts = item.at, item.key, item.counts
+        while at < len(listed):
+            advance = task.advance(listed[at], key)
+            counts, key = counts + advance.counts, advance.cursor
+            at += key is None
+            if monotonic() >= ends:
+                break
+        return replace(item, at=at, key=key, counts=counts, done=at >= len(listed))
+
+    def _saved(self, entity: EntityType[Any], item: WorkItem) -> WorkItem | None:
+        mine = And((has_token(item), Compare("owner", "=", self._owner), Compare("leaseUntil", "=", item.lease_until)))
+        free = {"owner": "", "leaseUntil": 0}
+        save = Update(work_key(entity, item), {**encode_progress(item), **free}, condition=mine)
+        if self._sender.send([PlannedAction(save, Part.MIRROR)]) is not None:
+            return None
+        return replace(item, owner="", lease_until=0)
+
+    def _hands(self, entity: EntityType[Any], control: Control, item: WorkItem, rate: Rate) -> Hands:
+        carrier = Carrier(entity, self._sender, rate.written)
+        return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, self._pace.page)
+
+    def _task(self, hands: Hands) -> Task:
+        if hands.item.step is Step.VERIFY:
+            return VerifyingOld(hands) if hands.item.side is Side.OLD else VerifyingNew(hands)
+        return _TASKS[hands.item.step](hands)
+
+
+_TASKS: dict[Step, Callable[[Hands], Task]] = {
+    Step.COPY: Copying,
+    Step.SWEEP: Sweeping,
+    Step.INDEXES: CheckingIndexes,
+    Step.EMPTY: Emptying,
+    Step.CLEAN: Cleaning,
+}
+
+
+class Rate:
+    """Keeps one slice to a number of records a second; 0 is no limit."""
+
+    def __init__(self, a_second: int, waiting: Waiting) -> None:
+        self._a_second = a_second
+        self._waiting = waiting
+        self._begun = waiting.monotonic()
+        self._written = 0
+
+    def written(self, count: int) -> None:
+        """So many more were written: wait until that is not too many."""
+        self._written += count
+        if self._a_second:
+            early = self._begun + self._written / self._a_second - self._waiting.monotonic()
+            if early > 0:
+                self._waiting.sleep(early)

@@ -1,0 +1,164 @@
+"""What a mover does with each page of records that it reads, by step: a `Task`.
+
+    COPY     each live record of O that has not an equal, marked pair already gets its copy in N
+    SWEEP    each record of N that no key of O has is removed
+    EMPTY    each record of O is removed; what was written by others is only counted
+    CLEAN    each record of N is removed
+    VERIFY   see `verifying`; INDEXES, see `index_check`
+
+Guarantees: what is written is what `copying` says, under the work item's token. A copy that lost a race is planned anew
+from what is there then; what keeps losing is left to verification. Doing a page again does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..entity_type import MARK, EntityType
+from ..errors import InputError
+from ..store.mirroring import rekeyed
+from ..store.planned import key_of, primary_key
+from ..store.retries import Waiting
+from ..table.operations import PageAnswer
+from ..table.values import Item
+from .asking import Asking
+from .carrying import Carried, Carrier
+from .copying import Piece, Stray, cleaned, copied, emptied, old_places, swept
+from .phases import Control
+from .recomputed import is_equal
+from .work import Counts, Source, WorkItem, is_in, moving_generations
+
+LOST_RACES = 5
+"""How often a copy is planned anew before verification has to find it."""
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What one more piece of work on a source found, and where to go on; None at the source's end."""
+
+    counts: Counts
+    cursor: Item | None
+
+
+class Task(Protocol):
+    """One step's work on one source, bit by bit."""
+
+    def advance(self, source: Source, cursor: Item | None) -> Advance:
+        """Go on after `cursor`, None at the source's beginning."""
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What tasks work with."""
+
+    entity: EntityType[Any]
+    control: Control
+    item: WorkItem
+    asking: Asking
+    carrier: Carrier
+    clock: Callable[[], int]
+    waiting: Waiting
+    page_size: int = 100
+
+    def page(self, source: Source, start: Item | None) -> tuple[PageAnswer, list[Item]]:
+        """The next page of a source, and those of its records that move."""
+        page = self.asking.page(self.entity, source, start, self.page_size)
+        generations, hash_name = moving_generations(self.control, self.item.side), self.entity.keys.design.hash_name
+        return page, [each for each in page.items if is_in(self.entity, generations, each[hash_name])]
+
+    def carry_out(self, planned: Iterable[Piece | Stray | None]) -> tuple[Counts, Carried]:
+        """Carry out what was planned, and count it."""
+        listed = list(planned)
+        pieces = [each for each in listed if isinstance(each, Piece)]
+        strays = sum(isinstance(each, Stray) for each in listed)
+        carried = self.carrier.carry_out(self.item, pieces)
+        return Counts(written=carried.written, strays=strays + carried.refused), carried
+
+
+@dataclass(frozen=True)
+class Paged:
+    """A task that works on a source's records page by page."""
+
+    hands: Hands
+
+    def advance(self, source: Source, cursor: Item | None) -> Advance:
+        page, records = self.hands.page(source, cursor)
+        return Advance(self.page(records), page.last_key)
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        """Work on records of the side, whose keys are its own."""
+        raise NotImplementedError
+
+
+class Copying(Paged):
+    """COPY."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands = self.hands
+        counts = Counts(seen=len(records))
+        left: Sequence[Item] = self._unequal(records)
+        for _ in range(LOST_RACES):
+            if not left:
+                break
+            now = hands.clock()
+            done, carried = hands.carry_out(copied(hands.entity, hands.control, each, now) for each in left)
+            counts += done
+            keys = [key_of(hands.entity, piece.source) for piece in carried.lost]
+            left = list(hands.asking.items(hands.entity, keys).values())
+        return counts
+
+    def _unequal(self, records: Sequence[Item]) -> list[Item]:
+        """Those that have no mark, or another copy than they should."""
+        hands = self.hands
+        assert hands.control.new is not None
+        expected: dict[int, dict[str, Any]] = {}
+        for position, record in enumerate(records):
+            if record.get(MARK) == hands.control.version:
+                try:
+                    expected[position] = rekeyed(hands.entity, record, hands.control.new)
+                except InputError:
+                    continue
+        found = hands.asking.items(hands.entity, (key_of(hands.entity, each) for each in expected.values()))
+        left = []
+        for position, record in enumerate(records):
+            copy = expected.get(position)
+            stored = None if copy is None else found.get(primary_key(hands.entity, copy))
+            if copy is None or stored is None or not is_equal(hands.entity, copy, stored):
+                left.append(record)
+        return left
+
+
+class Sweeping(Paged):
+    """SWEEP."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands = self.hands
+        entity = hands.entity
+        places = [old_places(entity, hands.control, record) for record in records]
+        there = hands.asking.items(entity, (key for keys in places for key in keys))
+        alone = [
+            record
+            for record, keys in zip(records, places, strict=True)
+            if not any(primary_key(entity, key) in there for key in keys)
+        ]
+        done, _ = hands.carry_out(swept(entity, hands.control, record) for record in alone)
+        return Counts(seen=len(records)) + done
+
+
+class Emptying(Paged):
+    """EMPTY."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands, now = self.hands, self.hands.clock()
+        done, _ = hands.carry_out(emptied(hands.entity, hands.control, record, now) for record in records)
+        return Counts(seen=len(records), left=len(records)) + done
+
+
+class Cleaning(Paged):
+    """CLEAN."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        done, _ = self.hands.carry_out(cleaned(self.hands.entity, record) for record in records)
+        return Counts(seen=len(records), left=len(records)) + done

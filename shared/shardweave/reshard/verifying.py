@@ -1,0 +1,117 @@
+"""Verification: every live record of O has an equal one in N, and the reverse, at the keys that `recomputed` gives.
+
+Guarantees: nothing is written. What seems to differ is read again, both sides in one transaction, before it counts. In
+DUAL_OLD a record of O must also bear the mark, without which it could not be told from another program's later. Expired
+records are passed over. A difference that copying and sweeping again would not remove counts as a stray: a record that
+no key of the entity leads to, or that can't be copied.
+
+Costs: a consistent read of each record on both sides, twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..entity_type import MARK
+from ..errors import InputError
+from ..store.planned import key_of, primary_key
+from ..table.values import Item
+from .copying import STRAY, copied, old_places
+from .phases import Phase
+from .recomputed import is_equal, recomputed
+from .tasks import Paged
+from .work import Counts
+
+REPAIRABLE = Counts(repairable=1)
+STRAY_COUNT = Counts(strays=1)
+GOOD = Counts()
+
+
+class VerifyingOld(Paged):
+    """From O to N."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands = self.hands
+        counts = Counts(seen=len(records))
+        expected: list[tuple[Item, dict[str, Any]]] = []
+        for record in self._live(records):
+            computed = self._expected(record)
+            if computed is None:
+                counts += STRAY_COUNT
+            else:
+                expected.append((record, computed))
+        found = hands.asking.items(hands.entity, (key_of(hands.entity, computed) for _, computed in expected))
+        for record, computed in expected:
+            if not self._is_good(record, computed, found.get(primary_key(hands.entity, computed))):
+                counts += self._again(record, computed)
+        return counts
+
+    def _live(self, records: Sequence[Item]) -> list[Item]:
+        seconds = self.hands.clock() // 1000
+        return [record for record in records if not self.hands.entity.is_expired(record, seconds)]
+
+    def _expected(self, record: Item) -> dict[str, Any] | None:
+        new = self.hands.control.new
+        assert new is not None
+        try:
+            return recomputed(self.hands.entity, record, new)
+        except InputError:
+            return None
+
+    def _is_good(self, record: Item, computed: Item, stored: Item | None) -> bool:
+        control = self.hands.control
+        marked = control.phase is not Phase.DUAL_OLD or record.get(MARK) == control.version
+        return marked and stored is not None and is_equal(self.hands.entity, computed, stored)
+
+    def _again(self, record: Item, computed: Item) -> Counts:
+        entity, control = self.hands.entity, self.hands.control
+        old, new = self.hands.asking.snapshot((key_of(entity, record), key_of(entity, computed)))
+        if old is None or not self._live([old]):
+            return GOOD
+        expected = self._expected(old)
+        if expected is None:
+            return STRAY_COUNT
+        if key_of(entity, expected) == key_of(entity, computed) and self._is_good(old, expected, new):
+            return GOOD
+        return STRAY_COUNT if copied(entity, control, old, self.hands.clock()) is STRAY else REPAIRABLE
+
+
+class VerifyingNew(Paged):
+    """From N to O."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands, entity = self.hands, self.hands.entity
+        counts = Counts(seen=len(records))
+        seconds = hands.clock() // 1000
+        live = [record for record in records if not entity.is_expired(record, seconds)]
+        places = [old_places(entity, hands.control, record) for record in live]
+        found = hands.asking.items(entity, (key for keys in places for key in keys))
+        for record, keys in zip(live, places, strict=True):
+            if not keys:
+                counts += STRAY_COUNT
+            elif self._judged(record, [found.get(primary_key(entity, key)) for key in keys]) is not GOOD:
+                counts += self._again(record, keys)
+        return counts
+
+    def _again(self, record: Item, keys: Sequence[Item]) -> Counts:
+        new, *old = self.hands.asking.snapshot((key_of(self.hands.entity, record), *keys))
+        if new is None or self.hands.entity.is_expired(new, self.hands.clock() // 1000):
+            return GOOD
+        return self._judged(new, old)
+
+    def _judged(self, record: Item, old: Sequence[Item | None]) -> Counts:
+        entity, new = self.hands.entity, self.hands.control.new
+        assert new is not None
+        seconds = self.hands.clock() // 1000
+        live = [each for each in old if each is not None and not entity.is_expired(each, seconds)]
+        if not live:
+            return REPAIRABLE
+        try:
+            expected = [recomputed(entity, each, new) for each in live]
+        except InputError:
+            return STRAY_COUNT
+        if any(is_equal(entity, each, record) for each in expected):
+            return GOOD
+        own = key_of(entity, record)
+        return REPAIRABLE if any(key_of(entity, each) == own for each in expected) else STRAY_COUNT
