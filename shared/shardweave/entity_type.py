@@ -299,9 +299,11 @@ class EntityType(Generic[E]):
         limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES - self.keys.reserve_bytes
         if size > limit:
             largest = max(item, key=lambda name: value_bytes(item[name]))
-            raise RecordTooLarge(
-                f"the record has {size} bytes, {limit} are possible", where=largest, fix="shorten it; it is the largest"
+            message = (
+                f"the record has {size} bytes, {limit} are possible"
+                f" ({MAX_ITEM_BYTES - limit} bytes of 400 KB are kept free for a move to more shards)"
             )
+            raise RecordTooLarge(message, where=largest, fix="shorten it; it is the largest")
 
 
 def _checked_bytes(name: str, value: Value) -> int:

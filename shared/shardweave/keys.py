@@ -342,9 +342,9 @@ def _range_text(text: str, where: str) -> str:
 def _checked(text: str, limit: int, where: str) -> str:
     size = len(text.encode())
     if size > limit:
-        raise KeyTooLong(
-            f"the key would have {size} bytes, {limit} are possible", where=where, fix="shorten its values"
-        )
+        free = f" ({RESERVE_BYTES} bytes are kept free for a move to more shards)" if limit == _HASH_LIMIT else ""
+        message = f"the key would have {size} bytes, {limit} are possible{free}"
+        raise KeyTooLong(message, where=where, fix="shorten its values")
     return text
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import io
 import json
+import resource
 import signal
 import socket
 import stat
@@ -19,7 +22,9 @@ import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from local.serve import main
 from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
+from shardweave.data_folder import DataFolder, SampleState
 from tests.integration.local_server import Answer, LocalServer, launch
 
 USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}
@@ -109,19 +114,39 @@ class TestStarting:
         assert "--host" in said
 
     @pytest.mark.parametrize(
-        "arguments",
+        ("arguments", "message"),
         [
-            ["--service", "nosuch"],
-            ["--port", "70000"],
-            ["--key-format", "x"],
-            ["--day", "today"],
-            ["--day", "9999-01-01"],
+            (["--service", "nosuch"], "invalid choice"),
+            (["--port", "99999"], "'99999' is no port; give a number from 1 to 65535"),
+            (["--port", "-1"], "is no port"),
+            (["--key-format", "x"], "invalid choice"),
+            (["--day", "tomorrow"], "'tomorrow' is no day; give one as 2024-01-31"),
+            (["--day", "9999-01-01"], "it lies ahead"),
+            (["--day", "1900-01-01"], "it lies too far back; give 2002-09-01 or later"),
+            (["--day", "2024-01-01", "--empty"], "--empty does not load"),
+            (["--data", ""], "it is empty; give a folder"),
         ],
     )
-    def test_wrong_arguments_end_with_2(self, tmp_path: Path, arguments: list[str]) -> None:
-        code, said = failed_start(*arguments, data=tmp_path / "data")
-        assert code == 2
-        assert arguments[0] in said
+    def test_wrong_arguments_end_with_2(self, arguments: list[str], message: str) -> None:
+        with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:
+            main(arguments)
+        assert ended.value.code == 2
+        assert f"argument {arguments[0]}: " in said.getvalue()
+        assert message in said.getvalue()
+
+    def test_a_day_is_not_passed_over_when_the_folder_has_data(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        server.post("/v1/users", USER)
+        server.stop()
+        code, said = failed_start("--day", "2024-01-01", data=tmp_path / "data")
+        assert code == 1
+        assert "--day: " in said
+        assert "has other records already" in said
+        DataFolder(tmp_path / "data").set_sample_state("user_service", "ordered", SampleState("2024-10-27", True))
+        code, said = failed_start("--day", "2024-01-01", data=tmp_path / "data")
+        assert code == 1
+        assert "looks back from 2024-10-27 already" in said
+        assert LocalServer.start(tmp_path / "data", "--day", "2024-10-27").stop() == 0
 
     def test_a_folder_that_is_a_file_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("")
@@ -129,8 +154,49 @@ class TestStarting:
         assert code == 1
         assert "--data" in said
 
+    def test_damaged_files_are_named_without_a_traceback(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        for name in ("user_service-ordered.sqlite", "cursor-keys.json", "user_service-ordered.json"):
+            LocalServer.start(data, "--empty").stop()
+            kept = (data / name).read_bytes() if (data / name).exists() else None
+            (data / name).write_bytes(b"damaged " * 100)
+            code, said = failed_start(data=data)
+            assert code == 1
+            assert str(data / name) in said
+            assert "Fix: " in said
+            assert "Traceback" not in said
+            (data / name).write_bytes(kept) if kept else (data / name).unlink()
+            data.with_name("failed.log").unlink()
+
 
 class TestKeeping:
+    def test_a_disk_that_is_full_is_said_at_once(self, tmp_path: Path) -> None:
+        """A limit on the size of files stands for the disk."""
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        limit = (tmp_path / "data" / "user_service-ordered.sqlite-wal").stat().st_size + 200_000
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        answers = (server.post("/v1/users", {**USER, "userId": f"u{number}"}) for number in range(500))
+        answer = next(answer for answer in answers if answer.status != 201)
+        assert answer.status in (503, 507)
+        assert problem_code(answer) in ("table_full", "table_unusable")
+        assert server.get("/v1/users/u0").status == 200
+        assert server.stop() == 0
+        assert problem_code(answer) in server.log.read_text()
+
+    def test_half_a_body_is_given_up_when_the_server_stops(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        connection = server.connection()
+        connection.putrequest("POST", "/v1/users")
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", "100")
+        connection.endheaders(b'{"firstName": ')
+        assert server.get("/v1/users").status == 200
+        assert server.stop() == 0
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["type"].rpartition(":")[2]) == (408, "request_timeout")
+        connection.close()
+        assert "Traceback" not in server.log.read_text()
+
     def test_every_write_that_was_answered_survives_kill_9(self, tmp_path: Path) -> None:
         server = LocalServer.start(tmp_path / "data", "--empty")
         answered: list[str] = []

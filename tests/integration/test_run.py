@@ -76,6 +76,13 @@ def checkout(made: tuple[Checkout, Any]) -> Checkout:
     return made[0]
 
 
+def test_a_file_of_one_s_own_runs_in_the_environment(checkout: Checkout) -> None:
+    program = checkout.root.parent / "program.py"
+    program.write_text("import sys; print(sys.argv[1:], sys.prefix); sys.exit(3)")
+    code, output, _ = checkout.run("python", str(program), "--one", folder=checkout.root.parent)
+    assert (code, output) == (3, f"['--one'] {checkout.root / '.venv'}\n")
+
+
 def test_of_two_first_starts_one_makes_the_environment_and_both_do_their_work(made: tuple[Checkout, Any]) -> None:
     checkout, starts = made
     assert [process.returncode for process, _, _ in starts] == [7, 7]

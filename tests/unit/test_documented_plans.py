@@ -1,10 +1,12 @@
 """The plan of every query that the documents show is on record: a change of it is seen, and meant.
 
-`docs/plans.md` is the record, and README shows what `explain` prints. `WRITE_DOCS=1` writes both anew.
+`docs/plans.md` is the record, and README shows what `explain` prints for each of its queries. `WRITE_DOCS=1` writes
+both anew.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -32,22 +34,26 @@ key, interval and first fetch. A test compares this page with the planner.
 """
 
 _EXPLAIN = re.compile(r"```sh\n\./run shardweave (explain .*)\n```\n\n```text\n((?:.|\n)*?)```")
+_PAGE = re.compile(r"```json\n(\{\"items\": \[(?:.|\n)*?)\n```")
 _CURL = re.compile(r"```sh\n(curl (?:.|\n)*?)\n```")
 
 
 def documented_queries() -> Iterator[str]:
     """The list queries of README and docs, each once, as path and parameters."""
-    seen: dict[str, None] = {}
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for command in _CURL.findall(page.read_text(encoding="utf-8")):
-            words = shlex.split(command.replace("\\\n", " "))
-            if {"-X", "--json", "-d", "--data"} & set(words):
-                continue
-            for word in words:
-                parts = urlsplit(word)
-                if parts.path in ("/v1/users", "/v1/emails"):
-                    seen[f"{parts.path}?{parts.query}" if parts.query else parts.path] = None
-    return iter(seen)
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    return iter(dict.fromkeys(query for page in pages for query in queries_of(page.read_text(encoding="utf-8"))))
+
+
+def queries_of(text: str) -> Iterator[str]:
+    """The list queries of a page."""
+    for command in _CURL.findall(text):
+        words = shlex.split(command.replace("\\\n", " "))
+        if {"-X", "--json", "-d", "--data"} & set(words):
+            continue
+        for word in words:
+            parts = urlsplit(word)
+            if parts.path in ("/v1/users", "/v1/emails"):
+                yield f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def plan_of(query: str, schema: user_service.Schema, runner: QueryRunner) -> str | None:
@@ -84,12 +90,11 @@ def test_readme_shows_what_explain_prints(tmp_path: Path, capsys: pytest.Capture
     text = readme.read_text(encoding="utf-8")
     found = list(_EXPLAIN.finditer(text))
     assert found
-    shardweave("load", "-", "--data", str(tmp_path))
-    capsys.readouterr()
+    token = token_of_first_page(text, str(tmp_path), capsys)
     for example in found:
-        command, *arguments = shlex.split(example[1])
-        assert shardweave(command, "--data", str(tmp_path), *arguments).code == 0
-        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        command, *words = shlex.split(example[1].replace("$TOKEN", token).replace("--data .data/tour ", ""))
+        outcome = shardweave(command, "--data", str(tmp_path), *words)
+        lines = [line.rstrip() for line in (capsys.readouterr().out + outcome.errors).splitlines()]
         printed = "\n".join(line for line in lines if line) + "\n"
         if os.environ.get("WRITE_DOCS"):
             shown = example[0].removesuffix(f"{example[2]}```") + f"{printed}```"
@@ -97,3 +102,24 @@ def test_readme_shows_what_explain_prints(tmp_path: Path, capsys: pytest.Capture
             readme.write_text(text, encoding="utf-8")
         else:
             assert example[2] == printed
+
+
+def token_of_first_page(readme: str, folder: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The token of README's first page, from a table with the records that README shows."""
+    shown = [record for page in _PAGE.findall(readme) for record in json.loads(page)["items"]]
+    assert len(shown) == 5
+    shardweave("load", "-", "--entity", "user", "--data", folder, given="\n".join(map(json.dumps, shown)))
+    shardweave("query", "--entity", "user", "--data", folder, "firstNameCanonical.prefix=ja", "limit=3")
+    (token,) = re.findall("nextToken=(.*)", capsys.readouterr().err)
+    return token
+
+
+def test_every_query_of_the_readme_is_explained_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    asked = [dict(parse_qsl(urlsplit(query).query)) for query in queries_of(text)]
+    explained = [
+        dict(word.split("=", 1) for word in shlex.split(example[1]) if "=" in word)
+        for example in _EXPLAIN.finditer(text)
+    ]
+    assert len(asked) >= 3
+    assert asked == explained

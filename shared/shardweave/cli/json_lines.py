@@ -1,7 +1,7 @@
 """JSON in and out without loss: numbers stay exact, in any size, and a name that stands twice is refused.
 
 A whole number is an int, any other a Decimal. Written JSON has no escapes but those that JSON needs; sets are sorted
-lists, bytes base64.
+lists, bytes base64url with padding.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, (int, Decimal)):
         return str(value)
     if isinstance(value, bytes):
-        return json.dumps(base64.b64encode(value).decode())
+        return json.dumps(base64.urlsafe_b64encode(value).decode())
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json_text(name)}: {json_text(each)}" for name, each in value.items()) + "}"
     if isinstance(value, Set):
