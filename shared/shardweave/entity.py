@@ -117,7 +117,8 @@ class EntityDeclaration:
     `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
     properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
     hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
-    letter or digit that stands for the entity in shard keys; without one its records have none.
+    letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
+    between the parts of a composite key that is written as one value.
     """
 
     token: str
@@ -128,6 +129,7 @@ class EntityDeclaration:
     singleton: bool = False
     collection: str = ""
     origin: str | None = None
+    separator: str = "/"
 
 
 class Entity(BaseModel):
@@ -163,6 +165,7 @@ class Entity(BaseModel):
         singleton: bool = False,
         collection: str | None = None,
         origin: str | None = None,
+        separator: str = "/",
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
@@ -176,6 +179,7 @@ class Entity(BaseModel):
             singleton=singleton,
             collection=collection or token + "s",
             origin=origin,
+            separator=separator,
         )
 
     @classmethod

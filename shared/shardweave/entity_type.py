@@ -117,7 +117,8 @@ class EntityType(Generic[E]):
     `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
     lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
     properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
-    entity in shard keys; `children` are the enforced relations of other entities that lead here.
+    entity in shard keys; `separator` stands between the parts of a key that is one value; `children` are the enforced
+    relations of other entities that lead here.
     """
 
     model: type[E]
@@ -136,6 +137,7 @@ class EntityType(Generic[E]):
     ttl: str | None = None
     lookup_placed: bool = False
     origin: str | None = None
+    separator: str = "/"
     lookups: Mapping[str, LookupType] = field(default_factory=dict)
     sequences: tuple[SequenceType, ...] = ()
     relations: Mapping[str, RelationType] = field(default_factory=dict)

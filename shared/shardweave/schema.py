@@ -254,6 +254,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         ttl=roles.get(Role.TTL),
         lookup_placed=not set(shard_by) <= set(identity),
         origin=declaration.origin,
+        separator=declaration.separator,
         lookups=MappingProxyType(lookups_of(model, properties)),
         sequences=sequences_of(model, properties),
         relations=MappingProxyType(relations_of(model, schema.models)),

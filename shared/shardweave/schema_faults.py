@@ -74,6 +74,8 @@ def _set_faults(schema: Schema) -> Iterator[Fault]:
         if not _COLLECTION.fullmatch(model.declaration.collection):
             message = f"the collection {model.declaration.collection!r} can't stand in a URL"
             yield Fault(f"entity {model.__name__}", message, "use a letter, then letters, digits, - and _")
+        if not model.declaration.separator:
+            yield Fault(f"entity {model.__name__}", "the separator of its key is empty", "leave it out, or give one")
         origin = model.declaration.origin
         if origin is not None and not is_entity_origin(origin):
             message = f"{origin!r} is no valid origin"

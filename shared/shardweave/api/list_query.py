@@ -4,7 +4,8 @@ A condition is a parameter named after a property: `p=` for equality (`p.eq=` fo
 the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude one another. Every
 property of one of the entity's indexes has its parameters; a prefix only where the property is text. A time may be
 given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its midnight in UTC, a time
-without a zone is refused. The rest of the query:
+without a zone is refused. A key of several properties may be given as one value (see `composite`). The rest of the
+query:
 
     index       the index to use; without it the one that uses the conditions best
     consistent  true for a consistent read, where the table itself answers
@@ -21,11 +22,12 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..codecs import StringCodec, TimestampCodec
+from ..codecs import DateTimeCodec, StringCodec, TimestampCodec
 from ..entity_type import EntityType, IndexView, Property, field_faults
 from ..errors import UnsupportedQuery, ValidationFailed
 from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
-from ..query.times import parse_time
+from ..query.times import parse_instant, parse_time
+from .composite import composites
 from .operation import Parameter
 from .pages import PAGING, flag, paging
 
@@ -50,6 +52,9 @@ class ListQuery:
         for each in indexed_properties(entity):
             self._adapters[each.stored] = TypeAdapter(each.annotation)
             described += self._parameters_of(each)
+        self._composites = composites(entity)
+        for composite in self._composites:
+            described += composite.parameters()
         self.parameters: tuple[Parameter, ...] = (*_own_parameters(entity), *described)
 
     def spec(self, given: Mapping[str, str]) -> QuerySpec:
@@ -75,6 +80,13 @@ class ListQuery:
                     "equality, prefix and from/to exclude one another", where=stored, fix="keep one of them"
                 )
             found[stored] = self._constraint(meant, text, name, found.get(stored))
+        for composite in self._composites:
+            parts = composite.conditions(given, self._value)
+            for stored in parts.keys() & found.keys():
+                raise UnsupportedQuery(
+                    f"{composite.name} says what it is already", where=stored, fix="keep one of them"
+                )
+            found |= parts
         return found
 
     def _constraint(self, meant: ConditionParameter, text: str, name: str, before: Constraint | None) -> Constraint:
@@ -89,6 +101,8 @@ class ListQuery:
     def _value(self, each: Property, text: str, name: str) -> Any:
         if isinstance(each.codec, TimestampCodec):
             return parse_time(text, each.codec, name)
+        if isinstance(each.codec, DateTimeCodec):
+            return parse_instant(text, name)
         if isinstance(each.codec, StringCodec):
             return text
         try:
@@ -127,10 +141,14 @@ class ListQuery:
 def _annotation(each: Property) -> Any:
     if isinstance(each.codec, TimestampCodec):
         return int | dt.date | dt.datetime
+    if isinstance(each.codec, DateTimeCodec):
+        return dt.date | dt.datetime
     return str if isinstance(each.codec, StringCodec) else each.annotation
 
 
 def _notation(each: Property) -> str:
+    if isinstance(each.codec, DateTimeCodec):
+        return " A date is its midnight in UTC."
     if not isinstance(each.codec, TimestampCodec):
         return ""
     unit = "milliseconds" if each.codec.unit == "ms" else "seconds"

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from ..codecs import TimestampCodec
+from ..codecs import DateTimeCodec, TimestampCodec
 from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
 from .filters import filter_from_json
 from .spec import DEFAULT_LIMIT, BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
-from .times import parse_time
+from .times import parse_instant, parse_time
 
 ShardErrorMode = Literal["fail", "partial"]
 
@@ -141,6 +141,8 @@ def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, option
     codec = entity.property_of(name).codec
     if isinstance(value, str) and isinstance(codec, TimestampCodec):
         return parse_time(value, codec, where)
+    if isinstance(value, str) and isinstance(codec, DateTimeCodec):
+        return parse_instant(value, where)
     return value
 
 

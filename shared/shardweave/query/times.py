@@ -20,14 +20,23 @@ def parse_time(text: str, codec: TimestampCodec, where: str) -> int:
     """A time in the codec's unit. Raises ValueRefused naming `where`."""
     if _INTEGER.fullmatch(text):
         return int(text)
+    unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
+    return (_instant(text, where, f"epoch {codec.unit}, ", "neither a number nor") - _EPOCH) // unit
+
+
+def parse_instant(text: str, where: str) -> dt.datetime:
+    """An instant for a property that is a datetime. Raises ValueRefused naming `where`."""
+    return _instant(text, where, "", "not")
+
+
+def _instant(text: str, where: str, numbers: str, verdict: str) -> dt.datetime:
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
-        fix = f"write epoch {codec.unit}, 2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
-        raise ValueRefused("it is neither a number nor an ISO 8601 time", where=where, fix=fix) from None
+        fix = f"write {numbers}2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
+        raise ValueRefused(f"it is {verdict} an ISO 8601 time", where=where, fix=fix) from None
     if instant.tzinfo is None:
         if not _DATE.fullmatch(text):
             raise ValueRefused("the time has no zone", where=where, fix="end it with Z, or with an offset (%2B02:00)")
         instant = instant.replace(tzinfo=dt.UTC)
-    unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
-    return (instant - _EPOCH) // unit
+    return instant

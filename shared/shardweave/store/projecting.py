@@ -50,8 +50,8 @@ from .writer import Writer
 
 _VALUES = "_values"
 _WAITING = "*waiting"
-MAX_ACTIONS = 40
-"""Records of one event: each may be three actions, and is mirrored while its entity moves."""
+MAX_ACTIONS = 33
+"""Records of one event: each may count as three actions of the hundred that a transaction has, the marker as one."""
 
 
 @dataclass(frozen=True)
