@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -24,7 +24,10 @@ from shardweave.api.traces import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
 from shardweave.query_metrics import QueryMetrics
-from shardweave.service import Service, Settings, build, decode_cursor_keys
+from shardweave.service import Service, Settings, build, decode_cursor_keys, dynamodb_table
+
+if TYPE_CHECKING:
+    from shardweave.table.dynamodb import Session
 
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
@@ -49,11 +52,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 @cache
 def service() -> Service:
     """The service of this environment."""
-    settings = Settings.from_environment(os.environ, cursor_keys(os.environ))
-    return build(settings, observe=log, observe_query=query_metrics.observe)
+    from shardweave.table.dynamodb import new_session
+
+    session = new_session()
+    settings = Settings.from_environment(os.environ, cursor_keys(os.environ, session))
+    return build(
+        settings,
+        open_table=lambda layout: dynamodb_table(settings, layout, session),
+        observe=log,
+        observe_query=query_metrics.observe,
+    )
 
 
-def cursor_keys(variables: Mapping[str, str]) -> CursorKeys:
+def cursor_keys(variables: Mapping[str, str], session: Session) -> CursorKeys:
     """The cursor keys of this environment. Raises ConfigurationError."""
     if variables.get("CURSOR_KEYS"):
         return decode_cursor_keys(variables["CURSOR_KEYS"])
@@ -61,9 +72,9 @@ def cursor_keys(variables: Mapping[str, str]) -> CursorKeys:
         raise ConfigurationError(
             "there are no cursor keys", where="CURSOR_KEYS_SECRET", fix="set it to the id of the secret that has them"
         )
-    from aws_lambda_powertools.utilities.parameters import get_secret
+    from shardweave.table.dynamodb import read_secret
 
-    return decode_cursor_keys(str(get_secret(variables["CURSOR_KEYS_SECRET"])))
+    return decode_cursor_keys(read_secret(session, variables["CURSOR_KEYS_SECRET"]))
 
 
 def log(seen: Observation) -> None:

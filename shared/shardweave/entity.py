@@ -141,7 +141,6 @@ class Entity(BaseModel):
         extra="forbid",
         frozen=True,
         ignored_types=(Declaration,),
-        use_attribute_docstrings=True,
         ser_json_bytes="base64",
         val_json_bytes="base64",
     )

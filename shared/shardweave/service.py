@@ -3,7 +3,7 @@
     schema -> table -> store and queries -> operations -> API
 
 A service is a module, see `service_modules`. A part is replaced by giving another one to `build`, as the tests and the
-local server do with the table; without one the table is DynamoDB, and boto3 is imported only then.
+local server do with the table; without one the table is DynamoDB, and botocore is imported only then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
@@ -30,6 +31,9 @@ from .service_modules import service_module, service_operations, service_schema
 from .store import Store
 from .table import Table
 from .table.layout import TableLayout
+
+if TYPE_CHECKING:
+    from .table.dynamodb import Session
 
 
 @dataclass(frozen=True)
@@ -141,13 +145,15 @@ def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
     )
 
 
-def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
-    """The deployed table, with a connection for every read that may run at once."""
+def dynamodb_table(settings: Settings, layout: TableLayout, session: Session | None = None) -> Table:
+    """The deployed table, with a connection for every read that may run at once. `session` makes its clients; one that
+    other clients come from as well makes a cold start shorter."""
     from .table.dynamodb import DynamoDBTable
 
     return DynamoDBTable(
         layout,
         settings.table_name,
+        session=session,
         endpoint_url=settings.endpoint_url,
         region=settings.region,
         max_pool_connections=settings.throttle,

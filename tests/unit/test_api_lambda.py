@@ -18,7 +18,7 @@ from services import user_service as declared
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorKeys
 from shardweave.service import encode_cursor_keys
-from shardweave.table.dynamodb import DynamoDBTable, create_table
+from shardweave.table.dynamodb import DynamoDBTable, create_table, new_session
 from tests.unit.api_world import Client, json_of, problem_of, user_service
 
 KEYS = encode_cursor_keys(CursorKeys("k", {"k": b"0123456789abcdef"}))
@@ -178,7 +178,7 @@ def test_a_function_with_a_wrong_setting_answers_500_and_logs_which(
 
 def test_a_function_without_cursor_keys_says_how_to_give_them() -> None:
     with pytest.raises(ConfigurationError, match="CURSOR_KEYS_SECRET"):
-        function.cursor_keys({})
+        function.cursor_keys({}, new_session())
 
 
 @pytest.mark.usefixtures("environment")
@@ -187,7 +187,18 @@ def test_cursor_keys_come_from_a_secret(monkeypatch: pytest.MonkeyPatch) -> None
 
     boto3.client("secretsmanager").create_secret(Name="cursors", SecretString=KEYS)
     monkeypatch.delenv("CURSOR_KEYS")
-    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}).current == "k"
+    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}, new_session()).current == "k"
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_secret_that_can_not_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("CURSOR_KEYS")
+    monkeypatch.setenv("CURSOR_KEYS_SECRET", "lost")
+    assert function.handler(event("GET", "/v1/users"), Context())["statusCode"] == 500
+    (logged,) = [vars(record) for record in caplog.records]
+    assert "lost: the secret can't be read (ResourceNotFoundException)" in logged["trace"][0]
 
 
 def test_importing_the_function_reaches_for_nothing_that_it_may_not_need() -> None:

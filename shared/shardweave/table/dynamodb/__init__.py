@@ -9,13 +9,14 @@ Costs: creating a table costs the client's creation (about a quarter of a second
 client is made when a stream is first read. One table, its client and its connections serve all threads. An operation
 costs what botocore needs to make, sign and send a request; reading the reply adds little to loading its JSON.
 
-This package alone imports boto3; `shardweave.table` does not import it.
+This package alone imports botocore; `shardweave.table` does not import it.
 
     client     the connection: settings, the guard, the one place that calls boto3
     replies    what the client hands on of a reply: its JSON as it is
     items      the reply's items -> native values
     answers    responses -> answers
     failures   boto3's exceptions -> our errors
+    secret     a secret of Secrets Manager, over the table's session
     stream     shards, positions and records of the table's stream
     creation   makes the table for local stages and tests
 """
@@ -24,15 +25,18 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from botocore.session import Session
+
 from .. import Guard
 from ..layout import TableLayout
 from ..operations import Operation, StreamRead, StreamShards
 from . import answers
-from .client import DEFAULTS, Connection, Settings
+from .client import DEFAULTS, Connection, Settings, new_session
 from .creation import create_table
+from .secret import read_secret
 from .stream import Stream
 
-__all__ = ["DynamoDBTable", "create_table"]
+__all__ = ["DynamoDBTable", "Session", "create_table", "new_session", "read_secret"]
 
 R = TypeVar("R")
 
@@ -41,9 +45,10 @@ class DynamoDBTable:
     """A DynamoDB table. Implements `Table`.
 
     `client` and `streams_client` are boto3 clients to use instead of own ones; they stay open when the table is
-    closed. The other settings are for the clients made here: the longest request lasts about `max_attempts` times
-    the two timeouts (seconds), plus the pauses between attempts. Give `max_pool_connections` at least the number of
-    threads that use the table. With `stock_parser`, botocore's own parser reads the replies: the answers are the same.
+    closed. Clients made here are made by `session`, when it is given. The other settings are for them: the longest
+    request lasts about `max_attempts` times the two timeouts (seconds), plus the pauses between attempts. Give
+    `max_pool_connections` at least the number of threads that use the table. With `stock_parser`, botocore's own parser
+    reads the replies: the answers are the same.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class DynamoDBTable:
         *,
         client: Any = None,
         streams_client: Any = None,
+        session: Session | None = None,
         endpoint_url: str | None = None,
         region: str | None = None,
         max_pool_connections: int = DEFAULTS.max_pool_connections,
@@ -71,7 +77,7 @@ class DynamoDBTable:
             stock_parser=stock_parser,
         )
         self.name = name
-        self.connection = Connection(settings, client, streams_client)
+        self.connection = Connection(settings, client, streams_client, session)
         self._layout = layout
         self._stream = Stream(self.connection, name)
 

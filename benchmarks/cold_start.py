@@ -1,0 +1,93 @@
+"""What a cold start of the API function costs, against the parts that any function of its kind is made of."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from benchmarks.cold import environment
+from benchmarks.cold.account import KNOWN, Account, known_shard
+from benchmarks.tables import Table
+
+TITLE = "cold start: import and first request of the API function against its parts alone"
+ROUNDS = 12
+WARMING = 2
+TARGET_MS = 40.0
+
+OURS, ALONE = "the API function", "logger, metrics, validation, client"
+MODULES = {OURS: "functions.api.handler", ALONE: "benchmarks.cold.parts_alone"}
+REQUESTS = {
+    "one record": (f"/v1/users/{KNOWN}", ""),
+    "a page of ten, and a token for the next": ("/v1/users", "limit=10"),
+}
+
+
+@dataclass
+class Side:
+    """The cold starts of one module with one request, in milliseconds."""
+
+    imports: list[float] = field(default_factory=list)
+    requests: list[float] = field(default_factory=list)
+
+    @property
+    def totals(self) -> list[float]:
+        return [sum(pair) for pair in zip(self.imports, self.requests, strict=True)]
+
+
+def run() -> list[Table]:
+    account = Account()
+    try:
+        with environment.layer() as packages:
+            variables = environment.variables(packages, account.url) | {"KNOWN_SHARD": known_shard()}
+            return [measure(variables, request) for request in REQUESTS]
+    finally:
+        account.close()
+
+
+def measure(variables: Mapping[str, str], request: str) -> Table:
+    """Rounds in which each side starts once, in turn, so that what slows the machine slows both."""
+    sides = {name: Side() for name in MODULES}
+    for number in range(-WARMING, ROUNDS):
+        order = list(sides)[:: 1 if number % 2 else -1]
+        for name in order:
+            times = start(variables, MODULES[name], *REQUESTS[request])
+            if number >= 0:
+                sides[name].imports.append(times["import"])
+                sides[name].requests.append(times["request"])
+    return costs(request, sides)
+
+
+def start(variables: Mapping[str, str], module: str, path: str, query: str) -> dict[str, Any]:
+    """One cold start."""
+    command = [*environment.COMMAND, "benchmarks.cold.start", module, path, query]
+    done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, check=True)
+    times: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if times["status"] != 200:
+        raise RuntimeError(f"{module} answered {times['status']}:\n{done.stdout[-2000:]}")
+    return times
+
+
+def costs(request: str, sides: Mapping[str, Side]) -> Table:
+    rows: list[Sequence[Any]] = []
+    for name, side in sides.items():
+        parts = (side.imports, side.requests, side.totals)
+        rows.append([name, *(cell for part in parts for cell in (min(part), statistics.median(part)))])
+    ours, alone = sides[OURS].totals, sides[ALONE].totals
+    more = statistics.median(mine - other for mine, other in zip(ours, alone, strict=True))
+    best = min(ours) - min(alone)
+    columns = [f"{part}, {kind} ms" for part in ("import", "first request", "both") for kind in ("best", "median")]
+    return Table(
+        f"A cold start that answers {request}",
+        ["side", *columns],
+        rows,
+        f"More than the parts alone: {best:.0f} ms (best against best), {more:.0f} ms (median of pairs); the aim is at "
+        f"most {TARGET_MS:.0f}. {ROUNDS} fresh processes a side, in turn; modules compiled; DynamoDB and Secrets "
+        f"Manager answer at once on the loopback interface. aws-lambda-powertools {version('aws-lambda-powertools')}, "
+        f"boto3 {version('boto3')}, pydantic {version('pydantic')}.",
+        {"more_best_ms": best, "more_median_ms": more, "target_ms": TARGET_MS},
+    )
