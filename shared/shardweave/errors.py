@@ -219,14 +219,14 @@ class DeadlineTooShort(ShardweaveError):
 
 class LaneFailed(ShardweaveError):
     """A lane of a query failed and the query was not told to go on without it. `__cause__` is the table's error,
-    `cause` its code."""
+    `cause` its code. What trying again does not mend is mended as the table's error says."""
 
     code = "lane_failed"
 
     def __init__(self, lane: str, cause: ShardweaveError) -> None:
-        super().__init__(
-            f"the lane failed: {cause.message}", where=lane, fix="try again, or ask with on_shard_error='partial'"
-        )
+        passing = isinstance(cause, (Throttled, TableUnavailable)) or not cause.fix
+        fix = "try again, or ask with on_shard_error='partial'" if passing else cause.fix
+        super().__init__(f"the lane failed: {cause.message}", where=lane, fix=fix)
         self.cause = cause.code
         self.__cause__ = cause
 

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from shardweave.errors import (
+    AccessDenied,
     DeadlineTooShort,
     InputError,
     LaneFailed,
     LimitExceeded,
+    TableUnavailable,
     Throttled,
     TooManyLaggingLanes,
     UnknownName,
@@ -326,3 +328,10 @@ class TestFailingShards:
         assert whole is not None
         assert lagging is not None
         assert len(lagging) - len(whole) < 140
+
+
+def test_a_lane_s_failure_says_what_mends_it() -> None:
+    """Trying again mends what passes; what does not is mended as the table says."""
+    assert LaneFailed("lane", Throttled()).fix.startswith("try again")
+    assert LaneFailed("lane", TableUnavailable("no answer", fix="retry")).fix.startswith("try again")
+    assert LaneFailed("lane", AccessDenied("no credentials", fix="set AWS_PROFILE")).fix == "set AWS_PROFILE"

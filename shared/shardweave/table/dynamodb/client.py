@@ -117,7 +117,9 @@ class Connection:
             )
         except NoRegionError:
             raise ConfigurationError(
-                "no AWS region is configured", where=service, fix="pass `region` or set AWS_DEFAULT_REGION"
+                "no AWS region is configured",
+                where=service,
+                fix="pass `region` (--region on a command line), or set AWS_DEFAULT_REGION",
             ) from None
         self._owned.append(client)
         return self._hooked(client, settings.stock_parser)
