@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 import services
 from shardweave.errors import ConfigurationError, SchemaError, ShardweaveError
 from shardweave.key_format import ARTICLE
+from shardweave.service import Settings, build
 from shardweave.service_modules import service_module, service_names, service_operations, service_schema
+from shardweave.table.embedded import EmbeddedTable
+from tests.unit.api_world import CURSOR_KEYS, Client, json_of
 
 GOOD = """
 from shardweave.entity import Entity, unique_property
@@ -82,3 +86,15 @@ def test_operations_of_another_shape_are_refused(function: object) -> None:
 def test_there_are_only_modules_of_services() -> None:
     with pytest.raises(ConfigurationError, match="there is no service 'os'"):
         service_module("os")
+
+
+def test_the_program_in_the_readme_is_a_service_too(folder: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n((?:.|\n)*?)```", readme)
+    (folder / "orders.py").write_text(program, encoding="utf-8")
+    service = build(Settings(CURSOR_KEYS, "orders", "article"), open_table=EmbeddedTable)
+    client = Client(service.api)
+    order = {"customerId": "c", "state": "open", "total": 5, "created": 1_726_880_933_000}
+    assert client.post("/v1/orders", order).status == 201
+    assert [found["total"] for found in json_of(client.get("/v1/orders?customerId=c&state=open"))["items"]] == [5]
+    sys.modules.pop("services.orders")
