@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from shardweave.errors import StreamTrimmed
+from shardweave.errors import ConfigurationError, StreamTrimmed
 from shardweave.table import Table
 from shardweave.table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
 
@@ -25,7 +25,8 @@ PAUSE_SECONDS = 0.2
 
 
 class Poller:
-    """Polls one table for one consumer. `failed` is told of what a consumer raised."""
+    """Polls one table for one consumer. `failed` is told of what a consumer raised. Raises ConfigurationError for a
+    position file that is damaged."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Poller:
         self._pause = pause
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller")
-        self._positions: dict[str, str] = json.loads(position_file.read_text()) if position_file.exists() else {}
+        self._positions = _kept_positions(position_file)
 
     def start(self) -> None:
         """Begin to poll, in a thread of its own."""
@@ -87,3 +88,16 @@ class Poller:
                 found = False
             if not found:
                 self._stopping.wait(self._pause)
+
+
+def _kept_positions(file: Path) -> dict[str, str]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(position, str) for position in found.values()):
+        fix = "remove it: every change that the stream keeps comes again"
+        raise ConfigurationError(f"{file} is damaged, or can't be read", where="--data", fix=fix)
+    return found

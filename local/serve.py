@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
 from shardweave.api.traces import trace
+from shardweave.cli.streams import visible
 from shardweave.cli.tables import folder_path
 from shardweave.data_folder import DataFolder, SampleState
 from shardweave.errors import ConfigurationError, ShardweaveError
@@ -60,7 +61,7 @@ def main(arguments: list[str]) -> int:
     try:
         run(options, signals)
     except ShardweaveError as error:
-        say(f"error: {error}")
+        say(visible(f"error: {error}"))
         return 1
     except Stopped:
         say("stopped")

@@ -16,6 +16,7 @@ from local.loading import load
 from local.poller import Poller
 from local.sample_data import user_service_records
 from local.server import address_of, listen
+from shardweave.errors import ConfigurationError
 from shardweave.table.operations import StreamRecord
 from tests.unit.api_world import Client, json_of, user_service
 
@@ -120,3 +121,10 @@ class TestPoller:
         poller.stop()
         self.add(client, "a")
         assert not (tmp_path / "position").read_text().count("a:")
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"shard": 5}', b"\xff"])
+    def test_a_damaged_position_is_named(self, client: Client, tmp_path: Path, content: bytes) -> None:
+        del client
+        (tmp_path / "position").write_bytes(content)
+        with pytest.raises(ConfigurationError, match=f"{tmp_path / 'position'} is damaged"):
+            Poller(self.table, lambda records: None, tmp_path / "position", failed=_never)
