@@ -4,7 +4,8 @@ serve         the command: from arguments to a running server
 server        the socket, the signals, the ready line
 asgi          the API as an ASGI application, in threads
 swagger       the page that shows the OpenAPI document
-sample_data   generated users and e-mails; sample_names has what they are made of
+sample_data   generated users and e-mails; sample_names has what they are made of, chance how it is chosen
+sample_orders generated customers, products and the events of orders
 loading       writes sample data, resumes what was interrupted
 poller        gives the changes of the table to whoever consumes them
 """

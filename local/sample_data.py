@@ -10,17 +10,15 @@ fixed time, is the one that the documentation follows by name.
 from __future__ import annotations
 
 import datetime as dt
-import random
-import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
 
 from services.user_service import Email, User, canonical_name
 from shardweave.entity import Entity
 
+from .chance import Chance
+from .loading import Sample
 from .sample_names import LOCALES
-
-T = TypeVar("T")
+from .sample_orders import order_tracking_samples
 
 SEED = 20_240_921
 USERS = 5_000
@@ -28,7 +26,6 @@ BENEFICIARIES = 400
 DAYS = 300
 
 _DAY_MS = 24 * 60 * 60 * 1000
-_ID_CHARACTERS = string.ascii_letters + string.digits + "-_"
 _DOMAINS = ("example.com", "example.org", "example.net", "mail.example", "post.example")
 
 FIRST_USER = User(
@@ -52,7 +49,7 @@ FIRST_EMAILS = (
 
 def user_service_records(day: dt.date) -> Iterator[Entity]:
     """Each user followed by the user's e-mails."""
-    chance = _Chance(SEED)
+    chance = Chance(SEED)
     end = int(dt.datetime.combine(day, dt.time(), dt.UTC).timestamp() * 1000)
     beneficiaries = [FIRST_USER.beneficiary_id, *(chance.identifier() for _ in range(BENEFICIARIES - 1))]
     yield FIRST_USER
@@ -63,31 +60,14 @@ def user_service_records(day: dt.date) -> Iterator[Entity]:
         yield from _emails(chance, user, number, end)
 
 
-SAMPLES: dict[str, Callable[[dt.date], Iterator[Entity]]] = {"user_service": user_service_records}
-"""The records of each service that has samples, for a day."""
+SAMPLES: dict[str, Callable[[dt.date], Iterator[Sample]]] = {
+    "order_tracking": order_tracking_samples,
+    "user_service": user_service_records,
+}
+"""The records, or events, of each service that has samples, for a day."""
 
 
-class _Chance:
-    """Random choices made from `random()` alone, whose sequence is the same in every version of Python."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def below(self, limit: int) -> int:
-        return int(self._random.random() * limit)
-
-    def skewed(self, limit: int) -> int:
-        """Small numbers more often than large ones."""
-        return int(self._random.random() ** 2 * limit)
-
-    def one_of(self, items: Sequence[T]) -> T:
-        return items[self.below(len(items))]
-
-    def identifier(self) -> str:
-        return "".join(self.one_of(_ID_CHARACTERS) for _ in range(21))
-
-
-def _user(chance: _Chance, beneficiaries: Sequence[str], end: int) -> User:
+def _user(chance: Chance, beneficiaries: Sequence[str], end: int) -> User:
     locale = chance.one_of(LOCALES)
     created = end - 1 - chance.skewed(DAYS * _DAY_MS)
     first, last = chance.one_of(locale.given), chance.one_of(locale.family)
@@ -107,7 +87,7 @@ def _user(chance: _Chance, beneficiaries: Sequence[str], end: int) -> User:
     )
 
 
-def _emails(chance: _Chance, user: User, number: int, end: int) -> Iterator[Email]:
+def _emails(chance: Chance, user: User, number: int, end: int) -> Iterator[Email]:
     """One address, for one in four users a second, for one in sixteen a third."""
     count = 1 + (chance.below(4) == 0) * (1 + (chance.below(4) == 0))
     for position in range(count):

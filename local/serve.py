@@ -133,10 +133,11 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
         )
     if state.complete:
         return
-    records = list(sample(dt.date.fromisoformat(state.day)))
-    written = load(service.parts.store, records, "Loading sample data", sys.stderr)
+    samples = list(sample(dt.date.fromisoformat(state.day)))
+    written = load(service.parts.store, samples, "Loading sample data", sys.stderr)
     folder.set_sample_state(*name, SampleState(state.day, complete=True))
-    say(f"{written:,} sample records loaded")
+    what = "records and events" if service.parts.schema.projections else "records"
+    say(f"{written:,} sample {what} loaded")
 
 
 def is_empty(service: Service) -> bool:
