@@ -24,6 +24,7 @@ from shardweave.api.query_routes import QUERY_ERRORS
 from shardweave.api.records import record_json
 from shardweave.codecs import Timestamp
 from shardweave.entity import (
+    CanonicalBegin,
     Entity,
     HashKey,
     RangeKey,
@@ -64,11 +65,16 @@ def canonical_name(name: str) -> str:
 
 def canonical_email(address: str) -> str:
     """An address as it is stored: trimmed and in lower case, since no mail system in use tells case apart."""
-    address = unicodedata.normalize("NFC", address.strip()).lower()
+    address = canonical_text(address.strip())
     local, at, domain = address.rpartition("@")
     if not (at and local and domain) or any(character.isspace() for character in address):
         raise ValueError("an e-mail address is name@domain, without spaces")
     return address
+
+
+def canonical_text(text: str) -> str:
+    """Any part of an address as it is stored."""
+    return unicodedata.normalize("NFC", text).lower()
 
 
 Address = Annotated[str, AfterValidator(canonical_email), Field(max_length=254)]
@@ -122,7 +128,9 @@ class User(Entity, token="user", origin="u", shard_bumps=[ShardBump(0, char_bits
 class Email(Entity, token="email", origin="e"):
     """An address that a user signs in with."""
 
-    email: Annotated[str, AfterValidator(canonical_email)] = unique_property(max_length=254)
+    email: Annotated[str, AfterValidator(canonical_email), CanonicalBegin(canonical_text)] = unique_property(
+        max_length=254
+    )
     user_id: Id
     created: Timestamp = timestamp_property()
 

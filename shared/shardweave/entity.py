@@ -12,7 +12,7 @@ import enum
 import secrets
 import string
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -72,6 +72,15 @@ def _with_role(role: Role, field: dict[str, Any]) -> Any:
     info: FieldInfo = Field(**field)
     info.metadata.append(role)
     return info
+
+
+@dataclass(frozen=True)
+class CanonicalBegin:
+    """In the annotation of a text property that is stored in a canonical form: brings what a value begins with into
+    that form, so that a prefix or a bound can be given as people write it: `Annotated[str, CanonicalBegin(str.lower)]`.
+    """
+
+    canonical: Callable[[str], str]
 
 
 class Declaration:

@@ -17,12 +17,20 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from .codecs import Codec, TimestampCodec
+from .codecs import Codec, StringCodec, TimestampCodec, codec_of
 from .declared import ChildLink, LookupType, RelationType, SequenceType
-from .entity import Entity, Role
-from .errors import FieldFault, KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
+from .entity import CanonicalBegin, Entity, Role
+from .errors import (
+    FieldFault,
+    KeyTooLong,
+    MalformedRequest,
+    RecordTooLarge,
+    UnknownName,
+    ValidationFailed,
+    ValueRefused,
+)
 from .keys import Element, EntityKeys
-from .property_json import json_bytes, json_model, json_of_text
+from .property_json import json_bytes, json_model, json_of_text, member_type, metadata_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
@@ -58,19 +66,44 @@ class Property:
         return TypeAdapter(self.annotation)
 
     @cached_property
+    def members(self) -> Property | None:
+        """What a member of a list or set of this property would be as a property; None where it has no members."""
+        member = member_type(self.annotation)
+        if member is None:
+            return None
+        return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @cached_property
     def _json_model(self) -> type[BaseModel]:
         return json_model(self.annotation)
 
     def read_json(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
         """The Python value that a JSON value stands for. Raises ValidationFailed naming the place, by default the
         property."""
+        place = where or (self.stored,)
         try:
             read = self._json_model.model_validate_json(json_bytes({"value": value}), strict=True)
+        except MalformedRequest as error:
+            error.where = ".".join(map(str, place))
+            raise
         except ValidationError as error:
-            place = where or (self.stored,)
             faults = [replace(each, location=(*place, *each.location[1:])) for each in field_faults(error)]
             raise ValidationFailed(faults) from None
         return read.value  # type: ignore[attr-defined]
+
+    def bound(self, value: Any) -> Value:
+        """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
+        place in the order and no value. Raises ValidationFailed naming the property."""
+        if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
+            return self.parse(value)
+        form = next(metadata_of(self.annotation, CanonicalBegin), None)
+        return str.__str__(value) if form is None else form.canonical(value)
+
+    def read_bound(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its JSON value. Raises as `read_json` does."""
+        if isinstance(self.codec, StringCodec) and isinstance(value, str):
+            return value
+        return self.read_json(value, where)
 
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
         """The Python value that a text in a URL stands for. Raises as `read_json` does."""

@@ -18,8 +18,9 @@ import json
 import re
 import types
 import typing
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, TypeVar, Union
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from pydantic_core import PydanticCustomError
@@ -78,6 +79,26 @@ def _holds(annotation: Any, *wanted: Any) -> bool:
     return any(annotation is each for each in wanted) or any(
         _holds(each, *wanted) for each in typing.get_args(annotation)
     )
+
+
+T = TypeVar("T")
+
+
+def metadata_of(annotation: Any, kind: type[T]) -> Iterator[T]:
+    """What of a kind is noted anywhere in a type."""
+    if typing.get_origin(annotation) is Annotated:
+        yield from (each for each in annotation.__metadata__ if isinstance(each, kind))
+    for each in typing.get_args(annotation):
+        yield from metadata_of(each, kind)
+
+
+def member_type(annotation: Any) -> Any:
+    """The type of the members of a list or set, None where it is none."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Annotated, Union, types.UnionType):
+        found = (member_type(each) for each in arguments if origin is not Annotated or each is arguments[0])
+        return next((each for each in found if each is not None), None)
+    return arguments[0] if origin in (list, set, frozenset, tuple) and arguments else None
 
 
 def _as_integer(value: Any) -> Any:

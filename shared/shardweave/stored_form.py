@@ -5,7 +5,8 @@ what has no exact form is refused. Subclasses of str, int and Decimal become the
 never depends on how a subclass prints itself.
 
 Format: datetimes, dates, times, time spans (ISO 8601) and UUIDs are text; Enums their values; floats
-`Decimal(repr(x))`; mappings have text keys. The rest is as `table.values` has it.
+`Decimal(repr(x))`; mappings have text keys. A number is as the table gives it back: an int when it is whole, no zeros
+at its end, no negative zero. The rest is as `table.values` has it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from decimal import Decimal
 from typing import Any
 
 from .errors import ValueRefused
-from .table.values import Value
+from .table.values import Value, number, number_text
 
 
 def stored_form(value: Any) -> Value:
     """The native value to store. Raises ValueRefused for what has no exact form."""
-    if value is None or type(value) in (str, int, bool, Decimal, bytes):
+    if value is None or type(value) in (str, int, bool, bytes):
         return value
+    if isinstance(value, Decimal):
+        return number(number_text(Decimal(value)))
     if isinstance(value, enum.Enum):
         return stored_form(value.value)
     if isinstance(value, (Mapping, list, tuple, Set)):
@@ -65,8 +68,6 @@ def _stored_scalar(value: Any) -> Value:
         return str.__str__(value)
     if isinstance(value, int):
         return int.__int__(value)
-    if isinstance(value, Decimal):
-        return Decimal(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, float):
@@ -78,11 +79,11 @@ def _stored_scalar(value: Any) -> Value:
     return _stored_time(value)
 
 
-def _stored_float(value: float) -> Decimal:
-    number = Decimal(float.__repr__(value))
-    if not number.is_finite():
+def _stored_float(value: float) -> Value:
+    exact = Decimal(float.__repr__(value))
+    if not exact.is_finite():
         raise ValueRefused("a number is not finite", fix="store no NaN and no infinity")
-    return number
+    return number(number_text(exact))
 
 
 def _duration_text(value: dt.timedelta) -> str:

@@ -18,13 +18,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field
 
-from ..codecs import DateTimeCodec, StringCodec, TimestampCodec
-from ..entity_type import EntityType, IndexView, Property, field_faults
-from ..errors import UnsupportedQuery, ValidationFailed
+from ..codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
+from ..entity_type import EntityType, IndexView, Property
+from ..errors import UnsupportedQuery
 from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
 from ..query.times import parse_instant, parse_time
 from .composite import composites
@@ -47,10 +47,8 @@ class ListQuery:
     def __init__(self, entity: EntityType[Any]) -> None:
         self._entity = entity
         self._conditions: dict[str, ConditionParameter] = {}
-        self._adapters: dict[str, TypeAdapter[Any]] = {}
         described: list[Parameter] = []
         for each in indexed_properties(entity):
-            self._adapters[each.stored] = TypeAdapter(each.annotation)
             described += self._parameters_of(each)
         self._composites = composites(entity)
         for composite in self._composites:
@@ -103,12 +101,7 @@ class ListQuery:
             return parse_time(text, each.codec, name)
         if isinstance(each.codec, DateTimeCodec):
             return parse_instant(text, name)
-        if isinstance(each.codec, StringCodec):
-            return text
-        try:
-            return self._adapters[each.stored].validate_strings(text)
-        except ValidationError as error:
-            raise ValidationFailed(field_faults(error, (name,)), where="query") from None
+        return text if isinstance(each.codec, StringCodec) else each.read_text(text, (name,))
 
     def _parameters_of(self, each: Property) -> list[Parameter]:
         name, codec = each.stored, each.codec
@@ -143,6 +136,8 @@ def _annotation(each: Property) -> Any:
         return int | dt.date | dt.datetime
     if isinstance(each.codec, DateTimeCodec):
         return dt.date | dt.datetime
+    if isinstance(each.codec, BinaryCodec):
+        return Annotated[str, Field(json_schema_extra={"format": "base64url"})]
     return str if isinstance(each.codec, StringCodec) else each.annotation
 
 

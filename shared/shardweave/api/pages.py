@@ -96,15 +96,17 @@ class Pages:
 
     def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
         """A page as an answer, with some members more."""
-        items = b",".join(self._item(item) for item in page.items)
+        items = b",".join(item_json(self._models, item) for item in page.items)
         rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         return replace(written, page=PageFacts(len(page.items), page.complete))
 
-    def _item(self, item: Any) -> bytes:
-        if isinstance(item, Entity):
-            return record_json(item)
-        return part_json(self._models.part.model_validate(item))
+
+def item_json(models: RecordModels, item: Any) -> bytes:
+    """The JSON text of what a page holds: a record, or some properties of one."""
+    if isinstance(item, Entity):
+        return record_json(item)
+    return part_json(models.part.model_validate(item))
 
 
 def flag(given: Mapping[str, str], name: str) -> bool:

@@ -11,7 +11,7 @@ Costs: a batch of at most 250 records is in memory; see the store for what a bat
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +25,7 @@ from ..schema import Schema
 from ..store import Store
 from ..store.operations import Put
 from .json_lines import Line, objects
+from .records import whole_record
 from .schemas import entity_of
 from .streams import Streams, counted, lines_of, visible
 from .tables import add_table_arguments, open_service
@@ -80,11 +81,12 @@ class Loading:
 
     def _add(self, line: Line) -> None:
         entity = self._only or entity_of_line(self._schema, line)
-        identity = entity.token, repr(_identity(entity, line))
+        values = whole_record(entity, line.values)
+        identity = entity.token, repr(_identity(entity, line.number, values))
         if identity in self._identities or len(self._waiting) == BATCH:
             self._write()
         self._identities.add(identity)
-        self._waiting.append((line.number, Put(line.values, entity.model)))
+        self._waiting.append((line.number, Put(values, entity.model)))
 
     def _write(self) -> None:
         """One record stands once in a batch, so that lines about it are written in their order."""
@@ -117,12 +119,11 @@ def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
     return likely[0][0]
 
 
-def _identity(entity: EntityType[Any], line: Line) -> Any:
+def _identity(entity: EntityType[Any], number: int, values: Mapping[str, Any]) -> Any:
     """What tells apart records of one batch; lines without an identity are all different."""
-    given = {entity.stored_name(name): value for name, value in line.values.items()}
-    if any(given.get(name) is None for name in entity.identity):
-        return line.number
-    return entity.identify({name: given[name] for name in entity.identity})
+    if any(values.get(name) is None for name in entity.identity):
+        return number
+    return entity.identify({name: values[name] for name in entity.identity})
 
 
 def _opened(name: str, streams: Streams) -> AbstractContextManager[BinaryIO]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..api.list_query import ListQuery
-from ..entity import Entity
+from ..api.models import RecordModels
+from ..api.pages import item_json
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName
 from ..query.explain import Explanation
@@ -77,13 +78,14 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
         answer = runner.count(spec)
         _write({"count": answer.count, "stats": asdict(answer.stats)} if options.json else answer.count)
         return 0
+    models = RecordModels(entity)
     pages = runner.pages(spec) if options.all else iter([runner.run(spec)])
     if options.json:
-        _write([_page_json(page) for page in pages])
+        _write([_page_json(models, page) for page in pages])
         return 0
     for page in pages:
         for record in page.items:
-            _write(_record_json(record))
+            _write(_record_json(models, record))
         print_stats(page.stats)
         for lane in page.failed:
             print(visible(f"failed: {lane}"), file=sys.stderr)
@@ -155,9 +157,9 @@ def print_stats(stats: QueryStats, to: Any = None) -> None:
     )
 
 
-def _page_json(page: Page) -> dict[str, Any]:
+def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
     return {
-        "items": [_record_json(record) for record in page.items],
+        "items": [_record_json(models, record) for record in page.items],
         "nextToken": page.cursor,
         "complete": page.complete,
         "failed": list(page.failed),
@@ -166,12 +168,12 @@ def _page_json(page: Page) -> dict[str, Any]:
     }
 
 
-def _record_json(record: Any) -> Any:
-    return record.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(record, Entity) else record
+def _record_json(models: RecordModels, record: Any) -> Any:
+    return json.loads(item_json(models, record))
 
 
 def _write(content: Any) -> None:
-    print(json.dumps(content, ensure_ascii=False, default=str), flush=True)
+    print(json.dumps(content, ensure_ascii=False), flush=True)
 
 
 def _read(name: str) -> bytes:

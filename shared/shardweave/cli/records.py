@@ -9,43 +9,70 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..api.models import RecordModels, validated
 from ..entity_type import EntityType
-from ..errors import FieldFault, ValidationFailed
+from ..errors import FieldFault, InputError, ValidationFailed
+from ..property_json import is_open
 from ..table.values import Value
 
 
 def item_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
     """The stored properties of a record, in the order given. Raises ValidationFailed that lists every fault,
     ValueRefused."""
-    stored = {entity.stored_name(name): value for name, value in values.items()}
-    faults = [FieldFault((name,), "it is given twice", "duplicate") for name in _repeated(entity, values)]
-    return _parsed(entity, entity.model.prepare(stored), faults)
+    return _stored(entity, entity.model.prepare(_read(entity, values)))
 
 
 def values_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
     """The stored form of some properties, nothing derived. Raises as `item_of`."""
-    faults = [FieldFault((name,), "it is given twice", "duplicate") for name in _repeated(entity, values)]
-    return _parsed(entity, {entity.stored_name(name): value for name, value in values.items()}, faults)
+    return _stored(entity, _read(entity, values))
 
 
-def _repeated(entity: EntityType[Any], values: Mapping[str, Any]) -> list[str]:
-    return [name for name in values if entity.stored_name(name) != name and entity.stored_name(name) in values]
+def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of a whole record, in Python types: read as the API reads a body, but that an import may say when
+    a record was last written, and name properties as Python does. Raises ValidationFailed that lists every fault."""
+    _refuse(_repeated(entity, values))
+    given = {entity.stored_name(name): value for name, value in values.items()}
+    try:
+        read = validated(RecordModels(entity).write, given)
+    except InputError as error:
+        error.where = ""
+        raise
+    return {name: _exact(entity, name, given, value) for name, value in read.items()}
 
 
-def _parsed(entity: EntityType[Any], values: Mapping[str, Any], faults: list[FieldFault]) -> dict[str, Value]:
-    item: dict[str, Value] = {}
+def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Each property that is given, in its Python type."""
+    faults = _repeated(entity, values)
+    read: dict[str, Any] = {}
     for name, value in values.items():
-        found = entity.properties.get(name)
+        stored = entity.stored_name(name)
+        found = entity.properties.get(stored)
         if found is None:
             faults.append(FieldFault((name,), f"the entity {entity.token!r} has no such property", "extra_forbidden"))
             continue
         try:
-            parsed = found.parse(value)
+            read[stored] = _exact(entity, stored, {stored: value}, found.read_json(value))
         except ValidationFailed as failed:
             faults += failed.fields
-        else:
-            if parsed is not None:
-                item[name] = parsed
+    _refuse(faults)
+    return read
+
+
+def _exact(entity: EntityType[Any], name: str, given: Mapping[str, Any], read: Any) -> Any:
+    """Where any value fits, the one that was given, whose numbers have all their digits."""
+    return given[name] if is_open(entity.properties[name].annotation) else read
+
+
+def _stored(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
+    item = {name: entity.properties[name].parse(value) for name, value in values.items()}
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _repeated(entity: EntityType[Any], values: Mapping[str, Any]) -> list[FieldFault]:
+    twice = [name for name in values if entity.stored_name(name) != name and entity.stored_name(name) in values]
+    return [FieldFault((name,), "it is given twice", "duplicate") for name in twice]
+
+
+def _refuse(faults: list[FieldFault]) -> None:
     if faults:
         raise ValidationFailed(faults)
-    return item

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..codecs import StringCodec
 from ..entity_type import EntityType, IndexView
 from ..errors import LimitExceeded, UnsupportedQuery, ValueRefused
 from ..key_format import escape
@@ -75,10 +76,11 @@ def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) ->
         elif isinstance(constraint, Prefix):
             if not each.codec.is_text or not isinstance(constraint.text, str):
                 raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
-            _check_prefix(entity.keys, each.stored, constraint.text)
-            found[each.stored] = constraint
+            begin = Prefix(each.bound(constraint.text)) if isinstance(each.codec, StringCodec) else constraint
+            _check_prefix(entity.keys, each.stored, begin.text)
+            found[each.stored] = begin
         else:
-            low, high = (None if bound is None else each.parse(bound) for bound in (constraint.low, constraint.high))
+            low, high = (None if bound is None else each.bound(bound) for bound in (constraint.low, constraint.high))
             if low is None and high is None:
                 raise UnsupportedQuery("a range needs a bound", where=each.stored, fix="give from, to or both")
             for bound in (low, high):

@@ -6,6 +6,7 @@ names and key texts, so it is for whoever may run the query, and nothing of othe
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -125,7 +126,7 @@ def _bound(value: Value) -> str | None:
     if value is None:
         return None
     if isinstance(value, bytes):
-        return value.hex()
+        return base64.urlsafe_b64encode(value).decode()
     return _FILLING.sub("…", str(value))
 
 

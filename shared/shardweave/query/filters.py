@@ -10,11 +10,13 @@ their stored value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ..entity_type import EntityType, IndexView
+from ..codecs import StringCodec
+from ..entity_type import EntityType, IndexView, Property
 from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
 from ..table.conditions import (
@@ -111,15 +113,16 @@ def _compiled(entity: EntityType[Any], node: Condition) -> Condition:
     name = found.stored
     try:
         if isinstance(node, Compare):
-            return Compare(name, node.operator, found.parse(node.value))
+            stored = found.parse if node.operator in ("=", "<>") else found.bound
+            return Compare(name, node.operator, stored(node.value))
         if isinstance(node, Between):
-            return Between(name, found.parse(node.low), found.parse(node.high))
+            return Between(name, found.bound(node.low), found.bound(node.high))
         if isinstance(node, In):
             return In(name, tuple(found.parse(value) for value in node.values))
         if isinstance(node, BeginsWith):
-            return BeginsWith(name, node.prefix)
+            return BeginsWith(name, _piece(found, node.prefix))
         if isinstance(node, Contains):
-            return Contains(name, stored_form(node.value))
+            return Contains(name, _piece(found, node.value))
     except ValueRefused as error:
         error.where = error.where or name
         raise
@@ -131,17 +134,31 @@ def _compiled(entity: EntityType[Any], node: Condition) -> Condition:
     return Exists(name) if isinstance(node, Exists) else Missing(name)
 
 
+def _piece(each: Property, value: Any) -> Any:
+    """A part of a value: of a text as that is stored, of what has members one of them."""
+    return each.bound(value) if isinstance(each.codec, StringCodec) else stored_form(value)
+
+
 # -- the JSON form ----------------------------------------------------------------------------------------------------
 
 
-def filter_from_json(content: Any) -> Condition:
+Read = Callable[[str, str, Any, str], Any]
+"""The stored form of a JSON value, by the property's name, the test, the value and its place."""
+
+
+def as_given(name: str, test: str, value: Any, where: str) -> Any:
+    """Reads every value as what it is."""
+    return stored_form(value)
+
+
+def filter_from_json(content: Any, read: Read = as_given) -> Condition:
     """The filter of its JSON form: `{"and": [...]}`, `{"or": [...]}`, `{"not": {...}}`, or a property with one
     test: `{"property": "phone", "begins_with": "177"}`. Tests: eq, ne, lt, le, gt, ge, between [low, high],
     in [...], begins_with, contains, exists true or false, size {"gt": 3}. Raises InputError naming the place."""
-    return _node(content, "filter", 1)
+    return _node(content, read, "filter", 1)
 
 
-def _node(content: Any, where: str, depth: int) -> Condition:
+def _node(content: Any, read: Read, where: str, depth: int) -> Condition:
     if depth > MAX_DEPTH:
         raise LimitExceeded(f"a filter has at most {MAX_DEPTH} levels", where=where, fix="simplify it")
     if not isinstance(content, Mapping):
@@ -152,11 +169,11 @@ def _node(content: Any, where: str, depth: int) -> Condition:
             parts = content[word]
             if not isinstance(parts, Sequence) or isinstance(parts, str) or not 1 <= len(parts) <= MAX_NODES:
                 raise InputError(f"{word!r} takes a list of filters", where=f"{where}.{word}", fix="give at least one")
-            return kind(tuple(_node(part, f"{where}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)))
+            return kind(tuple(_node(part, read, f"{where}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)))
     if "not" in content:
         _only(content, {"not"}, where)
-        return Not(_node(content["not"], f"{where}.not", depth + 1))
-    return _leaf(content, where)
+        return Not(_node(content["not"], read, f"{where}.not", depth + 1))
+    return _leaf(content, read, where)
 
 
 def _only(content: Mapping[str, Any], names: set[str], where: str) -> None:
@@ -165,7 +182,7 @@ def _only(content: Mapping[str, Any], names: set[str], where: str) -> None:
         raise InputError(f"{', '.join(map(str, unknown))[:80]} is unknown here", where=where, fix="remove it")
 
 
-def _leaf(content: Mapping[str, Any], where: str) -> Condition:
+def _leaf(content: Mapping[str, Any], read: Read, where: str) -> Condition:
     tests = [word for word in _LEAVES if word in content]
     name = content.get("property")
     if not isinstance(name, str) or len(tests) != 1:
@@ -179,26 +196,26 @@ def _leaf(content: Mapping[str, Any], where: str) -> Condition:
     value = content[test]
     place = f"{where}.{test}"
     try:
-        return _test(name, test, value, place)
+        return _test(name, test, value, partial(_scalar, name, test, read), place)
     except ValueRefused as error:
         error.where = error.where or place
         raise
 
 
-def _test(name: str, test: str, value: Any, where: str) -> Condition:
+def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], where: str) -> Condition:
     if test in _COMPARATORS:
-        return Compare(name, _COMPARATORS[test], _scalar(value, where))  # type: ignore[arg-type]
+        return Compare(name, _COMPARATORS[test], scalar(value, where))  # type: ignore[arg-type]
     if test == "between":
-        low, high = _list(value, where, 2, 2)
+        low, high = (scalar(each, where) for each in _list(value, where, 2, 2))
         return Between(name, low, high)
     if test == "in":
-        return In(name, tuple(_list(value, where, 1, 100)))
+        return In(name, tuple(scalar(each, where) for each in _list(value, where, 1, 100)))
     if test == "begins_with":
         if not isinstance(value, str):
             raise InputError("a prefix is text", where=where, fix="give a string")
-        return BeginsWith(name, value)
+        return BeginsWith(name, scalar(value, where))
     if test == "contains":
-        return Contains(name, _scalar(value, where))
+        return Contains(name, scalar(value, where))
     if test == "exists":
         if not isinstance(value, bool):
             raise InputError("exists is true or false", where=where, fix="give true or false")
@@ -211,13 +228,13 @@ def _test(name: str, test: str, value: Any, where: str) -> Condition:
     return Size(name, _COMPARATORS[comparator], count)  # type: ignore[arg-type]
 
 
-def _scalar(value: Any, where: str) -> Any:
+def _scalar(name: str, test: str, read: Read, value: Any, where: str) -> Any:
     if value is None or isinstance(value, (list, dict)):
         raise InputError("a test takes one value that is not null", where=where, fix="use exists for absence")
-    return stored_form(value)
+    return read(name, test, value, where)
 
 
 def _list(value: Any, where: str, least: int, most: int) -> list[Any]:
     if not isinstance(value, list) or not least <= len(value) <= most:
         raise InputError(f"it takes a list of {least} to {most} values", where=where, fix="correct the list")
-    return [_scalar(each, where) for each in value]
+    return value

@@ -22,9 +22,12 @@ from typing import Any, Literal, get_args
 from ..codecs import DateTimeCodec, TimestampCodec
 from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
+from ..property_json import integral
+from ..stored_form import stored_form
+from ..table.conditions import Condition as FilterCondition
 from .filters import filter_from_json
 from .spec import DEFAULT_LIMIT, BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
-from .times import parse_instant, parse_time
+from .times import iso_time, parse_instant
 
 ShardErrorMode = Literal["fail", "partial"]
 
@@ -45,12 +48,16 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "budget": int,
     "onShardError": str,
 }
+_OF_VALUES = frozenset({"eq", "ne", "in"})
+_OF_MEMBERS = frozenset({"contains"})
+_OF_PIECES = frozenset({"contains", "begins_with"})
 _BRANCH = {name: _TYPES[name] for name in ("conditions", "index", "filter")}
 _WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a whole number"}
 
 
 def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> QuerySpec:
     """The query of its JSON form. Raises ValidationFailed that lists every fault of form, or InputError's kinds."""
+    content = _whole_numbers(content)
     _check(content, _TYPES, ())
     content = {name: value for name, value in content.items() if value is not None}
     branches = content.get("branches", [])
@@ -74,13 +81,19 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> Qu
         latest=_time(entity, content.get("latest"), "latest"),
         scope=scope,
         branches=tuple(_branch(entity, branch, f"branches[{number}]") for number, branch in enumerate(branches)),
-        filter=filter_from_json(content["filter"]) if content.get("filter") is not None else None,
+        filter=_filter(entity, content.get("filter")),
         properties=None if properties is None else tuple(properties),
         hydrate=content.get("hydrate", False),
         time_limit_ms=content.get("timeLimitMs"),
         budget=content.get("budget"),
         on_shard_error=mode,
     )
+
+
+def _whole_numbers(content: Any) -> Any:
+    if not isinstance(content, Mapping):
+        return content
+    return {name: integral(value) if name in _TYPES else value for name, value in content.items()}
 
 
 def _check(content: Any, types: Mapping[str, type | tuple[type, ...]], place: tuple[str | int, ...]) -> None:
@@ -103,12 +116,25 @@ def _check(content: Any, types: Mapping[str, type | tuple[type, ...]], place: tu
 
 
 def _branch(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> BranchSpec:
-    asked = content.get("filter")
     return BranchSpec(
         conditions=_conditions(entity, content.get("conditions") or {}, f"{where}.conditions"),
         index=content.get("index"),
-        filter=None if asked is None else filter_from_json(asked),
+        filter=_filter(entity, content.get("filter")),
     )
+
+
+def _filter(entity: EntityType[Any], content: Any) -> FilterCondition | None:
+    def read(name: str, test: str, value: Any, where: str) -> Any:
+        each = entity.property_of(name)
+        if isinstance(value, str) and isinstance(each.codec, TimestampCodec):
+            return iso_time(value, each.codec, where)
+        if isinstance(value, str) and isinstance(each.codec, DateTimeCodec) and test not in _OF_PIECES:
+            return stored_form(parse_instant(value, where))
+        if test in _OF_MEMBERS and (members := each.members) is not None:
+            return stored_form(members.read_json(value, (where,)))
+        return stored_form((each.read_json if test in _OF_VALUES else each.read_bound)(value, (where,)))
+
+    return None if content is None else filter_from_json(content, read)
 
 
 def _conditions(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> dict[str, Constraint | OneOf]:
@@ -128,25 +154,28 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
     if words == {"prefix"} and isinstance(content["prefix"], str):
         return Prefix(content["prefix"])
     if words and words <= {"from", "to"}:
-        low, high = (_value(entity, name, content.get(side), where, optional=True) for side in ("from", "to"))
+        low, high = (
+            None if content.get(side) is None else _value(entity, name, content[side], f"{where}.{side}", bound=True)
+            for side in ("from", "to")
+        )
         return Range(low, high)
     raise InputError(
         "it is no condition", where=where, fix="give a value, a list, or eq, in, prefix, or from and to; one of these"
     )
 
 
-def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, optional: bool = False) -> Any:
-    if isinstance(value, (dict, list)) or (value is None and not optional):
+def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, bound: bool = False) -> Any:
+    if isinstance(value, (dict, list)) or value is None:
         raise InputError("a condition takes plain values", where=where, fix="give a string, a number, true or false")
-    codec = entity.property_of(name).codec
-    if isinstance(value, str) and isinstance(codec, TimestampCodec):
-        return parse_time(value, codec, where)
-    if isinstance(value, str) and isinstance(codec, DateTimeCodec):
+    each = entity.property_of(name)
+    if isinstance(value, str) and isinstance(each.codec, TimestampCodec):
+        return iso_time(value, each.codec, where)
+    if isinstance(value, str) and isinstance(each.codec, DateTimeCodec):
         return parse_instant(value, where)
-    return value
+    return (each.read_bound if bound else each.read_json)(value, (where,))
 
 
 def _time(entity: EntityType[Any], value: Any, where: str) -> int | None:
     if isinstance(value, str):
-        return parse_time(value, TimestampCodec(entity.time_unit), where)
+        return iso_time(value, TimestampCodec(entity.time_unit), where)
     return None if value is None else int(value)

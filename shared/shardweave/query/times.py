@@ -17,9 +17,12 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def parse_time(text: str, codec: TimestampCodec, where: str) -> int:
-    """A time in the codec's unit. Raises ValueRefused naming `where`."""
-    if _INTEGER.fullmatch(text):
-        return int(text)
+    """A time in the codec's unit, from a URL. Raises ValueRefused naming `where`."""
+    return int(text) if _INTEGER.fullmatch(text) else iso_time(text, codec, where)
+
+
+def iso_time(text: str, codec: TimestampCodec, where: str) -> int:
+    """The same of ISO 8601 text alone: in JSON a number is a number. Raises ValueRefused naming `where`."""
     unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
     return (_instant(text, where, f"epoch {codec.unit}, ", "neither a number nor") - _EPOCH) // unit
 
