@@ -88,7 +88,7 @@ class Property:
             raise
         except ValidationError as error:
             faults = [replace(each, location=(*place, *each.location[1:])) for each in field_faults(error)]
-            raise ValidationFailed(faults) from None
+            raise ValidationFailed(faults, where=".".join(map(str, place))) from None
         return read.value  # type: ignore[attr-defined]
 
     def bound(self, value: Any) -> Value:
