@@ -51,7 +51,7 @@ def event(method: str, path: str, query: str = "", body: str | None = None, **mo
 
 
 class TestEvents:
-    @pytest.fixture
+    @pytest.fixture(scope="class")
     def client(self) -> Client:
         found = Client(user_service().api)
         found.post("/v1/users", {"userId": "ü/1 2", "firstName": "A", "lastName": "B", "beneficiaryId": "b"})
@@ -101,8 +101,8 @@ def encoded_event(body: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A deployed function's surroundings: its variables, its table."""
+def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A deployed function's variables, and no function made of others."""
     for name, value in {
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "x",
@@ -112,12 +112,19 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     }.items():
         monkeypatch.setenv(name, value)
     function.service.cache_clear()
+    yield
+    function.service.cache_clear()
+
+
+@pytest.fixture
+def environment(variables: None) -> Iterator[None]:
+    """A deployed function's surroundings: its variables, its table."""
+    del variables
     with mock_aws():
         table = DynamoDBTable(declared.schema().layout, "users")
         create_table(table)
         table.close()
         yield
-    function.service.cache_clear()
 
 
 @pytest.mark.usefixtures("environment")
@@ -159,7 +166,7 @@ class TestFunction:
         assert (answer["statusCode"], answer["headers"]["content-type"]) == (400, "application/problem+json")
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("variables")
 @pytest.mark.parametrize(
     ("name", "value"),
     [("TABLE_NAME", ""), ("SERVICE", "nosuch"), ("KEY_FORMAT", "nosuch"), ("THROTTLE", "many"), ("CURSOR_KEYS", "{")],
