@@ -1,0 +1,5 @@
+"""The API. What is imported is no garbage, so the collector rests while `handler` is: a tenth of a cold start."""
+
+import gc
+
+gc.disable()

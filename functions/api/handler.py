@@ -8,6 +8,7 @@ metrics count answers, and of lists those that are empty or were cut short, and 
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -33,6 +34,7 @@ logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 query_metrics = QueryMetrics(print, service=metrics.service or Settings.service, dimensions=metrics.default_dimensions)
+gc.enable()
 
 
 @logger.inject_lambda_context(log_event=False)
@@ -52,6 +54,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 @cache
 def service() -> Service:
     """The service of this environment."""
+    gc.disable()
+    try:
+        return built()
+    finally:
+        # What the process has now it keeps, and the collector need not look at it again.
+        gc.freeze()
+        gc.enable()
+
+
+def built() -> Service:
+    """The service, put together. Its clients come from one session, which is most of what making them costs."""
     from shardweave.table.dynamodb import new_session
 
     session = new_session()

@@ -90,8 +90,7 @@ class OrderTracking(
     order_id: Id
     changed_at: AwareDatetime
     status: OrderStatus
-    customer_id: Id | None = None
-    """Only in the entry of the event that told who ordered."""
+    customer_id: Id | None = Field(None, description="Only in the entry of the event that told who ordered.")
     product_ids: list[Id] = Field(default_factory=list)
     note: str | None = Field(None, max_length=1_000)
 
@@ -108,8 +107,7 @@ class Order(Entity, token="order", partition="order_id", sort="version", shard_b
     carried."""
 
     order_id: Id
-    version: Id
-    """`~current`, or the number of the event: `v000001`."""
+    version: Id = Field(description="`~current`, or the number of the event: `v000001`.")
     status: OrderStatus
     changed_at: AwareDatetime
     placed_at: AwareDatetime | None = None

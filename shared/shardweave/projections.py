@@ -60,17 +60,18 @@ class Event(BaseModel):
         populate_by_name=True,
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
         ser_json_bytes="base64",
         val_json_bytes="base64",
     )
 
-    type: str
-    """Which kind of event it is."""
-    event_id: str = Field(min_length=1, max_length=MAX_EVENT_ID_CHARACTERS)
-    """What makes it the same event when it is delivered again."""
-    position: int = Field(ge=0, le=MAX_POSITION)
-    """Grows along the events about one record."""
+    type: str = Field(description="Which kind of event it is.")
+    event_id: str = Field(
+        min_length=1,
+        max_length=MAX_EVENT_ID_CHARACTERS,
+        description="What makes it the same event when it is delivered again.",
+    )
+    position: int = Field(ge=0, le=MAX_POSITION, description="Grows along the events about one record.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -141,8 +142,9 @@ class Schema:
         return schema_from_config(config)
 
 
+@cache
 def properties_of(model: type[Entity]) -> dict[str, Property]:
-    """A model's properties by Python name."""
+    """A model's properties by Python name. Read, and not changed: a schema asks for them a hundred times."""
     found = {}
     for name, info in model.model_fields.items():
         annotation = info.annotation
@@ -175,6 +177,7 @@ def identity_of(model: type[Entity]) -> tuple[str, ...]:
     return (*declaration.partition, *(declaration.sort or unique))
 
 
+@cache
 def generated_keys(model: type[Entity]) -> dict[str, tuple[str, HashKey | RangeKey]]:
     """A model's generated keys by Python name, each with its stored name: `first_name_range_key` is stored as
     `firstNameRangeKey` unless it says otherwise."""

@@ -11,7 +11,7 @@ from ..query.explain import Explanation
 from ..query.spec import QueryStats
 from .models import RecordModels
 
-_ANSWERED = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True)
+_ANSWERED = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, defer_build=True)
 
 
 class LaneCosts(BaseModel):

@@ -51,7 +51,7 @@ AnyCondition = Scalar | list[Scalar] | Condition
 class SizeTest(BaseModel):
     """One comparison with the length of a text, or the number of members."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     eq: int = _may_lack()
     ne: int = _may_lack()

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..codecs import TimestampCodec
+from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ValueRefused
 from ..keys import Element
@@ -87,7 +88,8 @@ def hash_elements(entity: EntityType[Any], name: str) -> tuple[Element, ...]:
     design = entity.keys.design
     if name in (design.hash_name, "hash_key"):
         return design.partition
-    stored = {python_name: attribute for python_name, (attribute, _) in generated_keys(entity.model).items()}
+    model: type[Entity] = entity.model
+    stored = {python_name: attribute for python_name, (attribute, _) in generated_keys(model).items()}
     sharded = {each.name: each.elements for each in design.generated if each.sharded}
     found = sharded.get(name, sharded.get(stored.get(name, "")))
     if found is None:
