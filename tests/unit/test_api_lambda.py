@@ -50,13 +50,15 @@ def event(method: str, path: str, query: str = "", body: str | None = None, **mo
     }
 
 
-class TestEvents:
-    @pytest.fixture(scope="class")
-    def client(self) -> Client:
-        found = Client(user_service().api)
-        found.post("/v1/users", {"userId": "ü/1 2", "firstName": "A", "lastName": "B", "beneficiaryId": "b"})
-        return found
+@pytest.fixture(scope="module")
+def client() -> Client:
+    """A service with one user."""
+    found = Client(user_service().api)
+    found.post("/v1/users", {"userId": "ü/1 2", "firstName": "A", "lastName": "B", "beneficiaryId": "b"})
+    return found
 
+
+class TestEvents:
     def test_a_gateway_has_decoded_the_path_and_not_the_query(self, client: Client) -> None:
         assert json_of(client.answer(event("get", "/v1/users/ü/1 2")))["userId"] == "ü/1 2"
         assert client.answer(event("GET", "/v1/users/%C3%BC%2F1%202")).status == 404
