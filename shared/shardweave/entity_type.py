@@ -25,6 +25,7 @@ from .errors import (
     KeyTooLong,
     MalformedRequest,
     RecordTooLarge,
+    StoredRecordInvalid,
     UnknownName,
     ValidationFailed,
     ValueRefused,
@@ -247,7 +248,29 @@ class EntityType(Generic[E]):
         return item
 
     def load(self, item: Item) -> E:
-        """The record of a whole stored item."""
+        """The record of a whole stored item. Raises StoredRecordInvalid."""
+        try:
+            return self.record_of(item)
+        except ValidationFailed as error:
+            raise self.unfit(item, error.fields) from None
+
+    def unfit(self, item: Item, faults: Iterable[FieldFault]) -> StoredRecordInvalid:
+        """What is said of a stored record that does not fit: its key, and the properties at fault without values."""
+        names = ", ".join(dict.fromkeys(f"{each.location[0]} ({each.type})" for each in faults if each.location))
+        design = self.keys.design
+        key = [item.get(name) for name in self.identity] or [self.token]
+        if None in key:
+            key = [item.get(name) for name in (design.hash_name, design.range_name)]
+        shown = "/".join(str(part)[:200] for part in key if part is not None) or "(its key was not read)"
+        return StoredRecordInvalid(
+            f"a stored {self.token} does not fit its entity: {names or 'as a whole'}",
+            where=f"{self.token} {shown}",
+            fix="put it whole, delete it, or let the entity take what is stored; until then queries that would show it "
+            "can ask for other properties",
+        )
+
+    def record_of(self, item: Item) -> E:
+        """The record of properties in stored form. Raises ValidationFailed."""
         record = self.validate({name: item[name] for name in self.properties if name in item})
         record._rev = cast("str | None", item.get(REVISION))
         return record

@@ -300,6 +300,13 @@ class PreconditionFailed(ShardweaveError):
     code = "precondition_failed"
 
 
+class StoredRecordInvalid(ShardweaveError):
+    """A stored record does not fit its entity: another program wrote it, or the entity has changed. `where` has its
+    entity and key."""
+
+    code = "stored_record_invalid"
+
+
 class LookupNotReady(ShardweaveError):
     """A lookup or enforced relation was added to a filled table and does not hold all of its records yet."""
 

@@ -133,10 +133,10 @@ def user_service(
     )
 
 
-def api_of(schema: Schema, clock: Clock | None = None, **options: Any) -> Api:
-    """The API of a schema on a new table in memory."""
+def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = None, **options: Any) -> Api:
+    """The API of a schema on a table, by default a new one in memory."""
     clock = clock or Clock()
-    table = EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
+    table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
     queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
     parts = Parts(schema, table, Store(schema, table, clock=clock), queries)
     return Api(operations_of(ModuleType("no_operations_of_its_own"), parts), title="Test", **options)

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from ..entity import Entity
+from ..entity_type import field_faults
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded
 from ..property_json import json_bytes
 from ..query.runner import QueryRunner
@@ -106,7 +107,10 @@ def item_json(models: RecordModels, item: Any) -> bytes:
     """The JSON text of what a page holds: a record, or some properties of one."""
     if isinstance(item, Entity):
         return record_json(item)
-    return part_json(models.part.model_validate(item))
+    try:
+        return part_json(models.part.model_validate(item))
+    except ValidationError as error:
+        raise models.entity.unfit(item, field_faults(error)) from None
 
 
 def flag(given: Mapping[str, str], name: str) -> bool:

@@ -51,6 +51,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.IdempotencyMismatch: (409, "The idempotency key is another request's"),
     errors.StillInProgress: (409, "The same request is under way"),
     errors.PreconditionFailed: (412, "The condition does not hold"),
+    errors.StoredRecordInvalid: (500, "A stored record does not fit its entity"),
     errors.LookupNotReady: (503, "A lookup is not ready"),
     errors.LaneFailed: (503, "A part of the query failed"),
     errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),
@@ -107,7 +108,8 @@ def status_of(kind: type[errors.ShardweaveError]) -> int:
 def problem(error: errors.ShardweaveError) -> Response:
     """The answer to a request that failed with this error."""
     status, title = _row(type(error))
-    if status == 500 or (isinstance(error, errors.LaneFailed) and _is_internal(error.__cause__)):
+    unnamed = status == 500 and not isinstance(error, errors.StoredRecordInvalid)
+    if unnamed or (isinstance(error, errors.LaneFailed) and _is_internal(error.__cause__)):
         return internal_problem()
     document: dict[str, Any] = {
         "type": TYPE_PREFIX + error.code,

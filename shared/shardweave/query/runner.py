@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..entity import now_ms
-from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, TooManyLaggingLanes
+from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, StoredRecordInvalid, TooManyLaggingLanes
 from ..schema import Schema
 from ..shard_maps import Lease, ShardMaps, StaticMaps
 from ..table import Table
@@ -180,7 +180,7 @@ class QueryRunner:
             walked = walk.page(plan.limit)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
             items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)
-        except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
+        except (LaneFailed, DeadlineTooShort, StoredRecordInvalid, TooManyLaggingLanes) as error:
             nothing = Walked((), None, cut=isinstance(error, DeadlineTooShort))
             self._observe(plan, _stats(plan, walk, nothing, (time.monotonic() - begun) * 1000))
             raise

@@ -16,7 +16,7 @@ from ..codecs import TimestampCodec
 from ..declared import SequenceType
 from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
-from ..errors import ImmutableProperty, ValueRefused
+from ..errors import ImmutableProperty, ValidationFailed, ValueRefused
 from ..keys import Element
 from ..table.values import Item, Value
 from .operations import Changes
@@ -82,7 +82,12 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
         else:
             values[name] = value
     _set_updated(entity, values, now_ms)
-    item = entity.dump(entity.validate(entity.model.prepare(values)))
+    try:
+        item = entity.dump(entity.validate(entity.model.prepare(values)))
+    except ValidationFailed as error:
+        if not any(not each.location or each.location[0] in given for each in error.fields):
+            entity.load(stored)  # where nothing that was given is at fault, what is stored may be
+        raise
     _check_units(entity, item)
     _keep_order_of_times(entity, item)
     _check_immutable(entity, stored, item)

@@ -328,7 +328,7 @@ def replacement(
 
 
 def _plan(entity: EntityType[Any], draft: Draft, planned: tuple[PlannedAction, ...], kin: Kinship) -> Plan:
-    record = entity.load(draft.item)
+    record = entity.record_of(draft.item)
     return Plan(planned, draft.item[REVISION], record, parents=kin.parents, tallies=kin.tallies)
 
 

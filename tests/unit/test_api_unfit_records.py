@@ -1,0 +1,75 @@
+"""Stored records that do not fit their entity, since it has changed or another program wrote them: whose fault that is,
+which record it is, and what still works."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Put
+from tests.unit.api_world import PARTS, Client, Observation, api_of, json_of, problem_of
+
+SECRET = "secret"
+
+
+@pytest.fixture
+def seen() -> list[Observation]:
+    return []
+
+
+@pytest.fixture
+def client(seen: list[Observation]) -> Client:
+    """Three parts; what is stored of the second is of a type that it can't have."""
+    table = EmbeddedTable(PARTS.layout)
+    found = Client(api_of(PARTS, observe=seen.append, table=table))
+    for sku in ("a", "b", "c"):
+        assert found.post("/v1/parts", {"sku": sku, "number": 1}).status == 201
+    part = PARTS.entity("part")
+    item = part.complete({"sku": "b", "created": 1_730_000_000_000, "number": 1})
+    table.run(Put({**item, "weight": SECRET, "state": SECRET}))
+    return found
+
+
+def test_a_record_that_does_not_fit_is_a_fault_of_the_service_and_is_named(
+    client: Client, seen: list[Observation]
+) -> None:
+    for answer in (
+        client.get("/v1/parts/b"),
+        client.get("/v1/parts?index=byDay"),
+        client.get("/v1/parts?sku=b"),
+        client.post("/v1/parts/query", {"conditions": {"sku": "b"}, "properties": ["sku", "weight"]}),
+        client.patch("/v1/parts/b", {"urgent": True}),
+        client.patch("/v1/parts/b", {"labels": {"a": 1}}),
+    ):
+        problem = problem_of(answer, 500, "stored_record_invalid")
+        assert problem["where"] == "part b"
+        assert "weight" in problem["detail"]
+        assert "put it whole" in problem["fix"]
+        assert SECRET not in json.dumps(problem)
+        assert isinstance(seen[-1].failure, Exception), "it is logged"
+        assert SECRET not in str(seen[-1].failure)
+
+
+def test_what_a_client_gave_is_told_to_the_client(client: Client) -> None:
+    problem = problem_of(client.patch("/v1/parts/b", {"number": "x"}), 400, "validation_failed")
+    assert [fault["where"] for fault in problem["errors"]] == ["number"]
+
+
+def test_queries_that_do_not_show_what_is_wrong_are_answered(client: Client) -> None:
+    asked = {"conditions": {"sku": "b"}, "properties": ["sku", "number"]}
+    assert json_of(client.post("/v1/parts/query", asked))["items"] == [{"sku": "b", "number": 1}]
+    assert json_of(client.post("/v1/parts/count", {"conditions": {"sku": "b"}}))["count"] == 1
+    assert client.get("/v1/parts/a").status == 200
+
+
+@pytest.mark.parametrize("mend", ["put", "patch", "delete"])
+def test_the_record_can_be_mended(client: Client, mend: str) -> None:
+    if mend == "put":
+        assert client.put("/v1/parts/b", {"number": 2}).status == 200
+    elif mend == "patch":
+        assert client.patch("/v1/parts/b", {"weight": None, "state": "new"}).status == 200
+    else:
+        assert client.delete("/v1/parts/b").status == 204
+    assert client.get("/v1/parts?sku=b").status == 200
