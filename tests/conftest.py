@@ -18,13 +18,22 @@ settings.register_profile("thorough", max_examples=5_000, deadline=None, suppres
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 CASES_A_TEST = 50
+HISTORIES_A_TEST = 25
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--query-cases", type=int, default=2000, help="random queries to compare with a brute force")
 
+    parser.addoption("--histories", type=int, default=500, help="random histories of a re-shard")
+    parser.addoption("--first-history", type=int, default=0, help="the seed of the first of them")
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "histories" in metafunc.fixturenames:
+        first = metafunc.config.getoption("--first-history")
+        seeds = range(first, first + metafunc.config.getoption("--histories"))
+        parts = [seeds[start : start + HISTORIES_A_TEST] for start in range(0, len(seeds), HISTORIES_A_TEST)]
+        metafunc.parametrize("histories", parts, ids=[f"from {part.start}" for part in parts])
     if "query_cases" in metafunc.fixturenames:
         cases = range(metafunc.config.getoption("--query-cases"))
         parts = [cases[start : start + CASES_A_TEST] for start in range(0, len(cases), CASES_A_TEST)]

@@ -60,15 +60,20 @@ class World:
 
     def __post_init__(self) -> None:
         self.table = SimulatedTable(self.inner, Script())
+        waiting = Waiting(sleep=lambda seconds: self.clocks.pass_by(int(seconds * 1000)))
         self.maps = LeasedMaps(
-            self.table, WAITS, clock=lambda: self.clocks.wall, monotonic=lambda: self.clocks.monotonic
+            self.table,
+            WAITS,
+            clock=lambda: self.clocks.wall,
+            monotonic=lambda: self.clocks.monotonic,
+            waiting=waiting,
         )
         self.store = Store(
             SCHEMA,
             self.table,
             clock=lambda: self.clocks.wall,
             maps=self.maps,
-            waiting=Waiting(sleep=lambda seconds: self.clocks.pass_by(int(seconds * 1000))),
+            waiting=waiting,
         )
 
     @property
@@ -161,7 +166,7 @@ def test_a_lease_is_not_renewed_when_the_phase_is_another(world: World) -> None:
 def test_the_last_copy_serves_for_a_lease_when_no_newer_one_can_be_read(world: World) -> None:
     world.maps.view(THING)
     world.clocks.pass_by(WAITS.lease_ms - 1)
-    world.faults(LoseRequest(), LoseRequest())
+    world.faults(*[LoseRequest()] * 30)
     world.maps.view(THING)
     world.clocks.pass_by(2)
     with pytest.raises(TableUnavailable):

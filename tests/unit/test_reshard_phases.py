@@ -31,7 +31,7 @@ from shardweave.reshard.phases import (
 from shardweave.schema import Schema
 from shardweave.sharding import ShardBump, ShardMap
 
-WAITS = Waits(lease_ms=10, accepted_ms=100, request_ms=30, cursor_life_ms=1_000, quiet_ms=5)
+WAITS = Waits(lease_ms=10, accepted_ms=100, request_ms=30, clocks_ms=60, cursor_life_ms=1_000, quiet_ms=5)
 NOW = 1_700_000_000_000
 FOUR = ShardBump(0, 2, 1)
 SIXTEEN = ShardBump(0, 2, 2)

@@ -40,11 +40,17 @@ class FanOut:
     """A pool of at most `throttle` threads, started when first needed. One at a time without a deadline needs none."""
 
     def __init__(
-        self, table: Table, throttle: int = DEFAULT_THROTTLE, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        table: Table,
+        throttle: int = DEFAULT_THROTTLE,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._table = table
         self._throttle = throttle
         self._sleep = sleep
+        self._jitter = jitter
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()
 
@@ -85,7 +91,7 @@ class FanOut:
             try:
                 return Outcome(self._table.run(operation), None, (time.monotonic() - begun) * 1000)
             except (Throttled, TableUnavailable) as error:
-                pause = random.uniform(0, min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt))
+                pause = self._jitter() * min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt)
                 attempt += 1
                 if attempt >= MAX_ATTEMPTS or (deadline is not None and time.monotonic() + pause >= deadline):
                     return Outcome(None, error, (time.monotonic() - begun) * 1000)

@@ -10,6 +10,7 @@ Cost: see `walk`. A page costs the same at any depth.
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -57,12 +58,13 @@ class QueryRunner:
         cursor_life_ms: int = DEFAULT_LIFE_MS,
         observer: Observer | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._schema = schema
         self._maps = maps or StaticMaps()
         self._clock = clock
         self._cursors = CursorCodec(cursor_keys, cursor_life_ms)
-        self._fanout = FanOut(table, throttle, sleep=sleep)
+        self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter)
         self._observer = observer
 
     # -- pages

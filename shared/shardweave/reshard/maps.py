@@ -19,9 +19,10 @@ from typing import Any
 
 from ..entity import now_ms
 from ..entity_type import EntityType
-from ..errors import ReshardRefused, ShardMapChanged, ShardweaveError
+from ..errors import ReshardRefused, ShardMapChanged, TableUnavailable, Throttled
 from ..shard_maps import MapView, map_expired
 from ..sharding import ShardMap
+from ..store.retries import UNANSWERED, Waiting
 from ..table import Table
 from ..table.operations import GetItem
 from .control import control_key, decode_control
@@ -60,12 +61,14 @@ class LeasedMaps:
         clock: Callable[[], int] = now_ms,
         monotonic: Callable[[], int] = monotonic_ms,
         exact: bool = False,
+        waiting: Waiting | None = None,
     ) -> None:
         self._table = table
         self._lease_ms = waits.lease_ms
         self._clock = clock
         self._monotonic = monotonic
         self._exact = exact
+        self._waiting = waiting or Waiting()
         self._copies: dict[str, _Copy] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._placements: dict[str, str] = {}
@@ -109,12 +112,15 @@ class LeasedMaps:
             copy = self._copies.get(entity.token)
             if copy is not None and self._age(copy) * 2 < self._lease_ms:
                 return copy
-            try:
-                return self._read(entity)
-            except ShardweaveError:
-                if copy is None or self._age(copy) > self._lease_ms:
-                    raise
-                return copy
+            pauses = self._waiting.pauses(UNANSWERED)
+            while True:
+                try:
+                    return self._read(entity)
+                except (Throttled, TableUnavailable):
+                    if copy is not None and self._age(copy) <= self._lease_ms:
+                        return copy
+                    if not pauses.pause():
+                        raise
 
     def _read(self, entity: EntityType[Any]) -> _Copy:
         wall, monotonic = self._clock(), self._monotonic()

@@ -91,6 +91,9 @@ class Waits:
     """For how long DynamoDB accepts a signed request."""
     request_ms: int = 30_000
     """The longest that a request takes."""
+    clocks_ms: int = 30 * MINUTE_MS
+    """How far apart the clocks of two processes may be that act on control records: one notes when a phase began, the
+    other when it has lasted long enough. Both get their requests accepted, so each is right to 15 minutes."""
     cursor_life_ms: int = 24 * HOUR_MS
     quiet_ms: int = 5 * MINUTE_MS
     """How long nothing may come to O before it counts as given up."""
@@ -100,7 +103,7 @@ class Waits:
     @property
     def skew_ms(self) -> int:
         """The least time that every phase lasts, STABLE included."""
-        return self.lease_ms + 2 * self.accepted_ms + self.request_ms
+        return self.lease_ms + 2 * self.accepted_ms + self.request_ms + self.clocks_ms
 
     @property
     def soak_ms(self) -> int:

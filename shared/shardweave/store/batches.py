@@ -176,12 +176,12 @@ class Batches:
 
     def _read_ahead(self, steps: Mapping[int, Step], ends: float) -> dict[int, Sighting]:
         """What can be read together before the writes. What can't is read by each write itself."""
-        wanted = {
-            position: Wanted(step.entity, step.wanted, self.moment_of(step.entity))
-            for position, step in steps.items()
-            if step.wanted is not None
-        }
         try:
+            wanted = {
+                position: Wanted(step.entity, step.wanted, self.moment_of(step.entity))
+                for position, step in steps.items()
+                if step.wanted is not None
+            }
             sightings = self.reader.find(list(wanted.values()), ends - self.waiting.monotonic())
         except (BatchIncomplete, ShardMapChanged, Throttled, TableUnavailable):
             return {}

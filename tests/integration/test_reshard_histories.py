@@ -1,0 +1,60 @@
+"""Records move while they are written, read and walked through: random histories, each checked to its last answer.
+
+What a history is, and what is checked in it, is in `tests/simulator`. Five hundred run by default; `--histories 100000`
+runs more, `--first-history N` begins at another seed. A failure names its seed, and the seed is the whole history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shardweave.sharding import ShardBump
+from tests.simulator.client import Weather
+from tests.simulator.history import WAITS, Setting, run
+from tests.simulator.movers import Plot
+
+THERE = Plot("start", ShardBump(0, 1, 2))
+
+
+def test_histories(histories: range) -> None:
+    for seed in histories:
+        try:
+            run(seed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    assert run(7) == run(7)
+
+
+def test_histories_reach_every_phase_and_meet_conflicts() -> None:
+    told = [run(seed, Setting(plots=(THERE,))) for seed in range(3)]
+    assert {phase for each in told for phase in each.phases} >= {"dual_old", "dual_new", "new_only", "purge"}
+    assert sum(each.conflicts for each in told) > 0
+    assert all(each.walks > 0 and each.writes > 10 for each in told)
+
+
+BROKEN = {
+    "phases end while requests of the one before are accepted": Setting(
+        plots=(THERE,), waits=replace(WAITS, accepted_ms=20_000), weather=Weather(stall=0.4)
+    ),
+    "copies of the control record are used for longer than phases wait for": Setting(
+        plots=(THERE,), trusted=replace(WAITS, lease_ms=60_000)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_without_its_waits_the_protocol_breaks_and_histories_show_it(case: str) -> None:
+    assert any(_fails(seed, BROKEN[case]) for seed in range(150))
+
+
+def _fails(seed: int, setting: Setting) -> bool:
+    try:
+        run(seed, setting)
+    except AssertionError:
+        return True
+    return False

@@ -1,0 +1,12 @@
+"""A deterministic simulation of many processes on one table that is as weak as DynamoDB is allowed to be.
+
+scheduler   processes in virtual time: one runs at a time, and which is the seed's choice
+server      the table: items, transactions that become visible item by item, indexes that lag, a stream
+client      a process's connection to it: what networks and dying processes do to a request
+oracle      what may be stored and seen, from what was asked and answered
+clients     the work of application processes: writes, reads, walks, each checked
+movers      the work of the processes that move records
+history     one history: a seed, a configuration, what came of it
+
+Everything that decides is drawn from one seeded generator, so a seed is a history.
+"""

@@ -1,0 +1,413 @@
+"""The application processes of a history: they write, read and walk, and check every answer against the oracle.
+
+Each writer has ids of its own, so what may be stored under them is known exactly; a counter and some ids are shared by
+all, for lost updates and double creates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from shardweave.codecs import Timestamp
+from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, ttl_property, unique_property
+from shardweave.errors import (
+    AlreadyExists,
+    BatchIncomplete,
+    CursorExpired,
+    LaneFailed,
+    NotFound,
+    OutcomeUnknown,
+    RevisionConflict,
+    ShardMapChanged,
+    TableUnavailable,
+    Throttled,
+    TransactionCanceled,
+    TransactionConflict,
+)
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import Equal, QuerySpec
+from shardweave.reshard.maps import LeasedMaps
+from shardweave.reshard.phases import Waits
+from shardweave.schema import Index, Schema
+from shardweave.sharding import ShardBump
+from shardweave.store import Delete, Put, Store, Waiting
+from shardweave.table.operations import Put as TablePut
+from shardweave.table.operations import TransactWrite
+from tests.simulator.client import Connection, Network, Weather
+from tests.simulator.oracle import Oracle, Value
+from tests.simulator.scheduler import Process, Simulation
+from tests.simulator.server import Server
+
+NOT_DONE = (Throttled, TableUnavailable, TransactionConflict, TransactionCanceled, RevisionConflict, ShardMapChanged)
+NAMES = ("ann", "anna", "annabel", "bob")
+OWNERS = ("o1", "o2")
+
+
+class MadeUp:
+    """Ids that are made up, the same in each history."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __call__(self) -> str:
+        self.last += 1
+        return f"made-up-{self.last}"
+
+
+MADE_UP = MadeUp()
+
+
+@cache
+def thing_schema(bumps: tuple[ShardBump, ...]) -> Schema:
+    """The records of a history."""
+
+    class Thing(Entity, token="thing", shard_bumps=list(bumps)):
+        """What a history writes. `number` is different in each write."""
+
+        thing_id: str = unique_property(default_factory=MADE_UP)
+        created: Timestamp = timestamp_property()
+        name: str
+        owner: str
+        number: int
+        ttl: int | None = ttl_property()
+
+        name_range_key = RangeKey("name", "created")
+        owner_hash_key = HashKey("owner")
+
+    return Schema(
+        [Thing],
+        [
+            Index("name", hash_key="hash_key", range_key="name_range_key"),
+            Index("owner", hash_key="owner_hash_key", range_key="created"),
+        ],
+    )
+
+
+@dataclass
+class World:
+    """What all processes of a history share."""
+
+    simulation: Simulation
+    server: Server
+    network: Network
+    oracle: Oracle
+    schema: Schema
+    waits: Waits
+    weather: Weather
+    believed: Waits
+    """What the processes that move records take for the waits, and `trusted` those that write and read."""
+    trusted: Waits
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+    given: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What was written, by its number."""
+    created: dict[str, list[int]] = field(default_factory=dict)
+    counted: list[int] = field(default_factory=lambda: [0, 0])
+    """How often the counter was certainly, and perhaps, raised."""
+    walks: int = 0
+    writes: int = 0
+
+    @property
+    def model(self) -> type[Entity]:
+        return self.schema.entities["thing"].model
+
+    def store(self, process: Process, weather: Weather | None = None) -> tuple[Store, Connection, LeasedMaps]:
+        """The parts of one process."""
+        connection = Connection(self.network, process, weather or self.weather)
+        maps = LeasedMaps(
+            connection,
+            self.trusted,
+            clock=process.wall_ms,
+            monotonic=lambda: self.simulation.now,
+            waiting=self.waiting(),
+        )
+        store = Store(
+            self.schema,
+            connection,
+            clock=process.wall_ms,
+            maps=maps,
+            waiting=self.waiting(),
+            new_revision=self.name("rev"),
+            new_token=self.name("token"),
+            workers=1,
+        )
+        return store, connection, maps
+
+    def waiting(self) -> Waiting:
+        simulation = self.simulation
+        return Waiting(
+            sleep=lambda seconds: simulation.sleep(int(seconds * 1000)),
+            random=simulation.random.random,
+            monotonic=lambda: simulation.now / 1000,
+        )
+
+    def name(self, kind: str) -> Callable[[], str]:
+        return lambda: f"{kind}-{next(self.numbers)}"
+
+    def arrived_late(self, operation: Any, by: str) -> None:
+        """A write arrived that nobody waits for any more: a create of its kind may bring a record back."""
+        puts = operation.actions if isinstance(operation, TransactWrite) else (operation,)
+        for put in puts:
+            if not isinstance(put, TablePut) or "thingId" not in put.item or put.condition is None:
+                continue
+            if put.condition.evaluate({}):
+                self.oracle.arrived_late(self.simulation.now, put.item["thingId"], put.item["number"])
+
+    def values(self, name: str, number: int) -> dict[str, Any]:
+        draw = self.simulation.random
+        given = {"thing_id": name, "name": draw.choice(NAMES), "owner": draw.choice(OWNERS), "number": number}
+        self.given[number] = given
+        return dict(given)
+
+
+class Writer:
+    """A process that writes and reads ids of its own, then those that all share."""
+
+    def __init__(self, world: World, name: str, operations: int) -> None:
+        self.world = world
+        self.ids = [f"{name}-{position}" for position in range(4)]
+        self.left = operations
+
+    def run(self, process: Process) -> None:
+        """Work until all operations are done. A process that died is followed by another."""
+        self.process = process
+        self.store, _, _ = self.world.store(process)
+        simulation = self.world.simulation
+        kinds = [self.create, self.put, self.update, self.delete, self.get, self.get_all, self.transact, self.batch]
+        kinds += [self.update, self.get, self.raise_counter, self.contest, self.make_up]
+        while self.left > 0:
+            self.left -= 1
+            simulation.sleep(int(simulation.random.random() ** 2 * 6_000))
+            simulation.random.choice(kinds)()
+            self.world.writes += 1
+
+    # -- one record
+
+    def create(self) -> None:
+        name, number = self._pick(), self._number()
+        try:
+            self._write({name: number}, lambda: self.store.create(self.world.values(name, number), self.world.model))
+        except AlreadyExists:
+            self._learn(name, exists=True)
+
+    def put(self) -> None:
+        name, number = self._pick(), self._number()
+        self._write({name: number}, lambda: self.store.put(self.world.values(name, number), self.world.model))
+
+    def update(self) -> None:
+        name, number = self._pick(), self._number()
+        changes = self.world.values(name, number)
+        del changes["thing_id"]
+        try:
+            self._write({name: number}, lambda: self.store.update(self.world.model, name, changes))
+        except NotFound:
+            self._learn(name, exists=False)
+
+    def delete(self) -> None:
+        name = self._pick()
+        possible = self.world.oracle.of(name).possible
+        done = self._write({name: None}, lambda: self.store.delete(self.world.model, name))
+        if done is not None:
+            there = possible - {None}
+            assert there if done else None in possible, f"{name}: delete says {done}, possible was {set(possible)}"
+
+    def get(self) -> None:
+        name = self._pick()
+        self._check_read([name], lambda: [self.store.get(self.world.model, name)])
+
+    def get_all(self) -> None:
+        self._check_read(self.ids, lambda: self.store.batch_get(self.world.model, self.ids))
+
+    # -- several records
+
+    def transact(self) -> None:
+        first, second = self.world.simulation.random.sample(self.ids, 2)
+        one, other = self._number(), self._number()
+        model = self.world.model
+        operations = [Put(self.world.values(first, one), model), Put(self.world.values(second, other), model)]
+        new: dict[str, Value] = {first: one, second: other}
+        if self.world.oracle.of(second).possible.isdisjoint({None}):
+            operations[1] = Delete(model, second)  # type: ignore[call-overload]
+            new[second] = None
+        with contextlib.suppress(NotFound):
+            self._write(new, lambda: self.store.transact(operations))
+
+    def batch(self) -> None:
+        first, second = self.world.simulation.random.sample(self.ids, 2)
+        new: dict[str, Value] = {first: self._number(), second: None}
+        before = self.world.oracle.begin(self._now(), new)
+        number = new[first]
+        assert number is not None
+        puts = [Put(self.world.values(first, number), self.world.model)]
+        result = self.store.batch_write(puts, [Delete(self.world.model, second)])
+        for name, outcome in zip((first, second), (*result.puts, *result.deletes), strict=True):
+            if outcome.status == "written":
+                self.world.oracle.end(self._now(), {name: new[name]})
+            elif isinstance(outcome.error, OutcomeUnknown):
+                self.world.oracle.unsure({name: new[name]})
+            else:
+                self.world.oracle.fail(self._now(), {name: before[name]})
+
+    def make_up(self) -> None:
+        """Puts of records whose ids are made up, which go without conditions where they can."""
+        numbers = [self._number() for _ in range(3)]
+        values = [self.world.values("", number) for number in numbers]
+        for each in values:
+            del each["thing_id"]
+        result = self.store.batch_write([Put(each, self.world.model) for each in values])
+        for outcome, number in zip(result.puts, numbers, strict=True):
+            if outcome.status == "written" and outcome.record is not None:
+                self.world.oracle.end(self._now(), {outcome.record.thing_id: number})  # type: ignore[attr-defined]
+
+    # -- what all share
+
+    def raise_counter(self) -> None:
+        model = self.world.model
+        try:
+            self.store.update(model, "counter", lambda record: {"number": record.number + 1})
+        except NOT_DONE:
+            return
+        except OutcomeUnknown:
+            self.world.counted[1] += 1
+            return
+        self.world.counted[0] += 1
+
+    def contest(self) -> None:
+        """Create what others create too: at most one may win."""
+        name = f"contest-{self.world.simulation.random.randrange(4)}"
+        number = self._number()
+        try:
+            self.store.create(self.world.values(name, number), self.world.model)
+        except (AlreadyExists, *NOT_DONE):
+            return
+        except OutcomeUnknown:
+            return
+        won = self.world.created.setdefault(name, [])
+        won.append(number)
+        assert len(won) == 1, f"{name} was created by {won}"
+
+    # -- parts
+
+    def _write(self, new: dict[str, Value], work: Callable[[], Any]) -> Any:
+        oracle = self.world.oracle
+        before = oracle.begin(self._now(), new)
+        try:
+            answer = work()
+        except OutcomeUnknown:
+            oracle.unsure(new)
+            return None
+        except NOT_DONE:
+            oracle.fail(self._now(), before)
+            return None
+        except (AlreadyExists, NotFound):
+            oracle.fail(self._now(), before)
+            raise
+        oracle.end(self._now(), new)
+        return answer
+
+    def _learn(self, name: str, *, exists: bool) -> None:
+        possible = self.world.oracle.of(name).possible
+        self.world.oracle.learn(self._now(), name, possible - {None} if exists else frozenset({None}))
+
+    def _check_read(self, names: list[str], read: Callable[[], list[Any]]) -> None:
+        began = self._now()
+        try:
+            found = read()
+        except (*NOT_DONE, BatchIncomplete):
+            return
+        for name, record in zip(names, found, strict=True):
+            value = None if record is None else record.number
+            possible = self.world.oracle.of(name).between(began, self._now())
+            assert value in possible, f"{name}: read {value}, possible was {set(possible)}"
+
+    def _pick(self) -> str:
+        return self.world.simulation.random.choice(self.ids)
+
+    def _number(self) -> int:
+        return next(self.world.numbers)
+
+    def _now(self) -> int:
+        return self.world.simulation.now
+
+
+class Walker:
+    """A process that walks through pages and checks that what did not change is on them once, in order."""
+
+    def __init__(self, world: World, walks: int) -> None:
+        self.world = world
+        self.left = walks
+
+    def run(self, process: Process) -> None:
+        simulation = self.world.simulation
+        _, connection, maps = self.world.store(process)
+        runner = QueryRunner(
+            self.world.schema,
+            connection,
+            CursorKeys("k", {"k": b"k" * 16}),
+            maps=maps,
+            clock=process.wall_ms,
+            throttle=1,
+            cursor_life_ms=self.world.waits.cursor_life_ms,
+            sleep=lambda seconds: simulation.sleep(int(seconds * 1000)),
+            jitter=simulation.random.random,
+        )
+        while self.left > 0:
+            self.left -= 1
+            simulation.sleep(int(simulation.random.random() ** 2 * 12_000))
+            draw = simulation.random
+            conditions, index = draw.choice([({}, "name"), ({"owner": Equal(draw.choice(OWNERS))}, "owner")])
+            spec = QuerySpec(
+                "thing", conditions, index=index, reverse=draw.random() < 0.5, limit=draw.choice((2, 3, 7))
+            )
+            self._walk(runner, spec)
+
+    def _walk(self, runner: QueryRunner, spec: QuerySpec) -> None:
+        simulation, world = self.world.simulation, self.world
+        began = simulation.now
+        dirty = world.server.lagging_keys(lambda by: not by.startswith("mover"))
+        uncertain = {
+            world.server.items[key]["thingId"] for key in dirty if "thingId" in world.server.items.get(key, {})
+        }
+        found: list[Any] = []
+        while True:
+            try:
+                page = runner.run(spec)
+            except (LaneFailed, ShardMapChanged, Throttled, TableUnavailable):
+                simulation.sleep(200)
+                if simulation.now - began > world.waits.cursor_life_ms:
+                    return
+                continue
+            except CursorExpired:
+                assert simulation.now - began >= world.waits.cursor_life_ms, "a cursor expired before its time"
+                return
+            found.extend(page.items)
+            if page.cursor is None:
+                break
+            spec = replace(spec, cursor=page.cursor)
+            simulation.sleep(int(simulation.random.random() ** 3 * world.waits.cursor_life_ms / 3))
+        self._check(spec, found, began, uncertain)
+        world.walks += 1
+
+    def _check(self, spec: QuerySpec, found: list[Any], began: int, uncertain: set[str]) -> None:
+        ended = self.world.simulation.now
+        since = began - self.world.server.max_lag_ms
+        keys = [(each.name, each.created) if spec.index == "name" else each.created for each in found]
+        assert keys == sorted(keys, reverse=spec.reverse), f"out of order: {keys}"
+        owner = spec.conditions.get("owner")
+        for name, record in self.world.oracle.records.items():
+            shown = [each for each in found if each.thing_id == name]
+            steady, value = record.steady(began, ended)
+            for each in shown:
+                possible = record.between(since, ended)
+                assert each.number in possible, f"{name}: a page shows {each.number}, possible was {set(possible)}"
+            if not steady or value is None or name in uncertain:
+                continue
+            expected = 1 if owner is None or self.world.given[value]["owner"] == owner.value else 0
+            assert len(shown) == expected, (
+                f"{name} had {value} all the time, and was shown {len(shown)} times by {spec.index}"
+            )

@@ -1,0 +1,163 @@
+"""One history: everything is drawn from its seed, every answer is checked, and in the end what is stored.
+
+`run(seed)` raises AssertionError with what is wrong, and gives what happened otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shardweave.entity_type import MARK
+from shardweave.reshard.phases import Waits
+from shardweave.sharding import ShardBump
+from tests.simulator.client import Network, Weather
+from tests.simulator.clients import MADE_UP, Walker, World, Writer, thing_schema
+from tests.simulator.movers import Movers, Plot
+from tests.simulator.oracle import Oracle
+from tests.simulator.scheduler import START_MS, Simulation
+from tests.simulator.server import Server
+
+WAITS = Waits(
+    lease_ms=1_500,
+    accepted_ms=3_000,
+    request_ms=800,
+    clocks_ms=6_000,
+    cursor_life_ms=9_000,
+    quiet_ms=1_000,
+)
+MAX_LAG_MS = 2_500
+BUMPS_BEGIN = (5_000, 15_000, 30_000, 60_000)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What happened in a history."""
+
+    steps: int
+    milliseconds: int
+    writes: int
+    walks: int
+    phases: tuple[str, ...]
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What differs between histories beside the seed."""
+
+    waits: Waits = WAITS
+    believed: Waits = WAITS
+    trusted: Waits = WAITS
+    """See `World`: other ones are for showing what breaks then."""
+    weather: Weather = field(default_factory=Weather)
+    plots: tuple[Plot, ...] | None = None
+    """None draws one from the seed."""
+    writers: int = 2
+    walkers: int = 2
+    operations: int = 14
+    mover_crashes: float = 0.01
+
+
+def run(seed: int, setting: Setting = Setting()) -> Told:
+    """Let one history happen. Raises AssertionError with what is wrong in it."""
+    simulation = Simulation(seed)
+    draw = simulation.random
+    bumps = [ShardBump(0, 1, 1)]
+    if draw.random() < 0.3:
+        bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
+    MADE_UP.last = 0
+    schema = thing_schema(tuple(bumps))
+    server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
+    network = Network(server, setting.waits.accepted_ms)
+    waits = setting.waits, setting.weather, setting.believed, setting.trusted
+    world = World(simulation, server, network, Oracle(), schema, *waits)
+    network.arrived_late = world.arrived_late
+    movers = Movers(world, draw.choice(PLOTS) if setting.plots is None else setting.plots, setting.mover_crashes)
+
+    def happen() -> int | None:
+        moments = [moment for moment in (server.happen(), network.happen()) if moment is not None]
+        return min(moments, default=None)
+
+    simulation.world = happen
+    _fill(world)
+    begin_clients(world, setting)
+    movers.begin()
+    simulation.run(lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation))
+    server.settle()
+    _check_end(world, movers)
+    return Told(
+        simulation.steps,
+        simulation.now - START_MS,
+        world.writes,
+        world.walks,
+        tuple(movers.phases),
+        server.conflicts,
+    )
+
+
+PLOTS: tuple[tuple[Plot, ...], ...] = (
+    (Plot("start", ShardBump(0, 1, 2)),),
+    (Plot("start", ShardBump(0, 1, 3)),),
+    (Plot("start", ShardBump(0, 2, 2)), Plot("abort", phase=1)),
+    (Plot("start", ShardBump(0, 1, 2)), Plot("abort", phase=2)),
+    (Plot("start", ShardBump(0, 1, 2)), Plot("start", ShardBump(0, 1, 1))),
+)
+
+
+def begin_clients(world: World, setting: Setting) -> None:
+    """Start the application's processes, with clocks that are wrong by as much as is allowed."""
+    draw = world.simulation.random
+    skew = setting.waits.accepted_ms
+
+    for position in range(setting.writers):
+        writer = Writer(world, f"w{position}", setting.operations)
+        world.simulation.spawn(f"client {position}", writer.run, draw.randint(-skew, skew))
+    for position in range(setting.walkers):
+        walker = Walker(world, 3)
+        world.simulation.spawn(f"walker {position}", walker.run, draw.randint(-skew, skew))
+
+
+def _clients_over(simulation: Simulation) -> bool:
+    return not any(process.name.startswith(("client", "walker")) for process in simulation.processes)
+
+
+def _fill(world: World) -> None:
+    """Records that are there before anything happens."""
+    entity = world.schema.entities["thing"]
+    draw = world.simulation.random
+    for position in range(12):
+        name = "counter" if position == 0 else f"old-{position}"
+        number = next(world.numbers)
+        values = world.values(name, number) | {"created": START_MS - draw.randrange(1, 10_000_000)}
+        if position == 0:
+            number = 0
+            values["number"] = 0
+        item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{position}"})
+        world.server.set(world.server.key_of(item), item, "filling")
+        if position:
+            world.oracle.begin(START_MS, {name: number})
+            world.oracle.end(START_MS, {name: number})
+    world.server.settle()
+
+
+def _check_end(world: World, movers: Movers) -> None:
+    """What is stored in the end is what the oracle says, each record once and where it belongs."""
+    entity = world.schema.entities["thing"]
+    shard_map = movers.map_in_force()
+    stored: dict[str, int] = {}
+    for key, item in world.server.items.items():
+        if not key[0].startswith("thing!"):
+            continue
+        name = item["thingId"]
+        assert name not in stored, f"{name} is stored twice, the second time as {key}"
+        stored[name] = item["number"]
+        kept = {each: value for each, value in item.items() if each != MARK}
+        assert kept == entity.complete(entity.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
+        for index, entries in world.server.indexes.items():
+            assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
+    for name, record in world.oracle.records.items():
+        assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
+    certain, perhaps = world.counted
+    assert certain <= stored["counter"] <= certain + perhaps, f"the counter is {stored['counter']}: {world.counted}"
+    for name, numbers in world.created.items():
+        assert name in stored, f"{name} was created as {numbers} and is not there"

@@ -1,0 +1,91 @@
+"""What may be stored and seen: for each record the values that it can have, over time.
+
+A write that is under way adds its value, one that was answered leaves only its value, one that failed takes its value
+back, and one without an answer leaves both. What is read must have been possible at some moment while it was read. The
+one exception is the one that the library documents: a create that arrives long after it was given up, when the record
+has been deleted since, brings the record back (`arrived_late`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Value = int | None
+"""The number that a write gave the record; None is no record."""
+
+
+@dataclass
+class Record:
+    """One record's possible values, each set from a time on."""
+
+    times: list[tuple[int, frozenset[Value]]] = field(default_factory=lambda: [(0, frozenset({None}))])
+
+    @property
+    def possible(self) -> frozenset[Value]:
+        return self.times[-1][1]
+
+    def now(self, time: int, possible: frozenset[Value]) -> None:
+        assert possible, "a record has some value, or none"
+        if possible != self.possible:
+            self.times.append((time, possible))
+
+    def between(self, first: int, last: int) -> frozenset[Value]:
+        """Every value that was possible at some moment of a closed range of time."""
+        found: frozenset[Value] = frozenset()
+        for position, (begins, possible) in enumerate(self.times):
+            ends = self.times[position + 1][0] if position + 1 < len(self.times) else last + 1
+            if begins <= last and ends >= first:
+                found |= possible
+        return found
+
+    def steady(self, first: int, last: int) -> tuple[bool, Value]:
+        """Whether it had one certain value all the time, and which."""
+        found = self.between(first, last)
+        return len(found) == 1, next(iter(found))
+
+
+class Oracle:
+    """All records of a history."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self.under_way: set[str] = set()
+
+    def of(self, name: str) -> Record:
+        return self.records.setdefault(name, Record())
+
+    def begin(self, time: int, new: dict[str, Value]) -> dict[str, frozenset[Value]]:
+        """Writes begin. Gives what was possible before, for `fail`."""
+        before = {name: self.of(name).possible for name in new}
+        for name, value in new.items():
+            self.of(name).now(time, before[name] | {value})
+            self.under_way.add(name)
+        return before
+
+    def end(self, time: int, values: dict[str, Value]) -> None:
+        """Writes were answered."""
+        for name, value in values.items():
+            self.of(name).now(time, frozenset({value}))
+            self.under_way.discard(name)
+
+    def fail(self, time: int, before: dict[str, frozenset[Value]]) -> None:
+        """Writes did not happen."""
+        for name, possible in before.items():
+            self.of(name).now(time, possible)
+            self.under_way.discard(name)
+
+    def unsure(self, names: dict[str, Value]) -> None:
+        """Writes may or may not have happened, or happen yet."""
+        self.under_way -= set(names)
+
+    def learn(self, time: int, name: str, allowed: frozenset[Value]) -> None:
+        """What an answer told: the record has one of these values. Fails when it has none of the possible ones."""
+        record = self.of(name)
+        found = record.possible & allowed
+        assert found, f"{name}: an answer says {sorted(map(str, allowed))}, possible is {set(record.possible)}"
+        record.now(time, found)
+
+    def arrived_late(self, time: int, name: str, value: Value) -> None:
+        """A create that nobody waits for was carried out."""
+        record = self.of(name)
+        record.now(time, record.possible | {value})
