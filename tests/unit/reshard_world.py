@@ -28,7 +28,13 @@ from shardweave.table.simulated import Faults, Script, SimulatedTable
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting
 
 WAITS = Waits(
-    lease_ms=1000, accepted_ms=2000, request_ms=500, cursor_life_ms=20_000, quiet_ms=1000, recheck_ms=(60_000, 90_000)
+    lease_ms=1000,
+    accepted_ms=2000,
+    request_ms=500,
+    clocks_ms=0,
+    cursor_life_ms=20_000,
+    quiet_ms=1000,
+    recheck_ms=(60_000, 90_000),
 )
 PACE = Pace(slice_ms=10_000, margin_ms=1000, page=7)
 SIXTEEN = ShardBump(0, char_bits=2, chars=3)
