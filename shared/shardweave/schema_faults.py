@@ -114,6 +114,11 @@ def _collisions(schema: Schema) -> Iterator[Fault]:
     ttl = {each.stored for m in schema.models for each in properties_of(m).values() if each.role is Role.TTL}
     if len(ttl) > 1:
         yield Fault("schema", f"the TTL has several names: {', '.join(sorted(ttl))}", "a table has one TTL attribute")
+    for model in schema.models:
+        for each in properties_of(model).values():
+            if each.stored in ttl and each.role is not Role.TTL:
+                message = f"the table's TTL attribute is {each.stored!r}, so records would be removed by it"
+                yield Fault(f"entity {model.__name__}.{each.name}", message, "make it a ttl_property(), or rename it")
 
 
 def _collisions_inside(schema: Schema, model: type[Entity]) -> Iterator[Fault]:

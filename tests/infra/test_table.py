@@ -93,6 +93,14 @@ def test_the_template_has_every_index_of_every_service(service: str) -> None:
     assert len(indexes) == len(layout.indexes)
 
 
+@pytest.mark.parametrize("service", service_names())
+def test_what_is_kept_for_a_while_expires_also_where_no_entity_has_a_ttl(service: str) -> None:
+    layout = Configuration.from_context(app_with(service=service).node).schema.layout
+    specification = the_table(template_for(service=service))["Properties"]["TimeToLiveSpecification"]
+    assert layout.ttl_attribute
+    assert specification == {"AttributeName": layout.ttl_attribute, "Enabled": True}
+
+
 def test_changes_are_streamed_with_both_images(template: dict[str, Any]) -> None:
     stream = the_table(template)["Properties"]["StreamSpecification"]
     assert stream == {"StreamViewType": "NEW_AND_OLD_IMAGES"}

@@ -278,6 +278,14 @@ def test_names_that_are_two_things_in_two_entities_whatever_their_order() -> Non
     assert "entity Three.group: 'group' is a HashKey here and a RangeKey in entity Two.group" in found
 
 
+def test_no_record_is_removed_by_a_property_that_another_entity_calls_its_ttl() -> None:
+    one = entity({"ends": (TimestampSeconds, ttl_property())}, name="One", token="one")
+    two = entity({"ends": (int, 0)}, name="Two", token="two")
+    assert faults_of(lambda: Schema([one, two])) == [
+        "entity Two.ends: the table's TTL attribute is 'ends', so records would be removed by it"
+    ]
+
+
 def test_entities_that_share_a_token_a_collection_or_disagree_on_the_ttl() -> None:
     one = entity({"ends": (TimestampSeconds, ttl_property())}, name="One", token="same")
     two = entity({"expires": (int, ttl_property())}, name="Two", token="same")
