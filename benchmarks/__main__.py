@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="run every benchmark")
     options = parser.parse_args(arguments)
     available = names()
-    chosen = available if options.all else options.names
+    chosen = available if options.all else [name.replace("-", "_") for name in options.names]
     unknown = sorted(set(chosen) - set(available))
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(available)}")

@@ -12,11 +12,13 @@ from typing import Any
 
 from benchmarks.cold import environment
 from benchmarks.cold.account import KNOWN, Account, known_shard
+from benchmarks.cold.imports import by_package
 from benchmarks.tables import Table
 
 TITLE = "cold start: import and first request of the API function against its parts alone"
-ROUNDS = 12
+ROUNDS = 40
 WARMING = 2
+REPORTS = 8
 TARGET_MS = 40.0
 
 OURS, ALONE = "the API function", "logger, metrics, validation, client"
@@ -44,7 +46,7 @@ def run() -> list[Table]:
     try:
         with environment.layer() as packages:
             variables = environment.variables(packages, account.url) | {"KNOWN_SHARD": known_shard()}
-            return [measure(variables, request) for request in REQUESTS]
+            return [*(measure(variables, request) for request in REQUESTS), imports(variables)]
     finally:
         account.close()
 
@@ -62,14 +64,36 @@ def measure(variables: Mapping[str, str], request: str) -> Table:
     return costs(request, sides)
 
 
-def start(variables: Mapping[str, str], module: str, path: str, query: str) -> dict[str, Any]:
-    """One cold start."""
+def start(variables: Mapping[str, str], module: str, path: str, query: str, **more: str) -> dict[str, Any]:
+    """One cold start; `more` are variables of the process. What it reports of itself is under `report`."""
     command = [*environment.COMMAND, "benchmarks.cold.start", module, path, query]
-    done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env={**variables, **more}, capture_output=True, text=True, check=True)
     times: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if times["status"] != 200:
         raise RuntimeError(f"{module} answered {times['status']}:\n{done.stdout[-2000:]}")
-    return times
+    return times | {"report": done.stderr}
+
+
+def imports(variables: Mapping[str, str]) -> Table:
+    """Where the imports' time goes. Reporting it makes each of them slower."""
+    (request, *_) = REQUESTS.values()
+    spent: dict[str, list[Mapping[str, float]]] = {name: [] for name in MODULES}
+    for _ in range(REPORTS):
+        for name, module in MODULES.items():
+            report = start(variables, module, *request, PYTHONPROFILEIMPORTTIME="1")["report"]
+            spent[name].append(by_package(report))
+    packages = sorted({each for reports in spent.values() for report in reports for each in report})
+    rows = [
+        [package, *(min(report.get(package, 0.0) for report in reports) for reports in spent.values())]
+        for package in packages
+    ]
+    return Table(
+        "Where the time of the imports goes",
+        ["package", *(f"{name}, ms" for name in MODULES)],
+        rows,
+        f"By `python -X importtime`, which slows them, best of {REPORTS}: all that is imported until one record is "
+        "answered.",
+    )
 
 
 def costs(request: str, sides: Mapping[str, Side]) -> Table:
