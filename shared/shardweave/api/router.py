@@ -5,7 +5,7 @@ the signatures that are made here. A handler checks the query and the body itsel
 lax mode, where `"1"` is a number, and its errors are no problem documents.
 
 A resolver keeps the request that it is at work on, so there is one for each thread. See
-docs/decisions/0016-powertools-serves-the-api.md.
+docs/decisions/0015-powertools-serves-the-api.md.
 """
 
 from __future__ import annotations
