@@ -101,6 +101,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         service=options.service,
         key_format=options.key_format,
         throttle=DEFAULT_THROTTLE,
+        external_keys=folder.external_keys,
     )
     schema = service_schema(options.service, key_format(options.key_format))
     table = folder.open_table(schema, options.service, options.key_format, create=True, say=say)

@@ -1,7 +1,8 @@
 """The API as a Lambda function behind an HTTP API.
 
-Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), and the cursor keys as
-CURSOR_KEYS (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it). The service is put together at the
+Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), the cursor keys as CURSOR_KEYS
+(their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it), and, for a service whose entities have origins,
+the external keys as EXTERNAL_KEYS or EXTERNAL_KEYS_SECRET. The service is put together at the
 first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values; the
 metrics count answers, and of lists those that are empty or were cut short, and say what queries cost.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger, Metrics
@@ -25,7 +26,15 @@ from shardweave.api.traces import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
 from shardweave.query_metrics import QueryMetrics
-from shardweave.service import Service, Settings, build, decode_cursor_keys, dynamodb_table
+from shardweave.service import (
+    Service,
+    Settings,
+    build,
+    decode_cursor_keys,
+    decode_external_keys,
+    dynamodb_table,
+)
+from shardweave.shard_key import ExternalKeys
 
 if TYPE_CHECKING:
     from shardweave.table.dynamodb import Session
@@ -68,7 +77,9 @@ def built() -> Service:
     from shardweave.table.dynamodb import new_session
 
     session = new_session()
-    settings = Settings.from_environment(os.environ, cursor_keys(os.environ, session))
+    settings = Settings.from_environment(
+        os.environ, cursor_keys(os.environ, session), partial(external_keys, os.environ, session)
+    )
     return build(
         settings,
         open_table=lambda layout: dynamodb_table(settings, layout, session),
@@ -79,15 +90,25 @@ def built() -> Service:
 
 def cursor_keys(variables: Mapping[str, str], session: Session) -> CursorKeys:
     """The cursor keys of this environment. Raises ConfigurationError."""
-    if variables.get("CURSOR_KEYS"):
-        return decode_cursor_keys(variables["CURSOR_KEYS"])
-    if not variables.get("CURSOR_KEYS_SECRET"):
-        raise ConfigurationError(
-            "there are no cursor keys", where="CURSOR_KEYS_SECRET", fix="set it to the id of the secret that has them"
-        )
+    return decode_cursor_keys(_key_ring(variables, "CURSOR_KEYS", session))
+
+
+def external_keys(variables: Mapping[str, str], session: Session) -> ExternalKeys:
+    """The external keys of this environment. Raises ConfigurationError."""
+    return decode_external_keys(_key_ring(variables, "EXTERNAL_KEYS", session))
+
+
+def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str:
+    if variables.get(name):
+        return variables[name]
+    secret = f"{name}_SECRET"
+    if not variables.get(secret):
+        what = name.lower().replace("_", " ")
+        fix = "set it to the id of the secret that has them"
+        raise ConfigurationError(f"there are no {what}", where=secret, fix=fix)
     from shardweave.table.dynamodb import read_secret
 
-    return decode_cursor_keys(read_secret(session, variables["CURSOR_KEYS_SECRET"]))
+    return read_secret(session, variables[secret])
 
 
 def log(seen: Observation) -> None:

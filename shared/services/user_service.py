@@ -14,14 +14,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from shardweave.api.collection import ROOT, created
+from shardweave.api.collection import created
+from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels, validated
 from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
 from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
 from shardweave.api.pages import PAGING, Pages, paging
 from shardweave.api.query_routes import QUERY_ERRORS
-from shardweave.api.records import record_json
 from shardweave.codecs import Timestamp
 from shardweave.entity import (
     CanonicalBegin,
@@ -85,7 +85,7 @@ Canonical = Annotated[str, Field(json_schema_extra={"readOnly": True})]
 """Derived from a Name; it may be longer, and empty for a name without letters and digits."""
 
 
-class User(Entity, token="user", origin="u", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
+class User(Entity, token="user", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
     """A person who signs in, and who credits a beneficiary."""
 
     user_id: str = unique_property(default_factory=nanoid, min_length=1, max_length=200)
@@ -125,7 +125,7 @@ class User(Entity, token="user", origin="u", shard_bumps=[ShardBump(0, char_bits
         return filled
 
 
-class Email(Entity, token="email", origin="e"):
+class Email(Entity, token="email"):
     """An address that a user signs in with."""
 
     email: Annotated[str, AfterValidator(canonical_email), CanonicalBegin(canonical_text)] = unique_property(
@@ -182,12 +182,12 @@ class SignUp(BaseModel):
 
 def sign_up(parts: Parts) -> Operation:
     """A new user with an e-mail address."""
-    user, email = parts.schema[User], parts.schema[Email]
+    models, emails = (RecordModels(parts.schema[each], parts.external_keys) for each in (User, Email))
     answer = create_model(
         "SignedUp",
         __doc__="The records that were made.",
-        user=(RecordModels(user).read, ...),
-        email=(RecordModels(email).read, ...),
+        user=(models.read, ...),
+        email=(emails.read, ...),
     )
 
     def run(call: Call) -> Response:
@@ -206,8 +206,8 @@ def sign_up(parts: Parts) -> Operation:
 
     def signed_up(made: Sequence[Written]) -> Response:
         new_user, new_email = (written.record for written in made if written.record is not None)
-        body = b'{"user":' + record_json(new_user) + b',"email":' + record_json(new_email) + b"}"
-        return created(user, new_user, body)
+        body = b'{"user":' + models.json(new_user) + b',"email":' + emails.json(new_email) + b"}"
+        return created(models, new_user, body)
 
     return Operation(
         "POST",
@@ -241,7 +241,7 @@ def name_search(name: str) -> tuple[BranchSpec, ...]:
 def user_search(parts: Parts) -> Operation:
     """Users by the beginning of either name."""
     user = parts.schema[User]
-    models = RecordModels(user)
+    models = RecordModels(user, parts.external_keys)
     pages = Pages(models, parts.queries)
 
     def run(call: Call) -> Response:

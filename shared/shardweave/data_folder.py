@@ -1,7 +1,7 @@
 """The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
 
     server.lock                        held by the one server that uses the folder
-    cursor-keys.json                   made once, readable by its owner alone
+    cursor-keys.json                   made once, readable by its owner alone; so is external-keys.json
     <service>-<key format>.sqlite      the table
     <service>-<key format>.schema.json the manifest of the schema that its records were written with (see `manifest`)
     <service>-<key format>.json        the sample data's state: its day, and whether it is there completely
@@ -19,11 +19,12 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from typing import TypeVar
 
 from .entity import now_ms
 from .errors import ConfigurationError, Fault
@@ -32,8 +33,11 @@ from .manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, ma
 from .query.cursor import CursorKeys
 from .rekeying import rekey
 from .schema import Schema
+from .shard_key import ExternalKeys
 from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
 from .table.embedded import EmbeddedTable, holds_items
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,17 @@ class DataFolder:
     def cursor_keys(self) -> CursorKeys:
         """The folder's own cursor keys, made when it has none: cursors live on over a restart, and the server and the
         command line take each other's. Raises ConfigurationError."""
-        path = self.path / "cursor-keys.json"
+        fix = "remove it: new keys are made, and tokens of pages given so far end"
+        return self._keys("cursor-keys.json", CursorKeys, fix)
+
+    def external_keys(self) -> ExternalKeys:
+        """The folder's own secrets for external keys, made when it has none. Raises ConfigurationError."""
+        fix = "put a copy back; if it is removed, new ones are made, and the keys of records given so far end"
+        return self._keys("external-keys.json", ExternalKeys, fix)
+
+    def _keys(self, name: str, kind: Callable[[str, Mapping[str, bytes]], K], fix: str) -> K:
+        """Keys in a file of this name, made when it is not there. `fix` says what to do with one that is damaged."""
+        path = self.path / name
         text = self._read(path)
         if text is None:
             self.make()
@@ -143,9 +157,9 @@ class DataFolder:
             text = made if self._write(path, made, replace=False) else self._read(path)
         try:
             ring = decode_key_ring(text or "")
-            return CursorKeys(ring.current, ring.secrets)
+            return kind(ring.current, ring.secrets)
         except ConfigurationError:
-            raise _damaged(path, "remove it: new keys are made, and tokens of pages given so far end") from None
+            raise _damaged(path, fix) from None
 
     def sample_state(self, service: str, key_format: str) -> SampleState | None:
         """What sample data is in the table, None when none was ever begun. Raises ConfigurationError."""

@@ -14,7 +14,7 @@ from .codecs import IntegerCodec
 from .declarations import BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .declared import target_of
-from .entity import Entity, Role
+from .entity import Entity, Role, identity_of
 from .errors import Fault
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def declared_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
 
 
 def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) -> Iterator[Fault]:
-    from .schema import identity_of
     from .schema_faults import element_faults, is_name
 
     names = []
@@ -102,8 +101,6 @@ def _relation_faults(schema: Schema, model: type[Entity], name: str, relation: B
 
 
 def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
-    from .schema import identity_of
-
     if not _is_list(listed.annotation):
         yield Fault(where, f"{listed.name!r} is no list", "name a property that lists ids")
     if len(identity_of(target)) != 1:
@@ -113,7 +110,7 @@ def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator
 def _one_faults(
     schema: Schema, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
 ) -> Iterator[Fault]:
-    from .schema import identity_of, index_models, properties_of
+    from .schema import index_models, properties_of
 
     wanted = identity_of(target)
     if relation.on is not None and relation.on not in properties_of(target):

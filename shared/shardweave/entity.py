@@ -9,17 +9,20 @@ A record is a value: it is frozen, and `model_copy(update=...)` or the store's `
 from __future__ import annotations
 
 import enum
+import inspect
 import secrets
 import string
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
+from .errors import InvalidShardArguments
+from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 
 _URL_SAFE = string.ascii_letters + string.digits + "-_"
@@ -142,7 +145,8 @@ class EntityDeclaration:
 
 
 class Entity(BaseModel):
-    """Base of every record type. `rev` is the stored revision, None for a record that was never stored."""
+    """Base of every record type. `rev` is the stored revision, None for a record that was never stored. A record of an
+    entity with an origin has a `key`, its shard key, which says where it was when it was read or written."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -156,10 +160,16 @@ class Entity(BaseModel):
 
     declaration: ClassVar[EntityDeclaration]
     _rev: str | None = PrivateAttr(default=None)
+    _shard: str | None = PrivateAttr(default=None)
 
     @property
     def rev(self) -> str | None:
         return self._rev
+
+    if TYPE_CHECKING:
+
+        @property
+        def key(self) -> AnyKey: ...
 
     @classmethod
     def __init_subclass__(
@@ -189,6 +199,9 @@ class Entity(BaseModel):
             origin=origin,
             separator=separator,
         )
+        # Only here, so that other entities may have a property of this name.
+        if origin is not None and "key" not in inspect.get_annotations(cls):
+            cls.key = property(_key_of_record)  # type: ignore[assignment]
 
     @classmethod
     def prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -207,3 +220,26 @@ class Entity(BaseModel):
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def identity_of(model: type[Entity]) -> tuple[str, ...]:
+    """The Python names of the properties that identify a record."""
+    declaration = model.declaration
+    if declaration.singleton:
+        return ()
+    unique = [name for name, each in model.model_fields.items() if Role.UNIQUE in each.metadata]
+    return (*declaration.partition, *(declaration.sort or unique))
+
+
+def _key_of_record(record: Entity) -> AnyKey:
+    origin = record.declaration.origin
+    if origin is None or record._shard is None:
+        raise InvalidShardArguments(
+            "a record that was not stored has no key", where="key", fix="take the one that the store answers"
+        )
+    return key_of(origin, record._shard, *(plain_id(getattr(record, name)) for name in identity_of(type(record))))
+
+
+def plain_id(value: Any) -> Any:
+    """An identifying value as it stands in a shard key."""
+    return value.value if isinstance(value, enum.Enum) else value

@@ -19,9 +19,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .codecs import Codec, StringCodec, TimestampCodec, codec_of
 from .declared import ChildLink, LookupType, RelationType, SequenceType
-from .entity import CanonicalBegin, Entity, Role
+from .entity import CanonicalBegin, Entity, Role, plain_id
 from .errors import (
     FieldFault,
+    InvalidShardKey,
     KeyTooLong,
     MalformedRequest,
     RecordTooLarge,
@@ -32,6 +33,7 @@ from .errors import (
 )
 from .keys import Element, EntityKeys
 from .property_json import json_bytes, json_model, json_of_text, member_type, metadata_of
+from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
@@ -109,6 +111,10 @@ class Property:
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
         """The Python value that a text in a URL stands for. Raises as `read_json` does."""
         return self.read_json(json_of_text(self.annotation, self.codec, text), where)
+
+    def python(self, value: Value) -> Any:
+        """The Python value of a stored one."""
+        return self._adapter.validate_python(value)
 
     def parse(self, value: Any) -> Value:
         """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
@@ -273,6 +279,9 @@ class EntityType(Generic[E]):
         """The record of properties in stored form. Raises ValidationFailed."""
         record = self.validate({name: item[name] for name in self.properties if name in item})
         record._rev = cast("str | None", item.get(REVISION))
+        if self.origin is not None:
+            hash_key = item.get(self.keys.design.hash_name)
+            record._shard = None if hash_key is None else self.keys.suffix_of_key(hash_key)
         return record
 
     def visible(self, item: Item) -> dict[str, Value]:
@@ -307,9 +316,24 @@ class EntityType(Generic[E]):
         item = record if isinstance(record, Mapping) else self.dump(record)
         return self.keys.primary_key(item, self.keys.suffix(item, shard_map or self.shard_map))
 
-    def identify(self, values: Mapping[str, Any] | str) -> dict[str, Value]:
-        """The identity in stored form, from a mapping or, when one property identifies, from its value. Raises
-        UnknownName, ValidationFailed."""
+    def key_in(self, item: Item) -> AnyKey | None:
+        """The shard key in a stored item's primary key; None for an entity without an origin."""
+        if self.origin is None:
+            return None
+        design = self.keys.design
+        hash_key, parts = item[design.hash_name], item[design.hash_name].split(design.key_format.element_delimiter)
+        values = self.keys.parse_elements(design.hash_name, design.partition, parts[1:])
+        values |= self.keys.parse_range_key(item[design.range_name])
+        ids = (plain_id(self.properties[name].python(values[name])) for name in self.identity)
+        return key_of(self.origin, self.keys.suffix_of_key(hash_key), *ids)
+
+    def identify(self, values: Any) -> dict[str, Value]:
+        """The identity in stored form, from a mapping, from a shard key, or, when one property identifies, from its
+        value. Raises UnknownName, ValidationFailed, InvalidShardKey."""
+        if isinstance(values, AnyKey):
+            if values.origin != self.origin or len(values.ids) != len(self.identity):
+                raise InvalidShardKey("the key is of another entity", where="key", fix=f"give one of a {self.token}")
+            values = dict(zip(self.identity, values.ids, strict=True))
         if not isinstance(values, Mapping):
             if len(self.identity) != 1:
                 raise UnknownName(

@@ -333,12 +333,14 @@ class OutcomeUnknown(ShardweaveError):
 
 
 class BatchIncomplete(ShardweaveError):
-    """A batch whose deadline passed before everything was carried out. `unprocessed` holds positions in the input."""
+    """A batch whose deadline passed before everything was carried out. `unprocessed` holds positions in the input;
+    `found`, of a batch of reads, what was read at the others."""
 
     code = "batch_incomplete"
 
-    def __init__(self, unprocessed: Sequence[int], *, total: int) -> None:
+    def __init__(self, unprocessed: Sequence[int], *, total: int, found: Sequence[Any] = ()) -> None:
         self.unprocessed = tuple(unprocessed)
+        self.found = tuple(found)
         super().__init__(
             f"{len(self.unprocessed)} of {total} items were not processed before the deadline.",
             fix="send the items at the positions in `unprocessed` again",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .declarations import BelongsTo
 from .declarations import Sequence as SequenceDeclaration
 from .declared import children_of
-from .entity import Entity, Role
+from .entity import Entity, Role, identity_of
 from .errors import Fault
 from .projections import Event, EventProjection, event_types
 
@@ -62,7 +62,7 @@ def _event_faults(where: str, projection: EventProjection) -> Iterator[Fault]:
 
 
 def _entity_faults(schema: Schema, where: str, model: type[Entity]) -> Iterator[Fault]:
-    from .schema import identity_of, properties_of
+    from .schema import properties_of
 
     name, identity = model.__name__, identity_of(model)
     declared = model.declared().values()

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from .codecs import Codec, DescendingCodec, codec_of
 from .declared import children_of, lookups_of, relations_of, sequences_of
-from .entity import Descending, Entity, HashKey, RangeKey, Role
+from .entity import Descending, Entity, HashKey, RangeKey, Role, identity_of
 from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
@@ -166,15 +166,6 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
 
 def _with_role(model: type[Entity], role: Role) -> list[str]:
     return [each.stored for each in properties_of(model).values() if each.role is role]
-
-
-def identity_of(model: type[Entity]) -> tuple[str, ...]:
-    """The Python names of the properties that identify a record."""
-    declaration = model.declaration
-    if declaration.singleton:
-        return ()
-    unique = [each.name for each in properties_of(model).values() if each.role is Role.UNIQUE]
-    return (*declaration.partition, *(declaration.sort or unique))
 
 
 @cache

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .codecs import IntegerCodec, TimestampCodec
+from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
-from .entity import Descending, Entity, HashKey, Role
+from .entity import Descending, Entity, HashKey, Role, identity_of
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
 from .projection_faults import projection_faults
-from .shard_key.key import is_entity_origin
+from .shard_key.key import KINDS, is_entity_origin
 from .sharding import bump_faults
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def _entity_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
     yield from _role_faults(where, properties)
     yield from _bump_faults(schema, where, model, properties)
     yield from _identity_faults(where, model, properties)
+    yield from _member_faults(where, model, properties)
     for keyword in ("partition", "sort", "shard_by"):
         names: tuple[Any, ...] = getattr(declaration, keyword)
         if any(isinstance(name, Descending) for name in names):
@@ -221,6 +223,20 @@ def _identity_faults(where: str, model: type[Entity], properties: dict[str, Prop
     for name in dict.fromkeys((*declaration.partition, *declaration.sort)):
         if name in properties and properties[name].role in (Role.UPDATED, Role.TTL):
             yield Fault(f"{where}.{name}", "a property of the key never changes, this one does", "use another")
+
+
+def _member_faults(where: str, model: type[Entity], properties: dict[str, Property]) -> Iterator[Fault]:
+    """What stands beside the properties in a record's JSON form."""
+    stored = {each.stored for each in properties.values()}
+    if model.declaration.origin is not None:
+        if "key" in stored:
+            yield Fault(f"{where}.key", "it would be the name of the shard key too", "rename it, or leave origin out")
+        count = len(identity_of(model))
+        if count not in KINDS:
+            message = f"{count} properties identify a record, a shard key has 1 to {max(KINDS)} ids"
+            yield Fault(f"{where}, origin", message, "leave origin out")
+    if "expanded" in stored and any(isinstance(each, (BelongsTo, HasMany)) for each in model.declared().values()):
+        yield Fault(f"{where}.expanded", "it would be the name of the expanded relations too", "rename it")
 
 
 def is_optional(annotation: Any) -> bool:

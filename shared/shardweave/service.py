@@ -28,6 +28,7 @@ from .query.fanout import DEFAULT_THROTTLE
 from .query.runner import Observer, QueryRunner
 from .schema import Schema
 from .service_modules import service_module, service_operations, service_schema
+from .shard_key import ExternalKeys
 from .store import Store
 from .table import Table
 from .table.layout import TableLayout
@@ -41,7 +42,8 @@ class Settings:
     """All that differs between deployments.
 
     `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
-    process; queries do not use `hidden_indexes`, which are still being filled.
+    process; queries do not use `hidden_indexes`, which are still being filled. `external_keys` gives the secrets of
+    external keys, and is asked only where an entity has an origin.
     """
 
     cursor_keys: CursorKeys
@@ -54,9 +56,15 @@ class Settings:
     cursor_life_ms: int = DEFAULT_LIFE_MS
     max_body_bytes: int = MAX_BODY_BYTES
     hidden_indexes: tuple[str, ...] = ()
+    external_keys: Callable[[], ExternalKeys] | None = None
 
     @classmethod
-    def from_environment(cls, variables: Mapping[str, str], cursor_keys: CursorKeys) -> Settings:
+    def from_environment(
+        cls,
+        variables: Mapping[str, str],
+        cursor_keys: CursorKeys,
+        external_keys: Callable[[], ExternalKeys] | None = None,
+    ) -> Settings:
         """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, HIDDEN_INDEXES. Raises
         ConfigurationError."""
         table_name = _table_name(variables)
@@ -70,17 +78,19 @@ class Settings:
             table_name=table_name,
             throttle=int(throttle),
             hidden_indexes=tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name),
+            external_keys=external_keys,
         )
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a service's own operations are made of."""
+    """What operations are made of. `external_keys` are there where an entity has an origin."""
 
     schema: Schema
     table: Table
     store: Store
     queries: QueryRunner
+    external_keys: ExternalKeys | None = None
 
 
 @dataclass(frozen=True)
@@ -110,20 +120,17 @@ def build(
     module = service_module(settings.service)
     schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
-    parts = Parts(
-        schema=schema,
-        table=table,
-        store=Store(schema, table, clock=clock),
-        queries=QueryRunner(
-            schema,
-            table,
-            settings.cursor_keys,
-            clock=clock,
-            throttle=settings.throttle,
-            cursor_life_ms=settings.cursor_life_ms,
-            observer=observe_query,
-        ),
+    queries = QueryRunner(
+        schema,
+        table,
+        settings.cursor_keys,
+        clock=clock,
+        throttle=settings.throttle,
+        cursor_life_ms=settings.cursor_life_ms,
+        observer=observe_query,
     )
+    store = Store(schema, table, clock=clock, first=queries.first)
+    parts = Parts(schema, table, store, queries, _external_keys(settings, schema))
     api = Api(
         operations_of(module, parts),
         title=settings.service.replace("_", " ").capitalize(),
@@ -136,13 +143,21 @@ def build(
 
 def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
     """The operations of every collection and every projection, then those that the service declares."""
-    collections = [Collection(entity, parts.store, parts.queries) for entity in parts.schema.entities.values()]
+    collections = [
+        Collection(entity, parts.store, parts.queries, parts.external_keys) for entity in parts.schema.entities.values()
+    ]
     events = [Events(projection, parts.store) for projection in parts.schema.projections.values()]
     return (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in events),
         *service_operations(module, parts),
     )
+
+
+def _external_keys(settings: Settings, schema: Schema) -> ExternalKeys | None:
+    if settings.external_keys is None or all(entity.origin is None for entity in schema.entities.values()):
+        return None
+    return settings.external_keys()
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout, session: Session | None = None) -> Table:
@@ -184,7 +199,7 @@ def _table_name(variables: Mapping[str, str]) -> str:
     return variables["TABLE_NAME"]
 
 
-# -- cursor keys as text, see `key_ring` ------------------------------------------------------------------------------
+# -- keys as text, see `key_ring` ------------------------------------------------------------------------------------
 
 
 def encode_cursor_keys(keys: CursorKeys) -> str:
@@ -196,3 +211,9 @@ def decode_cursor_keys(text: str) -> CursorKeys:
     """The inverse of `encode_cursor_keys`. Raises ConfigurationError, which does not show the text."""
     ring = decode_key_ring(text, where="cursor keys")
     return CursorKeys(ring.current, ring.secrets)
+
+
+def decode_external_keys(text: str) -> ExternalKeys:
+    """External keys from the same text. Raises ConfigurationError, which does not show it."""
+    ring = decode_key_ring(text, where="external keys")
+    return ExternalKeys(ring.current, ring.secrets)

@@ -30,6 +30,7 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import Observer, QueryRunner
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, Service, Settings, build, operations_of
+from shardweave.shard_key import ExternalKeys
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table import Guard, Table
@@ -39,6 +40,8 @@ from shardweave.table.operations import Operation, Query
 
 NOW = 1_730_000_000_000
 CURSOR_KEYS = CursorKeys("one", {"one": b"0123456789abcdef0123456789abcdef"})
+
+EXTERNAL_KEYS = ExternalKeys("one", {"one": b"fedcba9876543210fedcba9876543210"})
 
 
 @dataclass
@@ -92,6 +95,28 @@ class Client:
         return self.request("DELETE", target, headers={name.replace("_", "-"): headers[name] for name in headers})
 
 
+class CountedTable:
+    """A table that keeps every operation that it was asked for."""
+
+    def __init__(self, inner: Table) -> None:
+        self.inner = inner
+        self.layout: TableLayout = inner.layout
+        self.asked: list[Operation[Any]] = []
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        self.asked.append(operation)
+        return self.inner.run(operation, guard=guard)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def asked_since(self) -> list[str]:
+        """The names of the operations since the last call."""
+        names = [type(each).__name__ for each in self.asked]
+        self.asked.clear()
+        return names
+
+
 class WatchedTable:
     """A table with a hook that sees every query before it runs, and may raise or wait."""
 
@@ -138,7 +163,8 @@ def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = 
     clock = clock or Clock()
     table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
     queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
-    parts = Parts(schema, table, Store(schema, table, clock=clock), queries)
+    store = Store(schema, table, clock=clock, first=queries.first)
+    parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     return Api(operations_of(ModuleType("no_operations_of_its_own"), parts), title="Test", **options)
 
 

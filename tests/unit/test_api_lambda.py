@@ -191,12 +191,13 @@ def test_a_function_without_cursor_keys_says_how_to_give_them() -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_cursor_keys_come_from_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cursor_keys_and_external_keys_come_from_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
 
     boto3.client("secretsmanager").create_secret(Name="cursors", SecretString=KEYS)
     monkeypatch.delenv("CURSOR_KEYS")
     assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}, new_session()).current == "k"
+    assert function.external_keys({"EXTERNAL_KEYS_SECRET": "cursors"}, new_session()).current == "k"
 
 
 @pytest.mark.usefixtures("environment")

@@ -181,6 +181,7 @@ def test_what_was_loaded_is_remembered_for_each_table(tmp_path: Path) -> None:
 
 DAMAGE = (b"", b"\xff\xfe", b"[]", b"{", b"null", b'{"day": 5, "complete": true}', b'{"entities": {"note": 1}}')
 READERS: dict[str, Callable[[DataFolder], object]] = {
+    "external-keys.json": lambda folder: folder.external_keys(),
     "cursor-keys.json": lambda folder: folder.cursor_keys(),
     "notes-ordered.json": lambda folder: folder.sample_state("notes", "ordered"),
     "notes-ordered.schema.json": lambda folder: opened(folder, note_schema()),

@@ -12,6 +12,7 @@ import pytest
 from pydantic import Field
 
 from shardweave.codecs import Timestamp, TimestampSeconds
+from shardweave.declarations import belongs_to
 from shardweave.entity import (
     Entity,
     HashKey,
@@ -79,6 +80,15 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ("entity Broken: '٣' is no valid origin", entity(origin="٣")),
     ("entity Broken: 'a\\n' is no valid origin", entity(origin="a\n")),
     ("entity Broken: 7 is no valid origin", entity(origin=7)),
+    ("entity Broken.key: it would be the name of the shard key too", entity({"key": (str, ...)}, origin="b")),
+    (
+        "entity Broken, origin: 4 properties identify a record, a shard key has 1 to 3 ids",
+        entity({"n": (int, 0), "m": (int, 0)}, origin="b", partition=("team", "n", "m"), sort="broken_id"),
+    ),
+    (
+        "entity Broken.expanded: it would be the name of the expanded relations too",
+        entity({"expanded": (str, ""), "other": belongs_to("other", by="broken_id")}),
+    ),
     ("entity Broken.ünit: 'Ünit' is no valid name", entity({"ünit": (str, "")})),
     ("entity Broken.x: 'x-y' is no valid name", entity({"x": (str, Field(alias="x-y"))})),
     ("entity Broken.hash_key: 'hashKey' is already the table's hash key", entity({"hash_key": (str, "")})),

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from pydantic_core import to_jsonable_python
 
@@ -32,19 +31,19 @@ from ..errors import (
     RecordTooLarge,
     ValueRefused,
 )
-from ..property_json import text_of
 from ..query.runner import QueryRunner
+from ..shard_key import ExternalKeys
 from ..store import Create, Delete, Put, Store, Update
 from ..store.operations import Written
 from ..store.steps import not_found
 from .bodies import merge_patch
+from .keys import ROOT
 from .list_query import ListQuery, index_table
 from .messages import JSON, Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, carried_out
-from .operation import Answer, Body, Call, Operation, Parameter
+from .operation import Answer, Body, Call, Operation
 from .pages import Pages
-from .paths import key_part
 from .preconditions import (
     CONDITIONS_OF_CHANGING,
     CONDITIONS_OF_PUTTING,
@@ -57,9 +56,7 @@ from .preconditions import (
     unmet,
 )
 from .query_routes import QUERY_ERRORS, Queries
-from .records import record_document, record_json
-
-ROOT = "/v1"
+from .records import record_document
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -71,10 +68,13 @@ CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 class Collection:
     """The operations of one entity on a store and a query runner."""
 
-    def __init__(self, entity: EntityType[Any], store: Store, queries: QueryRunner) -> None:
+    def __init__(
+        self, entity: EntityType[Any], store: Store, queries: QueryRunner, external: ExternalKeys | None = None
+    ) -> None:
         self._entity = entity
         self._store = store
-        self._models = RecordModels(entity)
+        self._models = RecordModels(entity, external)
+        self._keys = self._models.keys
         self._pages = Pages(self._models, queries)
         self._queries = Queries(self._models, queries)
         self._list_query = ListQuery(entity)
@@ -89,12 +89,12 @@ class Collection:
 
     def get(self, call: Call) -> Response:
         known = tags_of(call.headers, IF_NONE_MATCH)
-        record = self._store.get(self._entity.model, self._key(call))
+        record = self._store.get(self._entity.model, self._keys.of_path(call.path))
         if record is None:
             raise not_found(self._entity)
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
-        return stored(record)
+        return stored(self._models, record)
 
     def patch(self, call: Call) -> Response:
         patch, models, condition = call.document, self._models, required(call.headers)
@@ -106,10 +106,10 @@ class Collection:
 
         changes = merged if nested else models.patched(patch)
         with condition.or_refuse():
-            return self._write(call, Update(self._entity.model, self._key(call), changes, condition.rev))
+            return self._write(call, Update(self._entity.model, self._keys.of_path(call.path), changes, condition.rev))
 
     def put(self, call: Call) -> Response:
-        key, condition = self._entity.identify(self._key(call)), required(call.headers)
+        key, condition = self._entity.identify(self._keys.of_path(call.path)), required(call.headers)
         document = {**to_jsonable_python(key), **call.document}
         values = self._models.written(document)
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
@@ -125,7 +125,7 @@ class Collection:
 
     def delete(self, call: Call) -> Response:
         condition = required(call.headers)
-        operation = Delete(self._entity.model, self._key(call), condition.rev)
+        operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev)
         with condition.or_refuse():
             return carried_out(self._store, call, [operation], lambda made: Response(204))
 
@@ -135,19 +135,9 @@ class Collection:
         def answer(made: Sequence[Written]) -> Response:
             (written,) = made
             assert written.record is not None, "the write leaves a record"
-            return created(self._entity, written.record) if written.created else stored(written.record)
+            return (created if written.created else stored)(self._models, written.record)
 
         return carried_out(self._store, call, [operation], answer)
-
-    def _key(self, call: Call) -> dict[str, Any]:
-        return {
-            name: self._entity.properties[name].read_text(call.path[parameter], (parameter,))
-            for name, parameter in zip(self._entity.identity, self._names, strict=True)
-        }
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return ("key",) if len(self._entity.identity) == 1 else self._entity.identity
 
     # -- how it is described
 
@@ -191,12 +181,9 @@ class Collection:
         name, token = models.name, entity.token
         answer = Answer(200, "The record as it is stored.", models.read, TAG)
         keyed: dict[str, Any] = {
-            "path": record_path(entity, [f"{{{name}}}" for name in self._names]),
+            "path": self._keys.template,
             "tag": entity.collection,
-            "path_parameters": tuple(
-                Parameter(parameter, f"The record's `{identity}`.", required=True)
-                for parameter, identity in zip(self._names, entity.identity, strict=True)
-            ),
+            "path_parameters": self._keys.parameters,
         }
         return (
             Operation(
@@ -250,23 +237,14 @@ class Collection:
         )
 
 
-def created(entity: EntityType[Any], record: Entity, body: bytes | None = None) -> Response:
+def created(models: RecordModels, record: Entity, body: bytes | None = None) -> Response:
     """The answer that says that a record was made, and where it is. `body` when it says more than the record."""
-    identity = entity.dump(record)
-    last = len(entity.identity) - 1
-    texts = [text_of(identity[name]) for name in entity.identity]
-    parts = [quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)]
-    place = record_path(entity, parts)
+    place = models.keys.path(record)
     if body is not None:
         return Response.json(201, body, location=place)
-    return Response.json(201, record_json(record), location=place, **entity_tag(record.rev))
+    return Response.json(201, models.json(record), location=place, **entity_tag(record.rev))
 
 
-def stored(record: Entity) -> Response:
+def stored(models: RecordModels, record: Entity) -> Response:
     """The answer that shows a record as it is stored."""
-    return Response.json(200, record_json(record), **entity_tag(record.rev))
-
-
-def record_path(entity: EntityType[Any], parts: list[str]) -> str:
-    """The path of one record, from the parts that identify it."""
-    return "/".join((ROOT, entity.collection, *(parts or [entity.token])))
+    return Response.json(200, models.json(record), **entity_tag(record.rev))

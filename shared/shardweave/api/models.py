@@ -27,17 +27,32 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from ..codecs import TimestampCodec
-from ..entity import Role
+from ..entity import Entity, Role
 from ..entity_type import EntityType, Property, field_faults
 from ..errors import ValidationFailed
 from ..property_json import JSON_CONFIG, json_bytes, json_type
+from ..query.show import Part
+from ..shard_key import AnyKey, ExternalKeys
+from .keys import KEY, RecordKeys
+from .records import part_json, record_json
+
+_NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
+_KEY: Any = Field(**_NAMES_IT)
+_MAY_HAVE_KEY: Any = Field(default_factory=lambda: None, **_NAMES_IT)
 
 
 @dataclass(frozen=True)
 class RecordModels:
-    """The JSON forms of one entity."""
+    """The JSON forms of one entity. `external` has the secrets for the keys of one with an origin; without them
+    its records are shown without their keys."""
 
     entity: EntityType[Any]
+    external: ExternalKeys | None = None
+
+    @cached_property
+    def keys(self) -> RecordKeys:
+        """How its records are named."""
+        return RecordKeys(self.entity, self.external)
 
     @property
     def name(self) -> str:
@@ -45,7 +60,7 @@ class RecordModels:
 
     @cached_property
     def read(self) -> type[BaseModel]:
-        return self._derived("", self._always_there)
+        return self._derived("", self._always_there, keyed=True)
 
     @cached_property
     def part(self) -> type[BaseModel]:
@@ -67,13 +82,25 @@ class RecordModels:
         """What a merged patch changes, alike. Raises ValidationFailed."""
         return validated(self.patch, self._writable(document))
 
+    def json(self, record: Entity) -> bytes:
+        """The JSON text of a record."""
+        return record_json(record, self._key(record.key) if self.entity.origin is not None else "")
+
+    def part_json(self, part: Part) -> bytes:
+        """The JSON text of some properties of a record."""
+        return part_json(self.part.model_validate(part), "" if part.key is None else self._key(part.key))
+
+    def _key(self, key: AnyKey) -> str:
+        return "" if self.external is None else self.keys.text(key)
+
     def _writable(self, document: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in document.items() if name not in self._read_only}
 
     @cached_property
     def _read_only(self) -> frozenset[str]:
         every = self.entity.properties.values()
-        return frozenset(each.stored for each in every if self._is_read_only(each))
+        made = [KEY] if self.entity.origin is not None else []
+        return frozenset((*made, *(each.stored for each in every if self._is_read_only(each))))
 
     def _is_read_only(self, each: Property) -> bool:
         return each.role is Role.UPDATED or is_derived(self._declared(each))
@@ -98,8 +125,12 @@ class RecordModels:
         suffix: str,
         required: Callable[[Property], bool],
         nullable: Callable[[Property], bool] = lambda each: False,
+        *,
+        keyed: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
+        if self.entity.origin is not None:
+            fields[KEY] = (str, _KEY if keyed else _MAY_HAVE_KEY)
         for each in self.entity.properties.values():
             annotation = json_type(each.annotation)
             annotation = annotation | None if nullable(each) else annotation

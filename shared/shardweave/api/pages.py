@@ -28,7 +28,6 @@ from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, Page, QuerySpec
 from .messages import PageFacts, Response
 from .models import RecordModels
 from .operation import Call, Parameter
-from .records import part_json, record_json
 
 CONTINUATION = "nextToken"
 
@@ -106,9 +105,9 @@ class Pages:
 def item_json(models: RecordModels, item: Any) -> bytes:
     """The JSON text of what a page holds: a record, or some properties of one."""
     if isinstance(item, Entity):
-        return record_json(item)
+        return models.json(item)
     try:
-        return part_json(models.part.model_validate(item))
+        return models.part_json(item)
     except ValidationError as error:
         raise models.entity.unfit(item, field_faults(error)) from None
 

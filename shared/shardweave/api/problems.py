@@ -33,6 +33,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.InvalidCursor: (400, "The cursor is not valid"),
     errors.CursorMismatch: (400, "The cursor belongs to another query"),
     errors.CursorExpired: (400, "The cursor has expired"),
+    errors.InvalidShardKey: (400, "The key is not valid"),
+    errors.InvalidShardArguments: (400, "The parts make no key"),
     errors.MalformedRequest: (400, "The request can't be read"),
     errors.BodyTooLarge: (413, "The body is too large"),
     errors.RequestTimeout: (408, "The request did not come in time"),

@@ -1,8 +1,9 @@
 """Records as JSON text.
 
-A property without a value is left out; bytes are base64, decimals text, so that every digit stays. A number in a value
-without a declared type (a property of type `dict[str, Any]`, say) is a JSON number again, as it was given, although
-the table keeps it as a decimal; only one that no JSON reader would read back exactly stays text.
+The key of a record that has one comes first. A property without a value is left out; bytes are base64, decimals text,
+so that every digit stays. A number in a value without a declared type (a property of type `dict[str, Any]`, say) is a
+JSON number again, as it was given, although the table keeps it as a decimal; only one that no JSON reader would read
+back exactly stays text.
 """
 
 from __future__ import annotations
@@ -19,14 +20,21 @@ from pydantic import BaseModel
 from ..entity import Entity
 
 
-def record_json(record: Entity) -> bytes:
-    """The JSON text of a record."""
-    return _closed(record).model_dump_json(by_alias=True, exclude_none=True).encode()
+def record_json(record: Entity, key: str = "") -> bytes:
+    """The JSON text of a record, with its key if it has one."""
+    return _with_key(key, _closed(record).model_dump_json(by_alias=True, exclude_none=True).encode())
 
 
-def part_json(part: BaseModel) -> bytes:
-    """The JSON text of the properties of a record that were read."""
-    return _closed(part).model_dump_json(by_alias=True, exclude_unset=True).encode()
+def part_json(part: BaseModel, key: str = "") -> bytes:
+    """The JSON text of the properties of a record that were read, alike."""
+    return _with_key(key, _closed(part).model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+
+def _with_key(key: str, text: bytes) -> bytes:
+    """The members of an object after a key, which is URL-safe text."""
+    if not key:
+        return text
+    return b'{"key":"' + key.encode() + (b'"}' if text == b"{}" else b'",' + text[1:])
 
 
 def record_document(record: Entity) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
     if options.table is None:
         schema = service_schema(service, key_format(chosen))
         table = folder.open_table(schema, service, chosen, create=create)
-        return build(Settings(folder.cursor_keys(), service, chosen), open_table=lambda _: table)
+        settings = Settings(folder.cursor_keys(), service, chosen, external_keys=folder.external_keys)
+        return build(settings, open_table=lambda _: table)
     return build(
         Settings(
             cursor_keys=folder.cursor_keys(),
@@ -56,6 +57,7 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
             table_name=options.table,
             endpoint_url=options.endpoint_url,
             region=options.region,
+            external_keys=folder.external_keys,
         )
     )
 

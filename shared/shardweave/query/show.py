@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..shard_key.key import AnyKey
 from ..table.values import Item, Value
 from .plan import Plan
 
 
+class Part(dict[str, Value]):
+    """Some properties of a record by stored name, and its shard key where its entity has an origin."""
+
+    key: AnyKey | None = None
+
+
 def shown(plan: Plan, item: Item) -> Any:
-    """The record, or, when properties are left out, the properties by stored name."""
+    """The record, or, when properties are left out, the Part that is there."""
     if plan.whole:
         return plan.entity.load(item)
     visible = _from_keys(plan, item) | plan.entity.visible(item)
-    if plan.shown is not None:
-        return {name: visible[name] for name in plan.shown if name in visible}
-    return visible
+    names = visible if plan.shown is None else plan.shown
+    part = Part((name, visible[name]) for name in names if name in visible)
+    part.key = plan.entity.key_in(item)
+    return part
 
 
 def _from_keys(plan: Plan, item: Item) -> dict[str, Value]:

@@ -31,7 +31,7 @@ from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
 from .actions import unconditional_item
 from .at_once import at_once
-from .operations import BatchWriteResult, Delete, Put, WriteOutcome
+from .operations import BatchWriteResult, Delete, Put, WriteOutcome, shard_of
 from .places import Sighting
 from .planned import Moment, key_of
 from .readiness import Readiness
@@ -74,9 +74,12 @@ class Batches:
 
     def get(self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None) -> list[Entity | None]:
         """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
-        wanted = [(entity, entity.identify(key)) for key in keys]
-        found = [sighting.found for sighting in self.reader.find_now(wanted, deadline)]
-        return [None if each is None else entity.load(each.item) for each in found]
+        wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
+        try:
+            return _records(entity, self.reader.find_at(wanted, deadline))
+        except BatchIncomplete as error:
+            error.found = tuple(_records(entity, error.found))
+            raise
 
     def write(self, puts: Sequence[Put], deletes: Sequence[Delete], deadline: float) -> BatchWriteResult:
         """Carry out the puts and deletes. Raises InputError when two of them are about one record."""
@@ -204,3 +207,9 @@ class Batches:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:
             outcomes[position] = WriteOutcome("written", plan.record)
+
+
+def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None]) -> list[Entity | None]:
+    """The live records that were seen, None where there is none, or where nothing could be seen."""
+    found = [None if sighting is None else sighting.found for sighting in sightings]
+    return [None if each is None else entity.load(each.item) for each in found]

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from ..entity import Entity
 from ..errors import ShardweaveError
+from ..shard_key.key import AnyKey
 
 Key = Any
-"""A unique value, or a mapping of the properties that identify a record."""
+"""A unique value, a mapping of the properties that identify a record, or its shard key."""
 
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 """New values by property, None to remove one; or a function that gives them for the record as it is stored."""
@@ -22,6 +23,11 @@ Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 Rev = str | frozenset[str] | None
 """The revision that a record must have, or those of which it must have one."""
+
+
+def shard_of(key: Key) -> str | None:
+    """The shard that a key tells, if it is a shard key."""
+    return key.shard if isinstance(key, AnyKey) else None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,43 @@ class Reader:
                 if not pauses.pause():
                     raise
 
+    def find_at(
+        self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], deadline: float | None = None
+    ) -> list[Sighting]:
+        """As `find_now`, but reads first where a shard is given, there alone: what is found there and belongs there is
+        the record. Everything else is found as without."""
+        moments = {entity.token: self._moment_of(entity) for entity, _, _ in asked}
+        keys = {
+            position: entity.keys.primary_key(identity, shard)
+            for position, (entity, identity, shard) in enumerate(asked)
+            if shard is not None
+        }
+        items = self._fetch(keys.values(), self._waiting.pauses(UNANSWERED, deadline))
+        found: dict[int, Sighting] = {}
+        for position, key in keys.items():
+            entity, item = asked[position][0], items.get(self._tuple(key))
+            moment = moments[entity.token]
+            if item is None or entity.is_expired(item, moment.seconds):
+                continue
+            place = home(entity, item, moment.shard_map)
+            if place.key == key:
+                found[position] = Sighting(Found(place.generation, item))
+        try:
+            confirm(moments[asked[position][0].token].lease for position in found)
+        except ShardMapChanged:
+            found = {}
+        others = [position for position in range(len(asked)) if position not in found]
+        if not others:
+            return [found[position] for position in range(len(asked))]
+        try:
+            found |= zip(others, self.find_now([asked[position][:2] for position in others], deadline), strict=True)
+        except BatchIncomplete as error:
+            found |= zip(others, error.found, strict=True)
+            unread = [others[position] for position in error.unprocessed]
+            every = [found[position] for position in range(len(asked))]
+            raise BatchIncomplete(unread, total=len(asked), found=every) from None
+        return [found[position] for position in range(len(asked))]
+
     def find(self, wanted: Sequence[Wanted], deadline: float | None = None) -> list[Sighting]:
         """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read,
         ShardMapChanged when a record may have moved meanwhile."""
@@ -68,23 +105,35 @@ class Reader:
             for position, each in enumerate(wanted)
             if each.entity.lookup_placed
         }
-        lookup_items = self._fetch(lookup_keys.values(), pauses)
-        self._require({position: [key] for position, key in lookup_keys.items()}, lookup_items, len(wanted))
-        seen = {position: lookup_items[self._tuple(key)] for position, key in lookup_keys.items()}
-        candidates = [self._places(each, seen.get(position)) for position, each in enumerate(wanted)]
-        items = self._fetch((place.key for each in candidates for place in each), pauses)
-        keys = {position: [place.key for place in each] for position, each in enumerate(candidates)}
-        self._require(keys, items, len(wanted))
-        confirm(each.moment.lease for each in wanted)
-        return [
-            Sighting(self._newest(each, candidates[position], items), seen.get(position))
-            for position, each in enumerate(wanted)
+        lookups = self._fetch(lookup_keys.values(), pauses)
+        unread = {position for position, key in lookup_keys.items() if self._tuple(key) not in lookups}
+        seen = {position: lookups[self._tuple(key)] for position, key in lookup_keys.items() if position not in unread}
+        candidates = [
+            () if position in unread else self._places(each, seen.get(position)) for position, each in enumerate(wanted)
         ]
+        items = self._fetch((place.key for each in candidates for place in each), pauses)
+        unread |= {
+            position
+            for position, each in enumerate(candidates)
+            if any(self._tuple(place.key) not in items for place in each)
+        }
+        confirm(each.moment.lease for each in wanted)
+        sightings = {
+            position: Sighting(self._newest(each, candidates[position], items), seen.get(position))
+            for position, each in enumerate(wanted)
+            if position not in unread
+        }
+        if unread:
+            found = [sightings.get(position) for position in range(len(wanted))]
+            raise BatchIncomplete(sorted(unread), total=len(wanted), found=found)
+        return list(sightings.values())
 
     def items(self, keys: Sequence[Item]) -> list[Item | None]:
         """The items of primary keys, in order. Raises BatchIncomplete."""
         items = self._fetch(keys, self._waiting.pauses(UNANSWERED))
-        self._require({position: [key] for position, key in enumerate(keys)}, items, len(keys))
+        unread = [position for position, key in enumerate(keys) if self._tuple(key) not in items]
+        if unread:
+            raise BatchIncomplete(unread, total=len(keys))
         return [items[self._tuple(key)] for key in keys]
 
     def page(self, operation: Query | Scan) -> PageAnswer:
@@ -114,11 +163,6 @@ class Reader:
             if item is not None and not wanted.entity.is_expired(item, wanted.moment.seconds):
                 return Found(place.generation, item)
         return None
-
-    def _require(self, keys: Mapping[int, Sequence[Item]], items: Mapping[PrimaryKey, Item | None], total: int) -> None:
-        unread = [position for position, each in keys.items() if any(self._tuple(key) not in items for key in each)]
-        if unread:
-            raise BatchIncomplete(sorted(unread), total=total)
 
     def _fetch(self, keys: Iterable[Item], pauses: Pauses) -> dict[PrimaryKey, Item | None]:
         """The items of the keys, None for one that does not exist; a key that could not be read is left out."""

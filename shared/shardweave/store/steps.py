@@ -328,7 +328,8 @@ def replacement(
 
 
 def _plan(entity: EntityType[Any], draft: Draft, planned: tuple[PlannedAction, ...], kin: Kinship) -> Plan:
-    record = entity.record_of(draft.item)
+    hash_name = entity.keys.design.hash_name
+    record = entity.record_of({**draft.item, hash_name: planned[0].key_or_item[hash_name]})
     return Plan(planned, draft.item[REVISION], record, parents=kin.parents, tallies=kin.tallies)
 
 

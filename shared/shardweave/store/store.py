@@ -42,7 +42,19 @@ from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
 from .numbering import Numbering, scope_of, sequence_of
-from .operations import BatchWriteResult, Changes, Create, Delete, Key, Operation, Put, Rev, Update, Written
+from .operations import (
+    BatchWriteResult,
+    Changes,
+    Create,
+    Delete,
+    Key,
+    Operation,
+    Put,
+    Rev,
+    Update,
+    Written,
+    shard_of,
+)
 from .parents import enforced
 from .planned import Moment
 from .projecting import Applied, Projector
@@ -145,9 +157,9 @@ class Store:
         return Written(plan.record, plan.creates)
 
     def get(self, model: type[E], key: Key) -> E | None:
-        """The live record, or None."""
+        """The live record, or None. The shard in a shard key spares the search for it."""
         entity = self.schema[model]
-        (seen,) = self._reader.find_now([(entity, entity.identify(key))])
+        (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
         return None if seen.found is None else entity.load(seen.found.item)
 
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None) -> E:
@@ -188,7 +200,7 @@ class Store:
 
     def batch_get(self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
-        positions that could not be read within `deadline` seconds."""
+        positions that could not be read within `deadline` seconds, with what was `found` at the others."""
         return cast("list[E | None]", self._batches.get(self.schema[model], keys, deadline))
 
     def batch_write(

@@ -1,0 +1,134 @@
+"""How a record is named: in paths, in bodies, and by `key` in answers.
+
+An entity with an origin names its records by shard keys: `key` is in every answer, the same text is `{key}` in paths
+and a key in bodies, and no other text is. It is signed, so one that was altered, or belongs to another entity, is
+refused; it tells the record's shard, so that a read need not look elsewhere; and it finds a record that has moved.
+
+Any other entity names them by what identifies them: the unique property as `{key}`; where there are several, each is a
+part of the path, and a key in a body is an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import BaseModel, create_model
+
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import ConfigurationError, InputError
+from ..property_json import JSON_CONFIG, json_type, text_of
+from ..shard_key import ExternalKeys
+from ..shard_key.key import KINDS, AnyKey
+from .operation import Parameter
+from .paths import key_part
+
+ROOT = "/v1"
+KEY = "key"
+
+
+@dataclass(frozen=True)
+class RecordKeys:
+    """The names of one entity's records. Raises ConfigurationError for an origin without secrets."""
+
+    entity: EntityType[Any]
+    external: ExternalKeys | None = None
+
+    def __post_init__(self) -> None:
+        if self.entity.origin is not None and self.external is None:
+            raise ConfigurationError(
+                f"the entity {self.entity.token!r} has an origin, and there are no secrets for its keys",
+                where="external keys",
+                fix="give Settings(external_keys=...), or leave the origin out",
+            )
+
+    # -- in paths
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of a record's path."""
+        if self.entity.origin is not None:
+            return (Parameter(KEY, "The record's `key`.", required=True),)
+        return tuple(
+            Parameter(parameter, f"The record's `{identity}`.", required=True)
+            for parameter, identity in zip(self._names, self.entity.identity, strict=True)
+        )
+
+    @property
+    def template(self) -> str:
+        """The path of a record."""
+        return self._path([f"{{{each.name}}}" for each in self.parameters])
+
+    def of_path(self, given: Mapping[str, str]) -> Any:
+        """The store's key in the parameters of a path. Raises ValidationFailed, InvalidShardKey."""
+        if self.entity.origin is not None:
+            return self._decoded(given[KEY])
+        return {
+            name: self.entity.properties[name].read_text(given[parameter], (parameter,))
+            for name, parameter in zip(self.entity.identity, self._names, strict=True)
+        }
+
+    def path(self, record: Entity) -> str:
+        """Where a record is."""
+        if self.entity.origin is not None:
+            return self._path([self.text(record.key)])
+        identity = self.entity.dump(record)
+        last = len(self.entity.identity) - 1
+        texts = [text_of(identity[name]) for name in self.entity.identity]
+        return self._path([quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)])
+
+    def _path(self, parts: list[str]) -> str:
+        return "/".join((ROOT, self.entity.collection, *(parts or [self.entity.token])))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (KEY,) if len(self.entity.identity) == 1 else self.entity.identity
+
+    # -- in bodies
+
+    @property
+    def json_type(self) -> Any:
+        """The type of a key in a body."""
+        if self.entity.origin is not None:
+            return str
+        types = {name: json_type(self.entity.properties[name].annotation) for name in self.entity.identity}
+        if len(types) == 1:
+            return next(iter(types.values()))
+        fields: dict[str, Any] = {name: (annotation, ...) for name, annotation in types.items()}
+        model: type[BaseModel] = create_model(f"{self.entity.model.__name__}Key", __config__=JSON_CONFIG, **fields)
+        return model
+
+    def of_json(self, given: Any, where: tuple[str | int, ...]) -> Any:
+        """The store's key in a body. Raises ValidationFailed, InvalidShardKey, InputError naming the place."""
+        entity = self.entity
+        place = ".".join(map(str, where))
+        if entity.origin is not None:
+            if not isinstance(given, str):
+                raise InputError("it is no text", where=place, fix="give the `key` of a record")
+            return self._decoded(given, place)
+        if len(entity.identity) == 1:
+            (name,) = entity.identity
+            return {name: entity.properties[name].read_json(given, where)}
+        if not isinstance(given, Mapping) or given.keys() != set(entity.identity):
+            listed = ", ".join(entity.identity) or "nothing"
+            raise InputError(f"it is no object of {listed}", where=place, fix=f"give an object of {listed}")
+        return {name: entity.properties[name].read_json(given[name], (*where, name)) for name in entity.identity}
+
+    # -- in answers
+
+    def text(self, key: AnyKey) -> str:
+        """A shard key as it is shown."""
+        assert self.external is not None
+        return self.external.encode(key)
+
+    def _decoded(self, text: str, where: str = KEY) -> AnyKey:
+        assert self.external is not None
+        kind = KINDS[len(self.entity.identity)]
+        try:
+            return self.external.decode(text, kind, origin=self.entity.origin)
+        except InputError as error:
+            error.where = where
+            raise
