@@ -37,6 +37,7 @@ from ..store import Create, Delete, Put, Store, Update
 from ..store.operations import Written
 from ..store.steps import not_found
 from .bodies import merge_patch
+from .expansion import Expansion
 from .keys import ROOT
 from .list_query import ListQuery, index_table
 from .messages import JSON, Response
@@ -75,8 +76,9 @@ class Collection:
         self._store = store
         self._models = RecordModels(entity, external)
         self._keys = self._models.keys
-        self._pages = Pages(self._models, queries)
-        self._queries = Queries(self._models, queries)
+        self._expansion = Expansion(self._models, store)
+        self._pages = Pages(self._models, queries, self._expansion)
+        self._queries = Queries(self._models, queries, self._expansion)
         self._list_query = ListQuery(entity)
 
     # -- what is done
@@ -85,13 +87,18 @@ class Collection:
         return self._write(call, Create(self._models.written(call.document), self._entity.model))
 
     def list(self, call: Call) -> Response:
-        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call))
+        expand = self._expansion.of_query(call.query)
+        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand), expand)
 
     def get(self, call: Call) -> Response:
         known = tags_of(call.headers, IF_NONE_MATCH)
         record = self._store.get(self._entity.model, self._keys.of_path(call.path))
         if record is None:
             raise not_found(self._entity)
+        expand = self._expansion.of_query(call.query)
+        if expand:
+            # It is more than the record, so the record's tag is not its tag.
+            return Response.json(200, *self._expansion.json([record], expand))
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
         return stored(self._models, record)
@@ -171,7 +178,7 @@ class Collection:
                 description="Conditions fix every property that an index needs, then properties from the left: "
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(entity),
                 tag=entity.collection,
-                query_parameters=self._list_query.parameters,
+                query_parameters=(*self._list_query.parameters, *self._expansion.parameters),
                 errors=QUERY_ERRORS,
             ),
         )
@@ -193,6 +200,7 @@ class Collection:
                 run=self.get,
                 answer=Answer(200, "The record.", models.read, TAG),
                 also=(Answer(304, "The record is still the one at hand.", None, TAG),),
+                query_parameters=self._expansion.parameters,
                 header_parameters=CONDITIONS_OF_READING,
                 errors=(NotFound,),
                 **keyed,

@@ -28,6 +28,7 @@ from ..errors import UnsupportedQuery
 from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
 from ..query.times import parse_instant, parse_time
 from .composite import composites
+from .expansion import EXPAND
 from .operation import Parameter
 from .pages import PAGING, flag, paging
 
@@ -169,7 +170,7 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
     return titles("hash_elements"), titles("range_elements")
 
 
-_OWN = frozenset({"index", "consistent", *(parameter.name for parameter in PAGING)})
+_OWN = frozenset({"index", "consistent", EXPAND, *(parameter.name for parameter in PAGING)})
 
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:

@@ -37,6 +37,8 @@ from .keys import KEY, RecordKeys
 from .records import part_json, record_json
 
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
+EXPANDED = "expanded"
+_EXPANDED: Any = Field(default_factory=lambda: None, description="The relations that `expand` names.")
 _KEY: Any = Field(**_NAMES_IT)
 _MAY_HAVE_KEY: Any = Field(default_factory=lambda: None, **_NAMES_IT)
 
@@ -60,7 +62,7 @@ class RecordModels:
 
     @cached_property
     def read(self) -> type[BaseModel]:
-        return self._derived("", self._always_there, keyed=True)
+        return self._derived("", self._always_there, answered=True)
 
     @cached_property
     def part(self) -> type[BaseModel]:
@@ -126,11 +128,13 @@ class RecordModels:
         required: Callable[[Property], bool],
         nullable: Callable[[Property], bool] = lambda each: False,
         *,
-        keyed: bool = False,
+        answered: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
         if self.entity.origin is not None:
-            fields[KEY] = (str, _KEY if keyed else _MAY_HAVE_KEY)
+            fields[KEY] = (str, _KEY if answered else _MAY_HAVE_KEY)
+        if answered and self.entity.relations:
+            fields[EXPANDED] = (dict[str, Any], _EXPANDED)
         for each in self.entity.properties.values():
             annotation = json_type(each.annotation)
             annotation = annotation | None if nullable(each) else annotation

@@ -12,7 +12,7 @@ A query never takes longer than the request may, whatever it asks for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -21,10 +21,11 @@ from pydantic import Field, ValidationError
 
 from ..entity import Entity
 from ..entity_type import field_faults
-from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded
+from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
 from ..property_json import json_bytes
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, Page, QuerySpec
+from .expansion import Expansion
 from .messages import PageFacts, Response
 from .models import RecordModels
 from .operation import Call, Parameter
@@ -78,25 +79,33 @@ def token_named() -> Iterator[None]:
 
 
 class Pages:
-    """The pages of one entity's queries."""
+    """The pages of one entity's queries. `expansion` shows related records where `expand` names relations."""
 
-    def __init__(self, models: RecordModels, queries: QueryRunner) -> None:
+    def __init__(self, models: RecordModels, queries: QueryRunner, expansion: Expansion | None = None) -> None:
         self._models = models
         self._queries = queries
+        self._expansion = expansion
 
-    def run(self, spec: QuerySpec, call: Call) -> Page:
+    def run(self, spec: QuerySpec, call: Call, expand: Sequence[str] = ()) -> Page:
         """One page, in time. Raises what `QueryRunner.run` raises."""
+        if expand and spec.properties is not None:
+            raise UnsupportedQuery(
+                "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
+            )
         with token_named():
-            return self._queries.run(within(spec, call))
+            return self._queries.run(within(replace(spec, hydrate=True) if expand else spec, call))
 
-    def listed(self, page: Page) -> Response:
+    def listed(self, page: Page, expand: Sequence[str] = ()) -> Response:
         """A page as lists answer it: what is not as usual is said, the rest left out."""
         said = {"failed": page.failed, "late": page.late}
-        return self.answer(page, {name: value for name, value in said.items() if value})
+        return self.answer(page, {name: value for name, value in said.items() if value}, expand)
 
-    def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
+    def answer(self, page: Page, more: Mapping[str, Any], expand: Sequence[str] = ()) -> Response:
         """A page as an answer, with some members more."""
-        items = b",".join(item_json(self._models, item) for item in page.items)
+        if expand and self._expansion is not None:
+            items = b",".join(self._expansion.json(page.items, expand))
+        else:
+            items = b",".join(item_json(self._models, item) for item in page.items)
         rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         return replace(written, page=PageFacts(len(page.items), page.complete))

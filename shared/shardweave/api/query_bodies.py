@@ -7,7 +7,8 @@ of conditions and filters, and a test holds the two together.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -149,15 +150,17 @@ class QueryBody(BranchBody):
 
 @dataclass(frozen=True)
 class QueryBodies:
-    """The bodies of one entity: those above with the names of its properties and indexes."""
+    """The bodies of one entity: those above with the names of its properties and indexes, and `more` fields in
+    queries."""
 
     records: RecordModels
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def query(self) -> type[BaseModel]:
         branch = self._named("Branch", BranchBody)
         described = QueryBody.model_fields["branches"]
-        return self._named("Query", QueryBody, branches=(list[branch] | None, described))  # type: ignore[valid-type]
+        return self._named("Query", QueryBody, branches=(list[branch] | None, described), **self.more)  # type: ignore[valid-type]
 
     @cached_property
     def explain(self) -> type[BaseModel]:

@@ -28,6 +28,7 @@ from ..property_json import json_bytes
 from ..query.runner import QueryRunner
 from ..query.spec import QuerySpec
 from ..query.spec_json import spec_from_json
+from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .operation import Answer, Body, Call, Operation
@@ -50,18 +51,20 @@ QUERY_ERRORS: tuple[type[ShardweaveError], ...] = (
 class Queries:
     """The query operations of one entity."""
 
-    def __init__(self, models: RecordModels, queries: QueryRunner) -> None:
+    def __init__(self, models: RecordModels, queries: QueryRunner, expansion: Expansion) -> None:
         self._entity = models.entity
         self._queries = queries
-        self._pages = Pages(models, queries)
+        self._expansion = expansion
+        self._pages = Pages(models, queries, expansion)
         self._models = models
 
     def query(self, call: Call) -> Response:
-        page = self._pages.run(self._spec(call), call)
+        expand = self._expansion.of_body(call.document)
+        page = self._pages.run(self._spec(call), call, expand)
         more = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
             more["stats"] = costs(page.stats)
-        return self._pages.answer(page, more)
+        return self._pages.answer(page, more, expand)
 
     def count(self, call: Call) -> Response:
         answer = self._queries.count(within(self._spec(call), call))
@@ -77,7 +80,11 @@ class Queries:
 
     def operations(self, path: str) -> tuple[Operation, ...]:
         """The operations, below the path of the collection."""
-        name, collection, bodies = self._models.name, self._entity.collection, QueryBodies(self._models)
+        name, collection, bodies = (
+            self._models.name,
+            self._entity.collection,
+            QueryBodies(self._models, self._expansion.member),
+        )
         shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS}
         return (
             Operation(
@@ -119,6 +126,8 @@ class Queries:
         words = {"stats", *beside}
         for word in words:
             _says(call, word)
+        self._expansion.of_body(call.document)
+        words.update(self._expansion.member)
         return spec_from_json(self._entity, {k: value for k, value in call.document.items() if k not in words})
 
 

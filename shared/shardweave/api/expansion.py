@@ -1,0 +1,98 @@
+"""`expand`: related records beside those that were asked for.
+
+    expand=customer,products     in a query string
+    "expand": ["customer"]       in a body
+
+Each record of the answer then has a member `expanded`, apart from its own properties: by the relation's name the
+related record, null where there is none, or the list of those that are there. Each related record is read once for a
+whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
+less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from ..entity import Entity
+from ..errors import FieldFault, UnknownName, ValidationFailed
+from ..store import Store
+from .models import RecordModels
+from .operation import Parameter
+
+EXPAND = "expand"
+
+
+class Expansion:
+    """The relations of one entity, over HTTP."""
+
+    def __init__(self, models: RecordModels, store: Store) -> None:
+        self._models = models
+        self._store = store
+        self._relations = models.entity.relations
+        self._targets = {
+            name: RecordModels(store.schema.entity(relation.target), models.external)
+            for name, relation in self._relations.items()
+        }
+
+    # -- how it is asked for
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameter, where there are relations."""
+        if not self._relations:
+            return ()
+        meant = "; ".join(f"`{name}`: {self._meaning(name)}" for name in self._relations)
+        return (Parameter(EXPAND, f"Relations to show in `expanded`, separated by commas. {meant}."),)
+
+    @property
+    def member(self) -> dict[str, Any]:
+        """The member of a body and its type, where there are relations."""
+        return {EXPAND: (list[Literal[tuple(self._relations)]] | None, None)} if self._relations else {}  # type: ignore[misc]
+
+    def _meaning(self, name: str) -> str:
+        target = self._targets[name].name
+        return f"a list of {target}" if self._relations[name].many else f"a {target} or null"
+
+    def of_query(self, given: Mapping[str, str]) -> tuple[str, ...]:
+        """The relations that a query string asks for. Raises UnknownName that lists those there are."""
+        return self._known(given[EXPAND].split(",")) if EXPAND in given else ()
+
+    def of_body(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        """The relations that a body asks for. Raises as `of_query` does, and ValidationFailed."""
+        given = document.get(EXPAND)
+        if given is None:
+            return ()
+        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            raise ValidationFailed([FieldFault((EXPAND,), "it is a list of relations", "list_type")], where="body")
+        return self._known(given)
+
+    def _known(self, names: Iterable[str]) -> tuple[str, ...]:
+        for name in names:
+            if name not in self._relations:
+                listed = ", ".join(self._relations) or "(there are none)"
+                raise UnknownName(f"there is no relation {name[:80]!r}", where=EXPAND, fix=f"use some of {listed}")
+        return tuple(dict.fromkeys(names))
+
+    # -- how it is answered
+
+    def json(self, records: Sequence[Entity], names: Sequence[str]) -> list[bytes]:
+        """The JSON text of each record, with what it leads to."""
+        texts = [self._models.json(record) for record in records]
+        if not names:
+            return texts
+        found = self._store.expand(records, *names)
+        return [_with(text, self._expanded(related)) for text, related in zip(texts, found, strict=True)]
+
+    def _expanded(self, related: Mapping[str, Any]) -> bytes:
+        return b",".join(b'"' + name.encode() + b'":' + self._related(name, each) for name, each in related.items())
+
+    def _related(self, name: str, related: Any) -> bytes:
+        models = self._targets[name]
+        if isinstance(related, tuple):
+            return b"[" + b",".join(models.json(each) for each in related) + b"]"
+        return b"null" if related is None else models.json(related)
+
+
+def _with(text: bytes, expanded: bytes) -> bytes:
+    return text[:-1] + (b"" if text == b"{}" else b",") + b'"expanded":{' + expanded + b"}}"
