@@ -9,6 +9,12 @@
     bodies         an event -> a JSON object; merge patches
     collection     the operations of one entity
     query_routes   its queries in their JSON form: pages, counts, plans
+    batch_routes   many records in one request
+    expansion      related records beside those that were asked for
+    keys           how a record is named
+    preconditions  entity tags, If-Match, If-None-Match
+    once           idempotency keys
+    caller         who sends a request
     query_bodies   what those take, query_answers what they answer
     list_query     list parameters -> a query
     pages          how pages are asked for, run in time, and written

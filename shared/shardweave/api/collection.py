@@ -7,7 +7,7 @@
     PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200
     DELETE  /v1/{collection}/{key}   204, or 404 when there is none
 
-and its queries (see `query_routes`).
+its queries (see `query_routes`) and its batches (see `batch_routes`).
 
 `{key}` is the unique property as `paths` writes it; an entity that several properties identify has a part for each, one
 that is there once has its token.
@@ -36,6 +36,7 @@ from ..shard_key import ExternalKeys
 from ..store import Create, Delete, Put, Store, Update
 from ..store.operations import Written
 from ..store.steps import not_found
+from .batch_routes import Batches
 from .bodies import merge_patch
 from .expansion import Expansion
 from .keys import ROOT
@@ -79,6 +80,7 @@ class Collection:
         self._expansion = Expansion(self._models, store)
         self._pages = Pages(self._models, queries, self._expansion)
         self._queries = Queries(self._models, queries, self._expansion)
+        self._batches = Batches(self._models, store, self._expansion)
         self._list_query = ListQuery(entity)
 
     # -- what is done
@@ -151,7 +153,8 @@ class Collection:
     def operations(self) -> tuple[Operation, ...]:
         """All operations of the collection."""
         path = f"{ROOT}/{self._entity.collection}"
-        return (*self._of_the_collection(path), *self._queries.operations(path), *self._of_a_record())
+        beside = (*self._queries.operations(path), *self._batches.operations(path))
+        return (*self._of_the_collection(path), *beside, *self._of_a_record())
 
     def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models

@@ -1,0 +1,219 @@
+"""Many records of one entity in a request.
+
+    POST  /v1/{collection}/batch-get    records by their keys, in the order of the keys
+    POST  /v1/{collection}/batch-write  records put and removed, each on its own
+
+A batch is no transaction: each item has its own outcome, in the order given, and what the table had no time for is said
+to be unprocessed, for the client to send again. What is wrong with the request itself (a value that does not fit, a key
+that is none, two items about one record) is refused as a whole, and nothing is done. With an idempotency key a batch is
+answered as the first time; it is more than one transaction, so a crash in its midst lets it run again: give records the
+ids that they shall have.
+
+Costs: see `store.batches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed
+from ..property_json import JSON_CONFIG, json_bytes
+from ..store import Delete, Put, Store, WriteOutcome
+from .expansion import Expansion
+from .messages import Response
+from .models import RecordModels
+from .once import ONCE, ONCE_ERRORS, worked
+from .operation import Answer, Body, Call, Operation
+from .problems import Problem, problem
+
+MAX_ITEMS = 100
+MAX_SECONDS = 20.0
+
+
+class Batches:
+    """The batch operations of one entity."""
+
+    def __init__(self, models: RecordModels, store: Store, expansion: Expansion) -> None:
+        self._models = models
+        self._store = store
+        self._expansion = expansion
+
+    # -- what is done
+
+    def get(self, call: Call) -> Response:
+        _check_members(call.document, "keys", *self._expansion.member)
+        expand = self._expansion.of_body(call.document)
+        keys = [self._models.keys.of_json(key, ("keys", at)) for at, key in enumerate(_listed(call.document, "keys"))]
+        _check_count("keys", len(keys))
+        self._check_distinct(keys)
+        unprocessed: tuple[int, ...] = ()
+        try:
+            records = self._store.batch_get(self._models.entity.model, keys, deadline=_seconds(call))
+        except BatchIncomplete as error:
+            records, unprocessed = list(error.found), error.unprocessed
+        texts = iter(self._expansion.json([record for record in records if record is not None], expand))
+        items = b",".join(b"null" if record is None else next(texts) for record in records)
+        return Response.json(200, b'{"items":[' + items + b'],"unprocessed":' + json_bytes(unprocessed) + b"}")
+
+    def write(self, call: Call) -> Response:
+        _check_members(call.document, "puts", "deletes")
+        model, document = self._models.entity.model, call.document
+        puts = [Put(values, model) for values in self._written(_listed(document, "puts"))]
+        deletes = [
+            Delete(model, self._models.keys.of_json(key, ("deletes", at)))
+            for at, key in enumerate(_listed(document, "deletes"))
+        ]
+        _check_count("puts, deletes", len(puts) + len(deletes))
+
+        def work() -> Response:
+            done = self._store.batch_write(puts, deletes, deadline=_seconds(call))
+            members = {"puts": done.puts, "deletes": done.deletes}
+            texts = [
+                b'"' + name.encode() + b'":[' + b",".join(map(self._outcome, outcomes)) + b"]"
+                for name, outcomes in members.items()
+            ]
+            complete = json_bytes(done.complete)
+            return Response.json(200, b"{" + b",".join(texts) + b',"complete":' + complete + b"}")
+
+        return worked(self._store, call, work)
+
+    # -- parts
+
+    def _written(self, documents: Sequence[Any]) -> list[dict[str, Any]]:
+        """What each document says of a record. Raises ValidationFailed that lists the faults of all."""
+        read, faults = [], []
+        for at, document in enumerate(documents):
+            if not isinstance(document, Mapping):
+                faults.append(FieldFault(("puts", at), "it is a record", "dict_type"))
+                continue
+            try:
+                read.append(self._models.written(document))
+            except ValidationFailed as error:
+                faults += [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
+        if faults:
+            raise ValidationFailed(faults, where="body")
+        return read
+
+    def _check_distinct(self, keys: Sequence[Any]) -> None:
+        first: dict[tuple[Any, ...], int] = {}
+        for at, key in enumerate(keys):
+            earlier = first.setdefault(tuple(self._models.entity.identify(key).values()), at)
+            if earlier != at:
+                message = f"keys.{earlier} and keys.{at} are about the same {self._models.entity.token}"
+                raise InputError(message, where=f"keys.{at}", fix="name each record once")
+
+    def _outcome(self, outcome: WriteOutcome) -> bytes:
+        text = b'{"status":"' + outcome.status.encode() + b'"'
+        if outcome.record is not None:
+            text += b',"item":' + self._models.json(outcome.record)
+        if outcome.error is not None:
+            text += b',"problem":' + problem(outcome.error).body
+        return text + b"}"
+
+    # -- how it is described
+
+    def operations(self, path: str) -> tuple[Operation, ...]:
+        """The operations, below the path of the collection."""
+        name, collection = self._models.name, self._models.entity.collection
+        return (
+            Operation(
+                "POST",
+                f"{path}/batch-get",
+                f"batchGet{name}",
+                f"Many {collection} by their keys",
+                self.get,
+                Answer(200, "The records in the order of the keys, null where there is none.", self._got),
+                description=f"Up to {MAX_ITEMS} keys, each once. `unprocessed` are the positions of keys that could "
+                "not be read in time: ask for them again.",
+                tag=collection,
+                body=Body(self._asked),
+                errors=(LimitExceeded,),
+            ),
+            Operation(
+                "POST",
+                f"{path}/batch-write",
+                f"batchWrite{name}",
+                f"Put and remove many {collection}",
+                self.write,
+                Answer(200, "What became of each, in the order given.", self._done),
+                description=f"Up to {MAX_ITEMS} in all, each record once, each on its own: this is no transaction. "
+                "`puts` are carried out as PUT does, `deletes` whether there is a record or not. What is `unprocessed` "
+                "may be sent again, in a new request.",
+                tag=collection,
+                header_parameters=(ONCE,),
+                body=Body(self._to_write),
+                errors=(LimitExceeded, *ONCE_ERRORS),
+            ),
+        )
+
+    @cached_property
+    def _asked(self) -> type[BaseModel]:
+        keys = (list[self._models.keys.json_type], Field(min_length=1, max_length=MAX_ITEMS))  # type: ignore[name-defined]
+        fields: dict[str, Any] = {"keys": keys, **self._expansion.member}
+        return self._model("BatchGet", "Records to read.", fields)
+
+    @cached_property
+    def _got(self) -> type[BaseModel]:
+        unread = Field(description="Positions of keys that could not be read in time.")
+        fields: dict[str, Any] = {"items": (list[self._models.read | None], ...), "unprocessed": (list[int], unread)}  # type: ignore[name-defined]
+        return self._model("BatchGot", "The records that were read.", fields)
+
+    @cached_property
+    def _to_write(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {
+            "puts": (list[self._models.write], Field(default_factory=list)),  # type: ignore[name-defined]
+            "deletes": (list[self._models.keys.json_type], Field(default_factory=list)),  # type: ignore[name-defined]
+        }
+        return self._model("BatchWrite", "Records to put, and keys of records to remove.", fields)
+
+    @cached_property
+    def _done(self) -> type[BaseModel]:
+        outcome = self._model(
+            "Outcome",
+            "What became of one item.",
+            {
+                "status": (Literal["written", "unprocessed", "failed"], ...),
+                "item": (self._models.read | None, Field(None, description="The record that was put.")),
+                "problem": (Problem | None, Field(None, description="Why it failed.")),
+            },
+        )
+        fields: dict[str, Any] = {
+            "puts": (list[outcome], ...),  # type: ignore[valid-type]
+            "deletes": (list[outcome], ...),  # type: ignore[valid-type]
+            "complete": (bool, Field(description="Whether everything was written.")),
+        }
+        return self._model("BatchWritten", "What became of each item.", fields)
+
+    def _model(self, suffix: str, described: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+        made: type[BaseModel] = create_model(
+            self._models.name + suffix, __config__=JSON_CONFIG, __doc__=described, **dict(fields)
+        )
+        return made
+
+
+def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
+    found = document.get(name, [])
+    if not isinstance(found, list):
+        raise ValidationFailed([FieldFault((name,), "it is a list", "list_type")], where="body")
+    return found
+
+
+def _check_members(document: Mapping[str, Any], *names: str) -> None:
+    extra = [name for name in document if name not in names]
+    if extra:
+        faults = [FieldFault((name,), f"it is none of {', '.join(names)}", "extra_forbidden") for name in extra]
+        raise ValidationFailed(faults, where="body")
+
+
+def _check_count(where: str, count: int) -> None:
+    if not 1 <= count <= MAX_ITEMS:
+        raise LimitExceeded(f"a batch has 1 to {MAX_ITEMS} items, not {count}", where=where, fix="send several batches")
+
+
+def _seconds(call: Call) -> float:
+    return MAX_SECONDS if call.time_left_ms is None else min(MAX_SECONDS, call.time_left_ms / 1000)
