@@ -44,7 +44,15 @@ from tests.simulator.oracle import Oracle, Value
 from tests.simulator.scheduler import Process, Simulation
 from tests.simulator.server import Server
 
-NOT_DONE = (Throttled, TableUnavailable, TransactionConflict, TransactionCanceled, RevisionConflict, ShardMapChanged)
+NOT_DONE = (
+    BatchIncomplete,
+    RevisionConflict,
+    ShardMapChanged,
+    TableUnavailable,
+    Throttled,
+    TransactionCanceled,
+    TransactionConflict,
+)
 NAMES = ("ann", "anna", "annabel", "bob")
 OWNERS = ("o1", "o2")
 
@@ -318,7 +326,7 @@ class Writer:
         began = self._now()
         try:
             found = read()
-        except (*NOT_DONE, BatchIncomplete):
+        except NOT_DONE:
             return
         for name, record in zip(names, found, strict=True):
             value = None if record is None else record.number

@@ -107,7 +107,7 @@ PLOTS: tuple[tuple[Plot, ...], ...] = (
 def begin_clients(world: World, setting: Setting) -> None:
     """Start the application's processes, with clocks that are wrong by as much as is allowed."""
     draw = world.simulation.random
-    skew = setting.waits.accepted_ms
+    skew = setting.waits.accepted_ms * 9 // 10
 
     for position in range(setting.writers):
         writer = Writer(world, f"w{position}", setting.operations)

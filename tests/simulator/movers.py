@@ -58,7 +58,7 @@ class Movers:
     # -- processes
 
     def _spawn(self, name: str, work: object) -> None:
-        skew = self._world.waits.accepted_ms
+        skew = self._world.waits.accepted_ms * 9 // 10
         offset = self._world.simulation.random.randint(-skew, skew)
 
         def run(process: Process) -> None:
