@@ -60,3 +60,8 @@ def test_what_is_not_imported_at_the_start_can_be_imported_later() -> None:
     modules = imported_by("import functions.doctor.handler, shardweave.service, shardweave.table.dynamodb")
     assert {"botocore.session", "shardweave.query.runner"} <= modules
     assert "boto3" not in modules
+
+
+def test_the_collector_rests_while_the_api_is_imported_and_no_longer() -> None:
+    check = "import gc, functions.api; assert not gc.isenabled(); import functions.api.handler; assert gc.isenabled()"
+    assert "functions.api.handler" in imported_by(check)
