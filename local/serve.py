@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
+from shardweave.api.operators import EVERYBODY, Operators
 from shardweave.api.traces import trace
 from shardweave.cli.streams import visible
 from shardweave.cli.tables import folder_path
@@ -29,11 +30,15 @@ from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.query.plan import Plan
 from shardweave.query.spec import QueryStats
 from shardweave.query_metrics import QueryMetrics
-from shardweave.service import Service, Settings, build
+from shardweave.reshard.moving import LOCAL_PACE
+from shardweave.reshard.phases import Waits
+from shardweave.reshard.wait_settings import LOCAL, decode_waits
+from shardweave.service import Service, Settings, build, reshard_driver
 from shardweave.service_modules import service_names, service_schema
 from shardweave.table.operations import Scan
 
 from .asgi import AsgiApi
+from .background import Background, Stopping
 from .loading import load
 from .sample_data import SAMPLES
 from .server import HttpServer, address_of, listen
@@ -44,6 +49,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = 16
+EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
+"""The server listens on loopback only."""
+LOCAL_BUDGET_MS = 2000
 MAX_PORT = 65_535
 FIRST_DAY = dt.date(2002, 9, 1)
 """Sample data looks back some 300 days, and the times of users have 13 digits since September 2001."""
@@ -79,6 +87,7 @@ def run(options: argparse.Namespace, signals: _Signals) -> None:
         if not options.empty:
             fill(service, folder, options.day)
         address = address_of(listening)
+        stack.callback(drive(service, folder).stop)
         app = AsgiApi(service.api, pages_beside(service), THREADS)
         stack.callback(app.close)
         signals.server = HttpServer(app, partial(print, f"ready {address}", flush=True))
@@ -102,6 +111,8 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         key_format=options.key_format,
         throttle=DEFAULT_THROTTLE,
         external_keys=folder.external_keys,
+        waits=options.reshard_waits,
+        operators=EVERYONE_HERE,
     )
     schema = service_schema(options.service, key_format(options.key_format))
     table = folder.open_table(schema, options.service, options.key_format, create=True, say=say)
@@ -110,7 +121,20 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         open_table=lambda _: table,
         observe=log,
         observe_query=partial(log_query, options.service) if options.metrics else None,
+        exact_maps=True,
     )
+
+
+def drive(service: Service, folder: DataFolder) -> Background:
+    """Give the table's changes to what drives re-shards, and wake it."""
+    parts = service.parts
+    assert parts.maps is not None
+    waits = service.settings.waits
+    driver = reshard_driver(parts.schema, parts.table, parts.maps, waits, pace=LOCAL_PACE, budget_ms=LOCAL_BUDGET_MS)
+    name = service.settings.service, service.settings.key_format
+    background = Background(driver, parts.table, folder.position_file(*name), failed=log_failure)
+    background.start()
+    return background
 
 
 def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
@@ -154,6 +178,16 @@ def log(seen: Observation) -> None:
         say("\n".join(trace(seen.failure)))
 
 
+def log_failure(failure: Exception) -> None:
+    """What went wrong in the background, where it is tried again."""
+    if isinstance(failure, Stopping):
+        return
+    if isinstance(failure, ShardweaveError):
+        say(f"re-shard: {failure}")
+    else:
+        say("\n".join(trace(failure)))
+
+
 def log_query(service: str, plan: Plan, stats: QueryStats) -> None:
     """The line of metrics that a deployed function writes for a query."""
     metrics = QueryMetrics(say, service=service, dimensions={"stage": "local"})
@@ -190,6 +224,13 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
+    found.add_argument(
+        "--reshard-waits",
+        type=_waits,
+        default=LOCAL,
+        metavar="WAITS",
+        help="how long phases of a re-shard last: local, fast (cursors live 5 s), or JSON (default: local)",
+    )
     found.add_argument("--data", type=folder_path, default=ROOT / ".data", help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
@@ -206,6 +247,13 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port; give a number from 1 to {MAX_PORT}, or 0")
     return int(text)
+
+
+def _waits(text: str) -> Waits:
+    try:
+        return decode_waits(text, "--reshard-waits")
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.fix}") from None
 
 
 def _day(text: str) -> dt.date:

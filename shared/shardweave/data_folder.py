@@ -84,6 +84,10 @@ class DataFolder:
         """The file of a service's table. Keys of another format are another table."""
         return self.path / f"{service}-{key_format}.sqlite"
 
+    def position_file(self, service: str, key_format: str) -> Path:
+        """The file that says up to where the table's changes have been handled."""
+        return self.table_path(service, key_format).with_suffix(".changes.json")
+
     def has_table(self, service: str, key_format: str) -> bool:
         """Whether the service has a table here."""
         return self.table_path(service, key_format).is_file()

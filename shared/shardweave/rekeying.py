@@ -40,7 +40,9 @@ def is_of(entity: EntityType[Any], item: Item) -> bool:
 
 def _rewritten(table: Table, entity: EntityType[Any], item: Item) -> bool:
     try:
-        completed = {**item, **entity.keys.build(item, entity.shard_map)}
+        # The shard is the stored one: a re-shard may have put the record into another than the declaration does.
+        suffix = entity.keys.suffix_of_key(str(item[entity.keys.design.hash_name]))
+        completed = {**item, **entity.keys.build_in(item, suffix)}
         if completed == item:
             return False
         table.run(Put(completed, has_revision(item.get(REVISION))))

@@ -1,6 +1,7 @@
 """The composition root: from settings to a running service. Every part is put together here and nowhere else.
 
-    schema -> table -> store and queries -> operations -> API
+    schema -> table -> shard maps -> store and queries -> operations -> API
+                    -> coordinator and mover -> what is given every change of the table
 
 A service is a module, see `service_modules`. A part is replaced by giving another one to `build`, as the tests and the
 local server do with the table; without one the table is DynamoDB, and botocore is imported only then.
@@ -18,22 +19,30 @@ from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
 from .api.operation import Operation
-from .changes import ChangeCounts, ChangeHandler
+from .api.operators import NO_OPERATORS, Operators
+from .changes import ChangeHandler
 from .entity import now_ms
 from .errors import ConfigurationError
 from .key_format import key_format
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
-from .query.cursor import DEFAULT_LIFE_MS, CursorKeys
+from .query.cursor import CursorKeys
 from .query.fanout import DEFAULT_THROTTLE
 from .query.runner import Observer, QueryRunner
+from .reshard.maps import LeasedMaps
+from .reshard.phases import Waits
+from .reshard.wait_settings import decode_waits
 from .schema import Schema
 from .service_modules import service_module, service_operations, service_schema
 from .shard_key import ExternalKeys
 from .store import Store
+from .store.store import new_token
 from .table import Table
 from .table.layout import TableLayout
 
 if TYPE_CHECKING:
+    from .reshard.driver import ReshardDriver
+    from .reshard.moving import Pace
+    from .reshard.operator import Operator
     from .table.dynamodb import Session
 
 
@@ -42,8 +51,10 @@ class Settings:
     """All that differs between deployments.
 
     `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
-    process; queries do not use `hidden_indexes`, which are still being filled. `external_keys` gives the secrets of
-    external keys, and is asked only where an entity has an origin.
+    process; queries do not use `hidden_indexes`, which are still being filled. `waits` are those of re-shards, short
+    in stages that are thrown away only; cursors live as long as they say. `operators` are the principals that may move
+    an entity's records: without any, there are no such operations. `external_keys` gives the secrets of external keys,
+    and is asked only where an entity has an origin.
     """
 
     cursor_keys: CursorKeys
@@ -53,7 +64,8 @@ class Settings:
     endpoint_url: str | None = None
     region: str | None = None
     throttle: int = DEFAULT_THROTTLE
-    cursor_life_ms: int = DEFAULT_LIFE_MS
+    waits: Waits = Waits()  # noqa: RUF009 - it is frozen
+    operators: Operators = NO_OPERATORS
     max_body_bytes: int = MAX_BODY_BYTES
     hidden_indexes: tuple[str, ...] = ()
     external_keys: Callable[[], ExternalKeys] | None = None
@@ -65,8 +77,8 @@ class Settings:
         cursor_keys: CursorKeys,
         external_keys: Callable[[], ExternalKeys] | None = None,
     ) -> Settings:
-        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, HIDDEN_INDEXES. Raises
-        ConfigurationError."""
+        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, HIDDEN_INDEXES,
+        RESHARD_WAITS, OPERATORS. Raises ConfigurationError."""
         table_name = _table_name(variables)
         throttle = variables.get("THROTTLE", str(DEFAULT_THROTTLE))
         if not throttle.isdecimal() or not 1 <= int(throttle) <= 1000:
@@ -79,18 +91,22 @@ class Settings:
             throttle=int(throttle),
             hidden_indexes=tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name),
             external_keys=external_keys,
+            waits=deployed_waits(variables),
+            operators=Operators.of_text(variables.get("OPERATORS", "")),
         )
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What operations are made of. `external_keys` are there where an entity has an origin."""
+    """What operations are made of. `external_keys` are there where an entity has an origin; `maps` are the shard maps
+    in force, where records may move."""
 
     schema: Schema
     table: Table
     store: Store
     queries: QueryRunner
     external_keys: ExternalKeys | None = None
+    maps: LeasedMaps | None = None
 
 
 @dataclass(frozen=True)
@@ -114,25 +130,33 @@ def build(
     clock: Callable[[], int] = now_ms,
     observe: Observe | None = None,
     observe_query: Observer | None = None,
+    exact_maps: bool = False,
 ) -> Service:
     """The service of these settings. `clock` gives epoch milliseconds; `observe` is told of each request,
-    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
+    `observe_query` of each query; `exact_maps` says that the check of a write stands inside the table's own
+    transaction, as on the embedded table. Raises ConfigurationError, SchemaError."""
     module = service_module(settings.service)
     schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
+    maps = LeasedMaps(table, settings.waits, clock=clock, exact=exact_maps)
     queries = QueryRunner(
         schema,
         table,
         settings.cursor_keys,
+        maps=maps,
         clock=clock,
         throttle=settings.throttle,
-        cursor_life_ms=settings.cursor_life_ms,
+        cursor_life_ms=settings.waits.cursor_life_ms,
         observer=observe_query,
     )
-    store = Store(schema, table, clock=clock, first=queries.first)
-    parts = Parts(schema, table, store, queries, _external_keys(settings, schema))
+    store = Store(schema, table, clock=clock, maps=maps, first=queries.first)
+    parts = Parts(schema, table, store, queries, _external_keys(settings, schema), maps)
+    operations = operations_of(module, parts)
+    if settings.operators:
+        operator = reshard_operator(table, settings.waits, clock)
+        operations += operators_operations(parts, settings.operators, operator)
     api = Api(
-        operations_of(module, parts),
+        operations,
         title=settings.service.replace("_", " ").capitalize(),
         description=inspect.cleandoc(module.__doc__ or ""),
         max_body_bytes=settings.max_body_bytes,
@@ -158,6 +182,45 @@ def _external_keys(settings: Settings, schema: Schema) -> ExternalKeys | None:
     if settings.external_keys is None or all(entity.origin is None for entity in schema.entities.values()):
         return None
     return settings.external_keys()
+
+
+def reshard_driver(
+    schema: Schema,
+    table: Table,
+    maps: LeasedMaps,
+    waits: Waits,
+    *,
+    pace: Pace | None = None,
+    budget_ms: int | None = None,
+    clock: Callable[[], int] = now_ms,
+) -> ReshardDriver:
+    """What is given every change of a table: it drives re-shards, and counts. `pace` and `budget_ms` say how long it
+    works at a time, see `moving` and `driver`."""
+    from .reshard.coordinator import Coordinator
+    from .reshard.driver import BUDGET_MS, ReshardDriver
+    from .reshard.moving import Mover
+
+    coordinator = Coordinator(table, waits, new_token=new_token, clock=clock)
+    mover = Mover(table, owner=new_token(), new_token=new_token, clock=clock, pace=pace)
+    budget = BUDGET_MS if budget_ms is None else budget_ms
+    return ReshardDriver(schema, coordinator, mover, maps, clock=clock, budget_ms=budget)
+
+
+def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_ms) -> Operator:
+    """What operators ask of re-shards."""
+    from .reshard.coordinator import Coordinator
+    from .reshard.operator import Operator
+
+    coordinator = Coordinator(table, waits, new_token=new_token, clock=clock)
+    return Operator(table, coordinator, waits, clock=clock)
+
+
+def operators_operations(parts: Parts, operators: Operators, operator: Operator) -> tuple[Operation, ...]:
+    """The operations of every entity that move its records."""
+    from .api.reshard_routes import ReshardRoutes
+
+    routes = ReshardRoutes(operator, operators)
+    return tuple(each for entity in parts.schema.entities.values() for each in routes.operations(entity))
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout, session: Session | None = None) -> Table:
@@ -189,8 +252,18 @@ def deployed_schema(variables: Mapping[str, str]) -> Schema:
 
 
 def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
-    """What is given every change of a deployed table, in order. Raises ConfigurationError, SchemaError."""
-    return ChangeCounts(deployed_schema(variables))
+    """What is given every change of a deployed table, in order: TABLE_NAME, SERVICE, KEY_FORMAT, HIDDEN_INDEXES,
+    RESHARD_WAITS. Raises ConfigurationError, SchemaError."""
+    hidden = tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name)
+    schema = deployed_schema(variables).hiding(hidden)
+    table = deployed_table(variables)
+    waits = deployed_waits(variables)
+    return reshard_driver(schema, table, LeasedMaps(table, waits), waits)
+
+
+def deployed_waits(variables: Mapping[str, str]) -> Waits:
+    """The waits of a deployed function: RESHARD_WAITS. Raises ConfigurationError."""
+    return decode_waits(variables.get("RESHARD_WAITS") or "normal", "RESHARD_WAITS")
 
 
 def _table_name(variables: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from shardweave.reshard.phases import Waits
 from tests.unit.api_world import NOW, PARTS, Client, Clock, api_of, json_of, problem_of, user_service
 
 DAY = 86_400_000
@@ -198,7 +199,7 @@ class TestTokens:
 
     def test_a_walk_that_lasts_too_long_is_refused(self) -> None:
         clock = Clock()
-        client = Client(user_service(clock, cursor_life_ms=1000).api)
+        client = Client(user_service(clock, waits=Waits(cursor_life_ms=1000)).api)
         fill(client)
         token = self.token(client)
         clock.now += 900

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..data_folder import DataFolder
 from ..key_format import key_format
 from ..query.cursor import CursorKeys
+from ..reshard.wait_settings import LOCAL
 from ..service import Service, Settings, build
 from ..service_modules import service_schema
 from ..table.embedded import EmbeddedTable
@@ -47,8 +48,8 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
     if options.table is None:
         schema = service_schema(service, key_format(chosen))
         table = folder.open_table(schema, service, chosen, create=create)
-        settings = Settings(folder.cursor_keys(), service, chosen, external_keys=folder.external_keys)
-        return build(settings, open_table=lambda _: table)
+        settings = Settings(folder.cursor_keys(), service, chosen, waits=LOCAL, external_keys=folder.external_keys)
+        return build(settings, open_table=lambda _: table, exact_maps=True)
     return build(
         Settings(
             cursor_keys=folder.cursor_keys(),

@@ -25,8 +25,8 @@ from ..table import Table
 from ..table.operations import Action, Delete, Interval, Put, Query, Update
 from .asking import Asking
 from .control import control_key, decode_control, encode_control, partition_key
-from .moving import Mover
 from .phases import Control, Waits, advanced
+from .placement import fits
 from .work import (
     WorkItem,
     closed_again,
@@ -80,7 +80,7 @@ class Coordinator:
         control = seen.control
         if not control.moving:
             return self._tidied(entity)
-        if not Mover.minds(entity, control):
+        if not fits(entity, control):
             if not control.attention:
                 self._put(entity, seen.rev, replace(control, attention=CHANGED_DECLARATION))
             return False

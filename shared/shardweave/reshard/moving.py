@@ -28,7 +28,7 @@ from .control import control_key, decode_control
 from .copying import copied
 from .index_check import CheckingIndexes
 from .phases import Control, Phase, Step
-from .placement import schema_of
+from .placement import fits
 from .tasks import Cleaning, Copying, Emptying, Hands, Sweeping, Task
 from .verifying import VerifyingNew, VerifyingOld
 from .work import (
@@ -42,9 +42,6 @@ from .work import (
     sources_of,
     work_key,
 )
-
-MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES})
-"""The steps whose outcome depends on more of the declaration than what places records."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Mover:
         """Go on with an item, and give what it is then; None when there was nothing to do in it, or it was closed
         meanwhile. `name` says which: what else it says may be out of date. Raises what the table raises."""
         control = self._control(entity)
-        if control is None or not name.is_of(control) or not self.minds(entity, control):
+        if control is None or not name.is_of(control) or not fits(entity, control):
             return None
         longest = self._pace.slice_ms if slice_ms is None else min(slice_ms, self._pace.slice_ms)
         item = self._claimed(entity, name)
@@ -101,7 +98,7 @@ class Mover:
         generations = moving_generations(control, Side.OLD)
         if item is None or control.phase is not Phase.DUAL_OLD or control.aborting:
             return False
-        if not self.minds(entity, control) or not is_in(entity, generations, key[entity.keys.design.hash_name]):
+        if not fits(entity, control) or not is_in(entity, generations, key[entity.keys.design.hash_name]):
             return False
         record = self._asking.item(key)
         if record is None:
@@ -111,11 +108,6 @@ class Mover:
             return bool(hands.carry_out([copied(entity, control, record, self._clock())])[0].written)
         except WorkClosed:
             return False
-
-    @staticmethod
-    def minds(entity: EntityType[Any], control: Control) -> bool:
-        """Whether the declaration is the one that the step's work needs."""
-        return control.step not in MINDING_THE_SCHEMA or schema_of(entity) == control.schema
 
     # -- parts
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..keys import Element
+from .phases import Control, Step
 
 
 def placement_of(entity: EntityType[Any]) -> str:
@@ -41,6 +42,17 @@ def schema_of(entity: EntityType[Any]) -> str:
     generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
     properties = [[each.stored, str(each.annotation)] for each in entity.properties.values()]
     return _fingerprint([placement_of(entity), properties, generated])
+
+
+MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES})
+"""The steps whose outcome depends on more of the declaration than what places records."""
+
+
+def fits(entity: EntityType[Any], control: Control) -> bool:
+    """Whether the declaration is the one that the step's work needs."""
+    if control.step in MINDING_THE_SCHEMA:
+        return schema_of(entity) == control.schema
+    return placement_of(entity) == control.placement
 
 
 def _elements(elements: tuple[Element, ...]) -> list[list[Any]]:

@@ -84,6 +84,9 @@ class Counts:
         return self.seen, self.written, self.repairable, self.strays, self.left
 
 
+NOTHING = Counts()
+
+
 @dataclass(frozen=True)
 class WorkItem:
     """One item of work. `number` is below `total`, the number of items of its side. `key` says how
@@ -102,7 +105,7 @@ class WorkItem:
     lease_until: int = 0
     at: int = 0
     key: Item | None = None
-    counts: Counts = Counts()
+    counts: Counts = NOTHING
     done: bool = False
 
     @property
@@ -172,7 +175,7 @@ def is_in(entity: EntityType[Any], generations: Sequence[Generation], hash_key: 
 
 def findings_of(items: Sequence[WorkItem]) -> Findings:
     """What the items of a step found together."""
-    counts = sum((each.counts for each in items), Counts())
+    counts = sum((each.counts for each in items), NOTHING)
     return Findings(
         done=all(each.done for each in items),
         repairable=counts.repairable,

@@ -1,0 +1,72 @@
+"""What runs beside the server: the table's changes are given to a handler, which is also woken every second.
+
+Guarantees: the handler is called by one thread at a time; what it raises is told and tried again. Stopping waits for
+the call that is under way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from shardweave.changes import ChangeHandler
+from shardweave.table import Table
+from shardweave.table.operations import StreamRecord
+
+from .poller import Poller
+
+WAKE_SECONDS = 1.0
+
+
+class Background:
+    """The poller and the timer of one table. `failed` is told of what the handler raised."""
+
+    def __init__(
+        self,
+        handler: ChangeHandler,
+        table: Table,
+        position_file: Path,
+        *,
+        failed: Callable[[Exception], None],
+        wake_seconds: float = WAKE_SECONDS,
+    ) -> None:
+        self._handler = handler
+        self._failed = failed
+        self._wake_seconds = wake_seconds
+        self._one_at_a_time = threading.Lock()
+        self._stopping = threading.Event()
+        self._poller = Poller(table, self._handle, position_file, failed=failed)
+        self._timer = threading.Thread(target=self._wake, name="wake")
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+        self._poller.start()
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Finish what is under way, then stop."""
+        self._stopping.set()
+        self._poller.stop()
+        self._timer.join()
+
+    def _handle(self, changes: tuple[StreamRecord, ...]) -> None:
+        for change in changes:
+            if self._stopping.is_set():
+                raise Stopping
+            with self._one_at_a_time:
+                self._handler.handle(change)
+        with self._one_at_a_time:
+            self._handler.drain()
+
+    def _wake(self) -> None:
+        while not self._stopping.wait(self._wake_seconds):
+            try:
+                with self._one_at_a_time:
+                    self._handler.wake()
+            except Exception as error:  # noqa: BLE001 - a handler may raise anything, and is woken again
+                self._failed(error)
+
+
+class Stopping(Exception):
+    """The rest of a batch is left for the next start."""

@@ -1,0 +1,188 @@
+"""Re-shards over HTTP, for operators.
+
+    POST  /v1/_reshard/user            start: {"charBits": 2, "chars": 2, "rate": 100}; 202 with the status
+    GET   /v1/_reshard/user            the status
+    POST  /v1/_reshard/user/estimate   what a start with the same body would take; nothing is started
+    POST  /v1/_reshard/user/abort      take it back, while there is a way back
+    POST  /v1/_reshard/user/resume     let it go on after someone has looked
+
+To whom it is not open these paths do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from ..entity_type import EntityType, field_faults
+from ..errors import Conflict, ReshardRefused, RouteNotFound, ValidationFailed
+from ..reshard.operator import Estimate, Operator, Status
+from ..sharding import ShardBump
+from .messages import JSON, Response
+from .operation import Answer, Body, Call, Operation
+from .operators import Operators
+
+ROOT = "/v1/_reshard"
+
+
+class _Camel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True)
+
+
+class ReshardStart(_Camel):
+    """The shard space that the records are to be in."""
+
+    char_bits: int = Field(description="Bits of one character of the suffix.", ge=1, le=5)
+    chars: int = Field(description="Characters of the suffix; the space has 2**(charBits * chars) shards.", ge=0, le=16)
+    rate: int = Field(0, description="Records a second that one mover may copy; 0 is no limit.", ge=0, le=100_000)
+
+    @property
+    def target(self) -> ShardBump:
+        return ShardBump(0, self.char_bits, self.chars)
+
+
+class ReshardStatus(_Camel):
+    """How far a re-shard is. Times are epoch milliseconds."""
+
+    entity: str
+    phase: str = Field(description="stable, dual_old, dual_new, new_only or purge.")
+    step: str = Field(description="What the phase is busy with.")
+    moving: bool = Field(description="Whether a re-shard is under way.")
+    aborting: bool
+    attention: str = Field(description="Why it does not go on by itself; empty when it does.")
+    version: int
+    round: int
+    shards: int = Field(description="The shards that readers read.")
+    shards_from: int | None = None
+    shards_to: int | None = None
+    items: int = Field(description="Items of work of this step.")
+    items_done: int
+    seen: int = Field(description="Records met in this step.")
+    written: int
+    repairable: int
+    strays: int = Field(description="Records of other programs, which are left alone.")
+    left: int
+    rate: int
+    entered_ms: int | None = Field(None, description="When the phase was entered.")
+    due_ms: int | None = Field(None, description="When the wait that is under way ends at the earliest.")
+
+
+class ReshardEstimate(_Camel):
+    """What a re-shard would take."""
+
+    shards_from: int
+    shards_to: int
+    records: int | None = Field(None, description="Missing where they can't be counted at little cost.")
+    average_bytes: int
+    copy_units: int | None = Field(None, description="Write units to copy every record.")
+    empty_units: int | None = Field(None, description="Write units to empty the old shards.")
+    copy_seconds: int | None = None
+    wait_seconds: int = Field(description="What it waits for at least.")
+
+
+ERRORS = (Conflict, ReshardRefused)
+
+
+class ReshardRoutes:
+    """The operations of every entity."""
+
+    def __init__(self, operator: Operator, operators: Operators) -> None:
+        self._operator = operator
+        self._operators = operators
+
+    def operations(self, entity: EntityType[Any]) -> tuple[Operation, ...]:
+        """Those of one entity."""
+        path, name, operator = f"{ROOT}/{entity.token}", entity.model.__name__, self._operator
+
+        def start(call: Call) -> Status:
+            asked = _asked(call)
+            return operator.start(entity, asked.target, asked.rate)
+
+        def estimate(call: Call) -> Estimate:
+            asked = _asked(call)
+            return operator.estimate(entity, asked.target, asked.rate)
+
+        def of(run: Callable[[EntityType[Any]], Status]) -> Callable[[Call], Status]:
+            return lambda call: run(entity)
+
+        status = Answer(200, "The status.", ReshardStatus)
+        begun = Answer(202, "The status.", ReshardStatus)
+        body, tag = Body(ReshardStart), "_reshard"
+        token = entity.token
+        return (
+            Operation(
+                "POST",
+                path,
+                f"startReshard{name}",
+                f"Move every {token} to another shard space",
+                self._guarded(start, 202),
+                begun,
+                tag=tag,
+                body=body,
+                errors=ERRORS,
+            ),
+            Operation(
+                "GET",
+                path,
+                f"getReshard{name}",
+                f"How far the re-shard of {token} is",
+                self._guarded(of(operator.status), 200),
+                status,
+                tag=tag,
+            ),
+            Operation(
+                "POST",
+                f"{path}/estimate",
+                f"estimateReshard{name}",
+                f"What a re-shard of {token} would take",
+                self._guarded(estimate, 200),
+                Answer(200, "The estimate.", ReshardEstimate),
+                tag=tag,
+                body=body,
+                errors=ERRORS,
+            ),
+            *(
+                Operation(
+                    "POST",
+                    f"{path}/{verb}",
+                    f"{verb}Reshard{name}",
+                    summary,
+                    self._guarded(of(run), 202),
+                    begun,
+                    tag=tag,
+                    errors=ERRORS,
+                )
+                for verb, summary, run in (
+                    ("abort", f"Take the re-shard of {token} back", operator.abort),
+                    ("resume", f"Let the re-shard of {token} go on", operator.resume),
+                )
+            ),
+        )
+
+    def _guarded(self, run: Callable[[Call], Status | Estimate], code: int) -> Callable[[Call], Response]:
+        def answered(call: Call) -> Response:
+            if not self._operators.include(call.caller):
+                raise RouteNotFound("there is no such path", where="path", fix="see /openapi.json")
+            return Response(code, document(run(call)), {"content-type": JSON})
+
+        return answered
+
+
+def document(found: Status | Estimate) -> bytes:
+    """The JSON of a status or an estimate."""
+    if isinstance(found, Estimate):
+        return ReshardEstimate(**asdict(found)).model_dump_json(by_alias=True, exclude_none=True).encode()
+    fields = asdict(found)
+    counts = fields.pop("counts")
+    return ReshardStatus(**fields, **counts).model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def _asked(call: Call) -> ReshardStart:
+    try:
+        return ReshardStart.model_validate(dict(call.document))
+    except ValidationError as error:
+        raise ValidationFailed(field_faults(error)) from None

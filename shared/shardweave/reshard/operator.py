@@ -1,0 +1,247 @@
+"""What an operator asks of re-shards: what one would cost, start it, see how far it is, take it back, let it go on.
+
+Guarantees: a start is refused for a target that can't work, and while another re-shard of the entity is under way; two
+operators at once can't both have their way. Nothing here waits for records to move: that is driven elsewhere.
+
+Costs: an estimate counts at most a few shards, and takes them for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity import now_ms
+from ..entity_type import EntityType
+from ..errors import Conflict, ReshardRefused
+from ..sharding import ShardBump, ShardMap
+from ..store.retries import Waiting
+from ..table import Table
+from ..table.operations import Query
+from ..table.values import item_bytes
+from .asking import Asking
+from .coordinator import Coordinator, Seen
+from .copying import RECORDS_A_TRANSACTION
+from .phases import Control, Phase, Waits, aborted, check_target, due_ms, map_in_force, resumed, started
+from .placement import placement_of, schema_of
+from .work import NOTHING, Counts
+
+SAMPLED_SHARDS = 2
+SAMPLED_PAGES = 8
+SAMPLED_RECORDS = 50
+ATTEMPTS = 5
+USUAL_RATE = 300
+"""Records a second that are copied where no rate is set, by experience."""
+KILOBYTE = 1024
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a re-shard would take. `records` is None where they can't be counted without reading the whole table. Write
+    units are those of copying and of emptying the old space; `wait_seconds` is what it waits for at least."""
+
+    shards_from: int
+    shards_to: int
+    records: int | None
+    average_bytes: int
+    copy_units: int | None
+    empty_units: int | None
+    copy_seconds: int | None
+    wait_seconds: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far an entity's re-shard is. `items` are those of the current step; times are epoch milliseconds, `due_ms`
+    when a wait ends at the earliest."""
+
+    entity: str
+    phase: str
+    step: str
+    version: int = 0
+    round: int = 0
+    shards: int = 1
+    shards_from: int | None = None
+    shards_to: int | None = None
+    aborting: bool = False
+    moving: bool = False
+    attention: str = ""
+    items: int = 0
+    items_done: int = 0
+    counts: Counts = NOTHING
+    rate: int = 0
+    entered_ms: int | None = None
+    due_ms: int | None = None
+
+
+class Operator:
+    """What operators may do. `clock` gives epoch milliseconds."""
+
+    def __init__(
+        self,
+        table: Table,
+        coordinator: Coordinator,
+        waits: Waits,
+        *,
+        clock: Callable[[], int] = now_ms,
+        waiting: Waiting | None = None,
+    ) -> None:
+        self._asking = Asking(table, waiting or Waiting())
+        self._coordinator = coordinator
+        self._waits = waits
+        self._clock = clock
+
+    def status(self, entity: EntityType[Any]) -> Status:
+        """How far it is."""
+        seen = self._coordinator.read(entity)
+        if seen is None:
+            return Status(entity.token, Phase.STABLE.name.lower(), "rest", shards=_shards(entity.shard_map))
+        control = seen.control
+        items = self._coordinator.items(entity, control)
+        return Status(
+            entity=entity.token,
+            phase=control.phase.name.lower(),
+            step=control.step.value,
+            version=control.version,
+            round=control.round,
+            shards=_shards(map_in_force(entity.shard_map, control)),
+            shards_from=None if control.new is None else _shards(control.old),
+            shards_to=None if control.new is None else _first(control.new),
+            aborting=control.aborting,
+            moving=control.moving,
+            attention=control.attention,
+            items=len(items),
+            items_done=sum(item.done for item in items),
+            counts=sum((item.counts for item in items), NOTHING),
+            rate=control.rate,
+            entered_ms=control.entered_ms,
+            due_ms=due_ms(control, self._waits) if control.moving else None,
+        )
+
+    def estimate(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Estimate:
+        """What a re-shard would take. Raises ReshardRefused for a target that can't work."""
+        seen = self._coordinator.read(entity)
+        current = map_in_force(entity.shard_map, None if seen is None else seen.control)
+        now = entity.in_unit(self._clock())
+        check_target(current, target, now)
+        records, average = self._sampled(entity, current, now)
+        copy_units = empty_units = copy_seconds = None
+        if records is not None:
+            size = max(1, -(-average // KILOBYTE))
+            indexes = sum(name is not None for name in entity.views)
+            tokens = -(-2 * records // RECORDS_A_TRANSACTION)
+            copy_units = records * (4 + 2 * indexes) * size + tokens
+            empty_units = records * (2 + indexes) * size + tokens
+            copy_seconds = -(-records // (rate or USUAL_RATE))
+        return Estimate(
+            shards_from=_shards(current),
+            shards_to=target.space.shards,
+            records=records,
+            average_bytes=average,
+            copy_units=copy_units,
+            empty_units=empty_units,
+            copy_seconds=copy_seconds,
+            wait_seconds=_least_seconds(self._waits),
+        )
+
+    def start(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Status:
+        """Start a re-shard. Raises Conflict while another one is under way, ReshardRefused for a target that can't
+        work."""
+
+        def change(seen: Seen | None) -> Control:
+            control = None if seen is None else seen.control
+            now = self._clock()
+            return started(
+                control,
+                map_in_force(entity.shard_map, control),
+                target,
+                now_ms=now,
+                now=entity.in_unit(now),
+                waits=self._waits,
+                placement=placement_of(entity),
+                schema=schema_of(entity),
+                rate=rate,
+            )
+
+        return self._changed(entity, change)
+
+    def abort(self, entity: EntityType[Any]) -> Status:
+        """Take a re-shard back. Raises ReshardRefused where there is no way back."""
+        return self._changed(entity, lambda seen: aborted(_under_way(seen), self._clock()))
+
+    def resume(self, entity: EntityType[Any]) -> Status:
+        """Let a re-shard go on that needed attention, with the declaration as it is now. Raises ReshardRefused when
+        nothing has stopped, or what places records has changed."""
+
+        def change(seen: Seen | None) -> Control:
+            control = _under_way(seen)
+            if control.placement != placement_of(entity):
+                raise ReshardRefused(
+                    "what places its records was changed while they move",
+                    where=entity.token,
+                    fix="deploy the declaration from before, and change it when the re-shard has ended",
+                )
+            return resumed(control, self._clock(), schema=schema_of(entity))
+
+        return self._changed(entity, change)
+
+    # -- parts
+
+    def _changed(self, entity: EntityType[Any], change: Callable[[Seen | None], Control]) -> Status:
+        for _ in range(ATTEMPTS):
+            seen = self._coordinator.read(entity)
+            if self._coordinator.replace(entity, seen, change(seen)):
+                return self.status(entity)
+        raise Conflict("the re-shard kept changing", where=entity.token, fix="look at its status, and try again")
+
+    def _sampled(self, entity: EntityType[Any], current: ShardMap, now: int) -> tuple[int | None, int]:
+        """How many records there are, and their average size."""
+        if entity.keys.design.partition:
+            return None, 0
+        total, sizes = 0, list[int]()
+        for generation in current.begun(now, entity.time_unit):
+            counted, shards = 0, 0
+            for suffix in generation.space.suffixes():
+                if shards == SAMPLED_SHARDS:
+                    break
+                hash_key = entity.keys.hash_key(suffix, (), {})
+                count, sample = self._counted(entity, hash_key)
+                if count is None:
+                    return None, 0
+                shards, counted, sizes = shards + 1, counted + count, sizes + sample
+            total += counted * generation.space.shards // shards
+        return total, sum(sizes) // len(sizes) if sizes else 0
+
+    def _counted(self, entity: EntityType[Any], hash_key: str) -> tuple[int | None, list[int]]:
+        """How many records a hash key has, None when that are too many to count; and the sizes of some."""
+        design = entity.keys.design
+        names = design.hash_name, hash_key, design.range_name
+        sizes = [item_bytes(item) for item in self._asking.run(Query(*names, limit=SAMPLED_RECORDS)).items]
+        total, start = 0, None
+        for _ in range(SAMPLED_PAGES):
+            page = self._asking.run(Query(*names, count_only=True, start_key=start))
+            total, start = total + page.count, page.last_key
+            if start is None:
+                return total, sizes
+        return None, sizes
+
+
+def _under_way(seen: Seen | None) -> Control:
+    if seen is None:
+        raise ReshardRefused("nothing is being moved", where="entity", fix="start a re-shard first")
+    return seen.control
+
+
+def _least_seconds(waits: Waits) -> int:
+    """Settling, soaking, leaving the old space, and seeing that nothing comes to it."""
+    waiting = waits.skew_ms + waits.soak_ms + waits.skew_ms + max(waits.quiet_ms, waits.skew_ms)
+    return -(-waiting // 1000)
+
+
+def _shards(shard_map: ShardMap) -> int:
+    return sum(each.space.shards for each in shard_map.generations)
+
+
+def _first(shard_map: ShardMap) -> int:
+    return shard_map.generations[0].space.shards

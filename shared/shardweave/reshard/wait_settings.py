@@ -1,0 +1,65 @@
+"""The waits of a re-shard as a setting: a name, or JSON with any of their fields.
+
+    normal    those of a deployed table
+    local     for a table on this machine: the control record is read in each write's own transaction, and no signed
+              request can be under way
+    fast      for trying it out, and for tests: a cursor lives for a few seconds only
+
+    {"leaseMs": 1000, "acceptedMs": 2000, "requestMs": 500, "cursorLifeMs": 60000, "quietMs": 1000,
+     "recheckMs": [60000, 120000]}
+
+Short waits are for stages that are thrown away. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+from ..errors import ConfigurationError
+from .phases import Waits
+
+LOCAL = Waits(lease_ms=2000, accepted_ms=0, request_ms=30_000, quiet_ms=10_000)
+FAST = Waits(lease_ms=500, accepted_ms=0, request_ms=2000, cursor_life_ms=5000, quiet_ms=1000, recheck_ms=(10_000,))
+NAMED = {"normal": Waits(), "local": LOCAL, "fast": FAST}
+
+
+def decode_waits(text: str, where: str) -> Waits:
+    """The waits of a setting. Raises ConfigurationError."""
+    if text in NAMED:
+        return NAMED[text]
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ConfigurationError(
+            "it is no JSON object and no name", where=where, fix=f"use {', '.join(NAMED)}, or JSON"
+        )
+    names = {_camel(each.name): each.name for each in fields(Waits)}
+    unknown = sorted(set(given) - set(names))
+    if unknown:
+        raise ConfigurationError(
+            f"it has other fields: {', '.join(unknown)[:80]}", where=where, fix=f"use {', '.join(names)}"
+        )
+    return replace(Waits(), **{names[name]: _checked(name, value, where) for name, value in given.items()})
+
+
+def encode_waits(waits: Waits) -> str:
+    """The JSON of waits."""
+    return json.dumps({_camel(each.name): getattr(waits, each.name) for each in fields(waits)})
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    several = name == "recheckMs"
+    values = value if several and isinstance(value, list) else [value]
+    if not all(type(each) is int and 0 <= each <= 10**11 for each in values) or (several and value is values[0]):
+        kind = "a list of milliseconds" if several else "milliseconds"
+        raise ConfigurationError(f"{name} is not {kind}", where=where, fix="give whole numbers from 0")
+    return tuple(values) if several else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
