@@ -54,6 +54,8 @@ class Api(Construct):
                 "TABLE_NAME": table.table.table_name,
                 "THROTTLE": str(configuration.lanes),
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),
+                "RESHARD_WAITS": configuration.reshard_waits,
+                "OPERATORS": configuration.operators,
                 **key_rings.environment,
             },
             timeout=TIMEOUT,

@@ -22,6 +22,7 @@ from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import key_format
 from shardweave.manifest import decode_index, manifest_of
 from shardweave.query.fanout import DEFAULT_THROTTLE
+from shardweave.reshard.wait_settings import decode_waits, encode_waits
 from shardweave.schema import Schema
 from shardweave.service_modules import service_schema
 from shardweave.table.layout import TableLayout
@@ -45,6 +46,8 @@ CHOICES: Mapping[str, str] = {
     "requestsPerSecond": "100",
     "burst": "200",
     "lanes": str(DEFAULT_THROTTLE),
+    "reshardWaits": "normal",
+    "operators": "",
     "indexes": "",
     "hidden": "",
 }
@@ -62,6 +65,8 @@ alarmTopic         the ARN of the SNS topic that alarms are sent to
 emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
 lanes              reads at once for one query
+reshardWaits       how long the phases of a re-shard last: normal, or, for stages that are thrown away, fast or JSON
+operators          who may move records: ARNs, or a token's issuer and subject with a space between, by commas
 indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
 
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")
@@ -103,6 +108,8 @@ class Configuration:
     lanes: int
     layout: TableLayout
     hidden: tuple[str, ...]
+    reshard_waits: str
+    operators: str
 
     @classmethod
     def from_context(cls, context: Context) -> Configuration:
@@ -131,6 +138,8 @@ class Configuration:
             lanes=_whole(given, "lanes", 1_000),
             layout=_layout(schema.layout, given["indexes"]),
             hidden=tuple(name for name in given["hidden"].split(",") if name),
+            reshard_waits=_reshard_waits(given),
+            operators=given["operators"],
         )
 
     @property
@@ -194,6 +203,17 @@ def _stage(stage: str) -> str:
             fix="use at most 30 lower-case letters, digits and dashes, beginning with a letter, such as prod",
         )
     return stage
+
+
+def _reshard_waits(given: Mapping[str, str]) -> str:
+    text = given["reshardWaits"]
+    if text != "normal" and given["stage"] not in THROWN_AWAY:
+        raise ConfigurationError(
+            "shorter waits than normal lose records when a process is slow.",
+            where="context `reshardWaits`",
+            fix=f"leave it out; it is for the stages {', '.join(THROWN_AWAY)}",
+        )
+    return encode_waits(decode_waits(text, "context `reshardWaits`"))
 
 
 def _alarm_topic(arn: str) -> str:

@@ -18,7 +18,7 @@ from constructs import Construct
 from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
-from infra.rights import read_stream
+from infra.rights import move_records, read_stream
 from infra.schedule import schedule
 from infra.table import Table
 
@@ -50,8 +50,12 @@ class Resharding(Construct):
             description=f"Is given every change of the table of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=read_stream(table.table),
-            environment={"TABLE_NAME": table.table.table_name},
+            statements=[*read_stream(table.table), *move_records(table.table, table.layout)],
+            environment={
+                "TABLE_NAME": table.table.table_name,
+                "HIDDEN_INDEXES": ",".join(configuration.hidden),
+                "RESHARD_WAITS": configuration.reshard_waits,
+            },
             timeout=Duration.seconds(90),
             failures=failures,
         )

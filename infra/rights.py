@@ -30,6 +30,11 @@ def use_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.Polic
     ]
 
 
+def move_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.PolicyStatement]:
+    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning."""
+    return [*use_records(table, layout), iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[table.table_arn])]
+
+
 def describe(table: dynamodb.ITableV2) -> list[iam.PolicyStatement]:
     """Ask what the table looks like."""
     return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table_arn])]

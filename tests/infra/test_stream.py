@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from moto import mock_aws
 
-from functions.resharder.handler import handler
+from functions.resharder.handler import change_handler, handler
 from shardweave.errors import ShardweaveError
+from shardweave.service import deployed_schema
 from shardweave.stream_events import encode_change
+from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.operations import StreamRecord
 from tests.infra.stream_mapping import Record, StreamMapping, sequence_of
 from tests.unit.lambda_context import Context
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The function's table in an emulated account: it looks there whether an entity is moving."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "TABLE_NAME": "users",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        table = DynamoDBTable(deployed_schema({}).layout, "users")
+        create_table(table)
+        table.close()
+        yield
+    change_handler.cache_clear()
 
 
 def resource(template: Mapping[str, Any], kind: str) -> dict[str, Any]:
