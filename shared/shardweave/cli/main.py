@@ -38,6 +38,7 @@ COMMANDS = (
     Command("load", "load", "write records into a table"),
     Command("catalog", "catalog", "by what records can be found without a query"),
     Command("backfill", "backfill", "fill lookups that were added to a filled table"),
+    Command("reshard", "reshard", "move an entity's records to another shard space"),
     Command("query", "ask_query", "ask a table"),
     Command("explain", "ask_explain", "see what a query costs"),
 )

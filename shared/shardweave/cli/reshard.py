@@ -1,0 +1,154 @@
+"""`shardweave reshard`: moves every record of an entity to another shard space, while it is read and written.
+
+    shardweave reshard start --entity user --char-bits 2 --chars 2 --yes
+    shardweave reshard status|watch|abort|resume --entity user
+
+`start` first says what it takes, and without `--yes` does no more than that. What moves the records is driven by the
+table's own changes: in a deployed stage by its function, on this machine by `./run serve` on the same data folder.
+`watch` shows how far it is until it has ended (exit code 0) or needs someone to look (1). Status lines are JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..api.reshard_routes import document
+from ..entity_type import EntityType
+from ..errors import ConfigurationError
+from ..reshard.operator import Estimate, Operator, Status
+from ..reshard.phases import Waits
+from ..reshard.wait_settings import decode_waits
+from ..service import reshard_operator
+from ..sharding import ShardBump
+from .schemas import entity_of
+from .streams import Streams, counted
+from .tables import add_table_arguments, open_service
+
+ACTIONS = ("start", "status", "watch", "abort", "resume")
+LOOK_SECONDS = 1.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("action", choices=ACTIONS)
+    parser.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
+    parser.add_argument("--char-bits", type=int, metavar="N", help="start: bits of one character of the new suffix")
+    parser.add_argument("--chars", type=int, metavar="N", help="start: characters of the new suffix")
+    parser.add_argument(
+        "--rate", type=int, default=0, metavar="N", help="start: records a second for one mover, at most"
+    )
+    parser.add_argument("--yes", action="store_true", help="start: do it, after saying what it takes")
+    parser.add_argument(
+        "--waits", metavar="WAITS", help="those of the stage (default: normal, or local without --table)"
+    )
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Do it, and give the exit code."""
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        waits = service.settings.waits if options.waits is None else decode_waits(options.waits, "--waits")
+        entity = entity_of(options, service.parts.schema)
+        operator = reshard_operator(service.parts.table, waits, streams.clock)
+        return act(options, entity, operator, waits, streams)
+
+
+def act(
+    options: argparse.Namespace,
+    entity: EntityType[Any],
+    operator: Operator,
+    waits: Waits,
+    streams: Streams,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """What the arguments ask for."""
+    if options.action == "start":
+        return _start(options, entity, operator, streams)
+    if options.action == "watch":
+        with suppress(KeyboardInterrupt):
+            return watch(entity, operator, streams, sleep)
+        return 130
+    asked = {"status": operator.status, "abort": operator.abort, "resume": operator.resume}[options.action]
+    _write(asked(entity), streams)
+    return 0
+
+
+def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Operator, streams: Streams) -> int:
+    if options.char_bits is None or options.chars is None:
+        raise ConfigurationError(
+            "a start needs the new shard space", where="reshard start", fix="give --char-bits and --chars"
+        )
+    if options.rate < 0:
+        raise ConfigurationError("it is below 0", where="--rate", fix="leave it out for no limit")
+    target = ShardBump(0, options.char_bits, options.chars)
+    _say(operator.estimate(entity, target, options.rate), streams)
+    if not options.yes:
+        streams.say("nothing was started; give --yes to start it")
+        return 1
+    _write(operator.start(entity, target, options.rate), streams)
+    return 0
+
+
+def _say(estimate: Estimate, streams: Streams) -> None:
+    streams.say(f"from {counted(estimate.shards_from, 'shard')} to {counted(estimate.shards_to, 'shard')}")
+    if estimate.records is None:
+        streams.say("how many records there are can't be counted at little cost, so neither can what it takes")
+    else:
+        streams.say(f"about {counted(estimate.records, 'record')} of {estimate.average_bytes:,} bytes")
+        streams.say(
+            f"about {estimate.copy_units:,} write units to copy, {estimate.empty_units:,} to empty the old space"
+        )
+        streams.say(f"about {_duration(estimate.copy_seconds or 0)} to copy")
+    streams.say(f"at least {_duration(estimate.wait_seconds)} of waiting until the old space is gone")
+
+
+def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: Callable[[float], None]) -> int:
+    """Show how far it is, until it rests or needs someone to look."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[more]}"), console=Console(file=streams.stderr)) as progress:
+        task = progress.add_task("", total=None, more="")
+        while True:
+            status = operator.status(entity)
+            progress.update(
+                task,
+                description=f"{status.phase} {status.step}" + (" (aborting)" if status.aborting else ""),
+                total=status.items or None,
+                completed=status.items_done,
+                more=_more(status, streams.clock()),
+            )
+            if status.attention or not status.moving:
+                break
+            sleep(LOOK_SECONDS)
+    _write(status, streams)
+    return 1 if status.attention else 0
+
+
+def _more(status: Status, now_ms: int) -> str:
+    if status.items:
+        return counted(status.counts.seen, "record")
+    if status.due_ms is not None and status.due_ms > now_ms:
+        return f"waits for {_duration(-(-(status.due_ms - now_ms) // 1000))}"
+    return ""
+
+
+def _write(status: Status, streams: Streams) -> None:
+    streams.write(json.dumps(json.loads(document(status)), ensure_ascii=False))
+    if status.attention:
+        streams.say(f"it needs attention: {status.attention}")
+
+
+def _duration(seconds: int) -> str:
+    """`45 s`, `12 min`, `25 h`."""
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

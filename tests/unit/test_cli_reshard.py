@@ -1,0 +1,97 @@
+"""The command line: re-shards."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from shardweave.cli.reshard import act
+from shardweave.cli.streams import Streams
+from shardweave.errors import Conflict, ReshardRefused
+from shardweave.service import reshard_operator
+from tests.unit.cli_world import shardweave
+from tests.unit.reshard_world import ReshardWorld, add_notes
+from tests.unit.store_world import Note
+
+
+class Terminal:
+    """`shardweave reshard` on a world; movers act whenever the command waits."""
+
+    def __init__(self) -> None:
+        self.world = ReshardWorld()
+        self.said = io.StringIO()
+
+    def __call__(self, action: str, **more: object) -> tuple[int, list[dict[str, object]]]:
+        world, written = self.world, io.BytesIO()
+        options = argparse.Namespace(**{"action": action, "char_bits": 2, "chars": 2, "rate": 0, "yes": False, **more})
+        self.said = io.StringIO()
+        streams = Streams(io.BytesIO(), written, self.said, world.clock)
+        operator = reshard_operator(world.inner, world.waits, world.clock)
+        code = act(options, world.schema[Note], operator, world.waits, streams, self.wait)
+        return code, [json.loads(line) for line in written.getvalue().splitlines()]
+
+    def wait(self, seconds: float) -> None:
+        self.world.settle(Note)
+        self.world.clock.now += int(seconds * 1000)
+
+
+def test_a_start_says_what_it_takes_and_asks_first() -> None:
+    terminal = Terminal()
+    add_notes(terminal.world, 12)
+    code, lines = terminal("start")
+    assert (code, lines) == (1, [])
+    said = terminal.said.getvalue()
+    assert "from 4 shards to 16 shards" in said
+    assert "records of" in said
+    assert "write units" in said
+    assert "--yes" in said
+    assert terminal.world.coordinator.read(terminal.world.schema[Note]) is None
+
+
+def test_started_watched_to_its_end_and_told_as_json() -> None:
+    terminal = Terminal()
+    add_notes(terminal.world, 5)
+    code, (status,) = terminal("start", yes=True)
+    assert (code, status["phase"], status["shardsTo"]) == (0, "dual_old", 16)
+    code, (status,) = terminal("watch")
+    assert (code, status["phase"], status["shards"], status["moving"]) == (0, "stable", 16, False)
+    code, (status,) = terminal("status")
+    assert (code, status["step"]) == (0, "rest")
+
+
+def test_an_abort_is_watched_to_its_end_too() -> None:
+    terminal = Terminal()
+    terminal("start", yes=True)
+    code, (status,) = terminal("abort")
+    assert (code, status["aborting"]) == (0, True)
+    code, (status,) = terminal("watch")
+    assert (code, status["phase"], status["shards"]) == (0, "stable", 4)
+
+
+def test_what_can_not_work_is_refused_before_anything_is_started() -> None:
+    terminal = Terminal()
+    with pytest.raises(ReshardRefused, match="there already"):
+        terminal("start", chars=1, yes=True)
+    with pytest.raises(ReshardRefused, match="in use"):
+        terminal("start", char_bits=3, chars=1, yes=True)
+    with pytest.raises(ReshardRefused, match="over"):
+        terminal("start", char_bits=5, chars=5, yes=True)
+    with pytest.raises(ReshardRefused, match="nothing is being moved"):
+        terminal("abort")
+    terminal("start", yes=True)
+    with pytest.raises(Conflict, match="under way"):
+        terminal("start", chars=3, yes=True)
+    with pytest.raises(ReshardRefused, match="nothing has stopped"):
+        terminal("resume")
+
+
+def test_on_a_data_folder(tmp_path: Path) -> None:
+    shardweave("load", "-", "--data", str(tmp_path))
+    outcome = shardweave("reshard", "status", "--entity", "user", "--data", str(tmp_path))
+    assert (outcome.code, outcome.lines[0]["phase"]) == (0, "stable")
+    assert shardweave("reshard", "start", "--entity", "user", "--data", str(tmp_path)).code == 2
+    assert shardweave("reshard", "status", "--entity", "x", "--data", str(tmp_path)).code == 2
