@@ -79,11 +79,17 @@ class ReshardWorld:
         maps = LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock)
         return Store(self.schema, self.inner, clock=self.clock, maps=maps, waiting=self.pauses.waiting())
 
+    def rebirth(self) -> None:
+        """The process that moves records is a new one."""
+        self.coordinator = self.new_coordinator(self.table)
+        self.mover = self.new_mover(self.table)
+
     # -- operators
 
-    def start(self, model: type[Entity], target: ShardBump) -> None:
+    def start(self, model: type[Entity], target: ShardBump, *, coordinator: Coordinator | None = None) -> None:
+        coordinator = coordinator or self.new_coordinator(self.inner)
         entity = self.schema[model]
-        seen = self.coordinator.read(entity)
+        seen = coordinator.read(entity)
         before = None if seen is None else seen.control
         control = started(
             before,
@@ -95,7 +101,7 @@ class ReshardWorld:
             placement=placement_of(entity),
             schema=schema_of(entity),
         )
-        assert self.coordinator.replace(entity, seen, control)
+        assert coordinator.replace(entity, seen, control)
 
     def abort(self, model: type[Entity]) -> None:
         self._change(model, lambda control: aborted(control, self.clock.now))
@@ -106,9 +112,10 @@ class ReshardWorld:
 
     def _change(self, model: type[Entity], change: Callable[[Control], Control]) -> None:
         entity = self.schema[model]
-        seen = self.coordinator.read(entity)
+        coordinator = self.new_coordinator(self.inner)
+        seen = coordinator.read(entity)
         assert seen is not None
-        assert self.coordinator.replace(entity, seen, change(seen.control))
+        assert coordinator.replace(entity, seen, change(seen.control))
 
     # -- time passing
 
