@@ -23,12 +23,14 @@ from pydantic import BaseModel, Field, create_model
 
 from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed
 from ..property_json import JSON_CONFIG, json_bytes
+from ..query.room import fitting
 from ..store import Delete, Put, Store, WriteOutcome
 from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, worked
 from .operation import Answer, Body, Call, Operation
+from .pages import MAX_PAGE_BYTES, carried_bytes
 from .problems import Problem, problem
 
 MAX_ITEMS = 100
@@ -56,8 +58,12 @@ class Batches:
             records = self._store.batch_get(self._models.entity.model, keys, deadline=_seconds(call))
         except BatchIncomplete as error:
             records, unprocessed = list(error.found), error.unprocessed
-        texts = iter(self._expansion.json([record for record in records if record is not None], expand))
-        items = b",".join(b"null" if record is None else next(texts) for record in records)
+        found = [at for at, record in enumerate(records) if record is not None]
+        texts = self._expansion.json([record for record in records if record is not None], expand)
+        room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
+        unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
+        shown = dict(zip(found[:room], texts, strict=False))
+        items = b",".join(shown.get(at, b"null") for at in range(len(records)))
         return Response.json(200, b'{"items":[' + items + b'],"unprocessed":' + json_bytes(unprocessed) + b"}")
 
     def write(self, call: Call) -> Response:
@@ -129,7 +135,7 @@ class Batches:
                 self.get,
                 Answer(200, "The records in the order of the keys, null where there is none.", self._got),
                 description=f"Up to {MAX_ITEMS} keys, each once. `unprocessed` are the positions of keys that could "
-                "not be read in time: ask for them again.",
+                "not be read in time, or whose records would make the answer too long: ask for them again.",
                 tag=collection,
                 body=Body(self._asked),
                 errors=(LimitExceeded,),
@@ -159,7 +165,7 @@ class Batches:
 
     @cached_property
     def _got(self) -> type[BaseModel]:
-        unread = Field(description="Positions of keys that could not be read in time.")
+        unread = Field(description="Positions of keys to ask for again: too late, or too much for one answer.")
         fields: dict[str, Any] = {"items": (list[self._models.read | None], ...), "unprocessed": (list[int], unread)}  # type: ignore[name-defined]
         return self._model("BatchGot", "The records that were read.", fields)
 

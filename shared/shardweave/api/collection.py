@@ -90,7 +90,7 @@ class Collection:
 
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
-        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand), expand)
+        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand))
 
     def get(self, call: Call) -> Response:
         known = tags_of(call.headers, IF_NONE_MATCH)

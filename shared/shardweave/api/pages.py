@@ -11,6 +11,7 @@ A query never takes longer than the request may, whatever it asks for.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from ..entity import Entity
 from ..entity_type import field_faults
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
 from ..property_json import json_bytes
+from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, Page, QuerySpec
 from .expansion import Expansion
@@ -31,6 +33,9 @@ from .models import RecordModels
 from .operation import Call, Parameter
 
 CONTINUATION = "nextToken"
+
+MAX_PAGE_BYTES = 5 * 1024 * 1024
+"""What the records of a page may take where a function returns them, which may return 6 MB in all."""
 
 _NUMBER = re.compile("-?[0-9]{1,30}")
 
@@ -87,28 +92,45 @@ class Pages:
         self._expansion = expansion
 
     def run(self, spec: QuerySpec, call: Call, expand: Sequence[str] = ()) -> Page:
-        """One page, in time. Raises what `QueryRunner.run` raises."""
+        """One page, in time and as long as an answer may be, its records as JSON text. Raises what `QueryRunner.run`
+        raises."""
         if expand and spec.properties is not None:
             raise UnsupportedQuery(
                 "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
             )
-        with token_named():
-            return self._queries.run(within(replace(spec, hydrate=True) if expand else spec, call))
+        texts: list[bytes] = []
 
-    def listed(self, page: Page, expand: Sequence[str] = ()) -> Response:
+        def sizes_of(records: Sequence[Any]) -> list[int]:
+            texts[:] = self._texts(records, expand)
+            return [carried_bytes(text) for text in texts]
+
+        asked = within(replace(spec, hydrate=True) if expand else spec, call)
+        with token_named():
+            page = self._queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
+        return replace(page, items=tuple(texts[: len(page.items)]))
+
+    def _texts(self, records: Sequence[Any], expand: Sequence[str]) -> list[bytes]:
+        if expand and self._expansion is not None:
+            return self._expansion.json(records, expand)
+        return [item_json(self._models, record) for record in records]
+
+    def listed(self, page: Page) -> Response:
         """A page as lists answer it: what is not as usual is said, the rest left out."""
         said = {"failed": page.failed, "late": page.late}
-        return self.answer(page, {name: value for name, value in said.items() if value}, expand)
+        return self.answer(page, {name: value for name, value in said.items() if value})
 
-    def answer(self, page: Page, more: Mapping[str, Any], expand: Sequence[str] = ()) -> Response:
+    def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
         """A page as an answer, with some members more."""
-        if expand and self._expansion is not None:
-            items = b",".join(self._expansion.json(page.items, expand))
-        else:
-            items = b",".join(item_json(self._models, item) for item in page.items)
+        items = b",".join(page.items)
         rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         return replace(written, page=PageFacts(len(page.items), page.complete))
+
+
+def carried_bytes(text: bytes) -> int:
+    """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
+    backslashes are escaped, and what is not ASCII may be."""
+    return len(json.dumps(text.decode())) - 1
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:

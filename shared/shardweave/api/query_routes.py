@@ -64,7 +64,7 @@ class Queries:
         more = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
             more["stats"] = costs(page.stats)
-        return self._pages.answer(page, more, expand)
+        return self._pages.answer(page, more)
 
     def count(self, call: Call) -> Response:
         answer = self._queries.count(within(self._spec(call), call))

@@ -18,8 +18,9 @@ MAX_ROUNDS = 8
 
 def hydrated(
     plan: Plan, items: Sequence[Item], fanout: FanOut, deadline: float | None, now_seconds: float
-) -> list[Item]:
-    """The whole items, in the same order. Raises BatchIncomplete when the table would not give some of them."""
+) -> list[Item | None]:
+    """The whole items, in the same order, None for one that is gone. Raises BatchIncomplete when the table would not
+    give some of them."""
     names = (plan.entity.keys.design.hash_name, plan.entity.keys.design.range_name)
     keys = [(item[names[0]], item[names[1]]) for item in items]
     found: dict[tuple[str, str], Item] = {}
@@ -36,5 +37,6 @@ def hydrated(
             found |= {(item[names[0]], item[names[1]]): item for item in outcome.answer.items}
             wanted += [(key[names[0]], key[names[1]]) for key in outcome.answer.unprocessed]
         if not wanted:
-            return [found[key] for key in keys if key in found and not plan.entity.is_expired(found[key], now_seconds)]
+            whole = [found.get(key) for key in keys]
+            return [None if each is None or plan.entity.is_expired(each, now_seconds) else each for each in whole]
     raise BatchIncomplete([keys.index(key) for key in wanted], total=len(keys))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from .fanout import DEFAULT_THROTTLE, FanOut
 from .hydrate import hydrated
 from .plan import Plan, plan_query
 from .resume import Start, advanced, order_of, starts
+from .room import Room
 from .show import shown
 from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import Bounds, Record, Walk, Walked, keeper
@@ -69,9 +70,10 @@ class QueryRunner:
 
     # -- pages
 
-    def run(self, spec: QuerySpec) -> Page:
-        """One page. Raises InputError's kinds, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
-        return self._run(spec)[0]
+    def run(self, spec: QuerySpec, *, room: Room | None = None) -> Page:
+        """One page, cut where there is no room for more. Raises InputError's kinds, LaneFailed, DeadlineTooShort,
+        TooManyLaggingLanes, StoredRecordInvalid."""
+        return self._run(spec, room)[0]
 
     def pages(self, spec: QuerySpec) -> Iterator[Page]:
         """Every page from the spec's cursor on; the next one is read while the caller works on the last."""
@@ -160,8 +162,8 @@ class QueryRunner:
 
     # -- parts
 
-    def _run(self, spec: QuerySpec) -> tuple[Page, Plan, list[Start]]:
-        return self._while_in_force(lambda: self._run_once(spec))
+    def _run(self, spec: QuerySpec, room: Room | None = None) -> tuple[Page, Plan, list[Start]]:
+        return self._while_in_force(lambda: self._run_once(spec, room))
 
     def _while_in_force(self, ask: Callable[[], tuple[R, Lease | None]]) -> R:
         """What `ask` gives, asked again when the shard map that it went by was replaced before the answer was whole."""
@@ -171,17 +173,22 @@ class QueryRunner:
                 return answer
         raise ShardMapChanged("the shard map kept changing", where="query", fix="try again")
 
-    def _run_once(self, spec: QuerySpec) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
+    def _run_once(self, spec: QuerySpec, room: Room | None) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
         begun = time.monotonic()
         now = self._clock()
         plan, state, lease = self._plan(spec, now)
         begins = starts(plan, state)
-        bounds = Bounds(self._deadline(spec, begun), spec.budget, spec.on_shard_error == "partial")
+        size = None if room is None else room.bytes
+        bounds = Bounds(self._deadline(spec, begun), spec.budget, size, spec.on_shard_error == "partial")
         walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
         try:
             walked = walk.page(plan.limit)
+            pairs = self._shown(plan, walked.records, bounds.deadline)
+            fitting = len(pairs) if room is None else room.answered([item for _, item in pairs])
+            if fitting < len(pairs):
+                pairs = pairs[:fitting]
+                walked = walk.shortened(walked, pairs[-1][0])
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
-            items = self._items(plan, [item for _, item, _ in walked.records], bounds.deadline)
         except (LaneFailed, DeadlineTooShort, StoredRecordInvalid, TooManyLaggingLanes) as error:
             nothing = Walked((), None, cut=isinstance(error, DeadlineTooShort))
             self._observe(plan, _stats(plan, walk, nothing, (time.monotonic() - begun) * 1000))
@@ -189,7 +196,7 @@ class QueryRunner:
         stats = _stats(plan, walk, walked, (time.monotonic() - begun) * 1000)
         self._observe(plan, stats)
         page = Page(
-            items=items,
+            items=tuple(item for _, item in pairs),
             cursor=None if following is None else self._cursors.encode(following, plan.fingerprint),
             complete=not walked.cut and not walk.failed,
             index=plan.branches[0].view.index,
@@ -203,10 +210,14 @@ class QueryRunner:
         if self._observer is not None:
             self._observer(plan, stats)
 
-    def _items(self, plan: Plan, items: list[Item], deadline: float | None) -> tuple[Any, ...]:
+    def _shown(self, plan: Plan, records: Sequence[Record], deadline: float | None) -> list[tuple[Record, Any]]:
+        """Each record with what the caller sees of it; one that is gone meanwhile is left out."""
+        items: Sequence[Item | None] = [item for _, item, _ in records]
         if plan.hydrate:
-            items = hydrated(plan, items, self._fanout, deadline, self._clock() / 1000)
-        return tuple(shown(plan, item) for item in items)
+            read = [item for _, item, _ in records]
+            items = hydrated(plan, read, self._fanout, deadline, self._clock() / 1000)
+        pairs = zip(records, items, strict=True)
+        return [(record, shown(plan, item)) for record, item in pairs if item is not None]
 
     def _deadline(self, spec: QuerySpec, begun: float) -> float | None:
         return None if spec.time_limit_ms is None else begun + spec.time_limit_ms / 1000

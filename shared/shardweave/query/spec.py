@@ -127,8 +127,8 @@ class Page:
     """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
     properties (stored names) that were read. `cursor` is None when nothing follows.
 
-    `complete` is False when the page was cut by its deadline or budget, or lanes failed; `failed` names those. `late`
-    is how many of the first records stand before where the page began, since their lanes had failed earlier.
+    `complete` is False when the page was cut (by its deadline, budget or room), or lanes failed; `failed` names those.
+    `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
     """
 
     items: tuple[Any, ...]

@@ -22,6 +22,7 @@ from .merge import LaneState, Order, needed, ready
 from .merge import frontier as first_unfinished
 from .plan import Plan
 from .resume import Start, position_of
+from .room import stored
 from .sizes import MAX_FETCH, fetch_size
 from .spec import ANY_TIME
 
@@ -32,11 +33,12 @@ Record = tuple[Order, Item, LaneState]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may cut a page: a time of the monotonic clock, a number of reads; and whether to go on without lanes that
-    fail."""
+    """What may cut a page: a time of the monotonic clock, a number of reads, the stored bytes of its records; and
+    whether to go on without lanes that fail."""
 
     deadline: float | None = None
     budget: int | None = None
+    bytes: int | None = None
     partial: bool = False
 
 
@@ -105,6 +107,10 @@ class Walk:
             states = [state for state in stage if state.failure is None]
             wanted = limit - len(given)
             final = ready(states, descending=self._descending)
+            fitting = self._fitting(given, final.records[:wanted])
+            if fitting < min(wanted, len(final.records)):
+                given += final.records[:fitting]
+                return Walked(tuple(given), self._position(given[-1]), cut=True)
             if len(final.records) >= wanted and len(final.records) + final.beyond > wanted:
                 given += final.records[:wanted]
                 return Walked(tuple(given), self._position(given[-1]))
@@ -119,6 +125,17 @@ class Walk:
                 return self._cut_at_frontier(given, states, final.records)
 
     # -- cuts
+
+    def shortened(self, walked: Walked, last: Record) -> Walked:
+        """The same, cut after one of its records."""
+        place = next(place for place, record in enumerate(walked.records) if record is last)
+        return Walked(walked.records[: place + 1], self._position(last), cut=True)
+
+    def _fitting(self, given: list[Record], records: Sequence[Record]) -> int:
+        """How many of the records fit behind those given."""
+        if self._bounds.bytes is None:
+            return len(records)
+        return stored((item for _, item, _ in (*given, *records)), self._bounds.bytes) - len(given)
 
     def _is_spent(self) -> bool:
         bounds = self._bounds
