@@ -9,7 +9,7 @@ from tests.integration.documented import DAY, check_document, examples
 from tests.integration.local_server import ROOT, LocalServer
 
 DOCUMENT = ROOT / "docs" / "read-models.md"
-QUESTIONS = 20
+QUESTIONS = 23
 """Examples that there are at least: one that is no longer found is noticed."""
 
 
