@@ -14,7 +14,8 @@ from cfnlint.api import lint_all
 
 from infra.configuration import Configuration
 from shardweave.errors import ConfigurationError
-from tests.infra.conftest import FLAGS, ROOT, app_with
+from shardweave.service_modules import service_names
+from tests.infra.conftest import FLAGS, ROOT, app_with, template_for
 
 DEAD_END = "http://127.0.0.1:9"
 
@@ -165,8 +166,9 @@ def test_the_command_synthesizes_without_account_and_network(tmp_path: Path) -> 
     assert [file.name for file in tmp_path.glob("*.template.json")] == ["shardweave-user-service-prod.template.json"]
 
 
-def test_the_template_follows_cloudformations_rules(template: dict[str, Any]) -> None:
+@pytest.mark.parametrize("service", service_names())
+def test_the_template_follows_cloudformations_rules(service: str) -> None:
     # W3005: the CDK names dependencies that follow from references as well.
-    found = lint_all(json.dumps(template))
+    found = lint_all(json.dumps(template_for(service=service)))
     severe = [match for match in found if match.rule.severity != "informational" and match.rule.id != "W3005"]
     assert severe == []

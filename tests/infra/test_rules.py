@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from infra.configuration import Configuration
 from infra.stack import ShardweaveStack
+from shardweave.service_modules import service_names
 from tests.infra.conftest import app_with
 
 
-def test_a_stage_that_is_kept_breaks_no_rule() -> None:
-    app = app_with(stage="prod")
+@pytest.mark.parametrize("service", service_names())
+def test_a_stage_that_is_kept_breaks_no_rule(service: str) -> None:
+    app = app_with(service=service, stage="prod")
     Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
     ShardweaveStack(app, Configuration.from_context(app.node))
     app.synth()
