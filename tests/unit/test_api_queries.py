@@ -199,7 +199,15 @@ for _ in range(8):
         ({"stats": "yes"}, "validation_failed", None),
         ({"limit": 501}, "limit_exceeded", "limit"),
         ({"timeLimitMs": 0}, "limit_exceeded", "timeLimitMs"),
+        ({"timeLimitMs": 3_600_001}, "limit_exceeded", "timeLimitMs"),
+        ({"timeLimitMs": 10**13}, "limit_exceeded", "timeLimitMs"),
+        ({"timeLimitMs": 10**400}, "limit_exceeded", "timeLimitMs"),
         ({"budget": 0}, "limit_exceeded", "budget"),
+        ({"budget": 1_000_001}, "limit_exceeded", "budget"),
+        ({"branches": []}, "invalid_input", "branches"),
+        ({"branches": [], "index": "phone"}, "invalid_input", "branches"),
+        ({"branches": [], "conditions": {"phone": "1"}}, "invalid_input", "branches"),
+        ({"conditions": {"phone": []}}, "limit_exceeded", "phone"),
         ({"branches": [{"index": "phone"}] * 51}, "limit_exceeded", "branches"),
         ({"conditions": {"beneficiaryId": [f"b{n}" for n in range(51)]}}, "limit_exceeded", "beneficiaryId"),
         ({"index": "phone", "filter": DEEP}, "limit_exceeded", None),
@@ -327,11 +335,15 @@ class TestTime:
         [
             ("timeLimitMs=soon", "invalid_input"),
             ("timeLimitMs=0", "limit_exceeded"),
+            ("timeLimitMs=3600001", "limit_exceeded"),
+            ("timeLimitMs=10000000000000", "limit_exceeded"),
+            ("limit=10000000000000", "limit_exceeded"),
             ("onShardError=ignore", "invalid_input"),
         ],
     )
     def test_parameters_that_make_no_sense(self, kept: World, query: str, code: str) -> None:
-        problem_of(kept.client.get(f"/v1/users?index=phone&{query}"), 400, code)
+        for target in ("users?index=phone", "user-search?name=ja"):
+            problem_of(kept.client.get(f"/v1/{target}&{query}"), 400, code)
 
 
 class TestUserSearch:

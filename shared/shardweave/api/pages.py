@@ -24,9 +24,10 @@ from ..entity import Entity
 from ..entity_type import field_faults
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
 from ..property_json import json_bytes
+from ..query.limits import check_time_limit
 from ..query.room import Room
 from ..query.runner import QueryRunner
-from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, Page, QuerySpec
+from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
 from .expansion import Expansion
 from .messages import PageFacts, Response
 from .models import RecordModels
@@ -43,7 +44,11 @@ PAGING = (
     Parameter("reverse", "True for the reverse of the order.", bool, default=False),
     Parameter("limit", "Records a page.", Annotated[int, Field(ge=1, le=MAX_LIMIT)], DEFAULT_LIMIT),
     Parameter(CONTINUATION, "The token of the page before, whose other parameters must be the same."),
-    Parameter("timeLimitMs", "The page is cut after these milliseconds.", Annotated[int, Field(ge=1)]),
+    Parameter(
+        "timeLimitMs",
+        "The page is cut after these milliseconds.",
+        Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_MS)],
+    ),
     Parameter(
         "onShardError",
         "Whether to go on without lanes that fail: `failed` lists them, and the token takes them up again.",
@@ -68,7 +73,9 @@ def paging(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def within(spec: QuerySpec, call: Call) -> QuerySpec:
-    """The query with a time limit that the request can keep."""
+    """The query with a time limit that the request can keep. Raises LimitExceeded for one that none can be."""
+    if spec.time_limit_ms is not None:
+        check_time_limit(spec.time_limit_ms)
     limits = [limit for limit in (spec.time_limit_ms, call.time_left_ms) if limit is not None]
     return replace(spec, time_limit_ms=min(limits)) if limits else spec
 

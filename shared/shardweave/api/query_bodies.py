@@ -15,8 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ..query.filters import MAX_NODES
-from ..query.plan import MAX_BRANCHES
-from ..query.spec import DEFAULT_LIMIT, MAX_LIMIT
+from ..query.spec import DEFAULT_LIMIT, MAX_BRANCHES, MAX_BUDGET, MAX_LIMIT, MAX_TIME_LIMIT_MS
 from .list_query import index_names, indexed_properties
 from .models import RecordModels
 
@@ -130,7 +129,7 @@ class QueryBody(BranchBody):
     """A query. Without an index, the one that uses the conditions best."""
 
     branches: list[BranchBody] | None = Field(
-        None, max_length=MAX_BRANCHES, description="In place of `conditions` and `index`."
+        None, min_length=1, max_length=MAX_BRANCHES, description="In place of `conditions` and `index`."
     )
     reverse: bool | None = Field(False, description="The reverse of the order.")
     limit: int | None = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Records a page.")
@@ -140,8 +139,10 @@ class QueryBody(BranchBody):
     latest: Time | None = Field(None, description="Records made after are left out.")
     properties: list[str] | None = Field(None, min_length=1, description="Only these properties.")
     hydrate: bool | None = Field(False, description="Whole records, where the index has less.")
-    time_limit_ms: int | None = Field(None, alias="timeLimitMs", ge=1, description="Cuts the page, in milliseconds.")
-    budget: int | None = Field(None, ge=1, description="Cuts the page after so many reads.")
+    time_limit_ms: int | None = Field(
+        None, alias="timeLimitMs", ge=1, le=MAX_TIME_LIMIT_MS, description="Cuts the page, in milliseconds."
+    )
+    budget: int | None = Field(None, ge=1, le=MAX_BUDGET, description="Cuts the page after so many reads.")
     on_shard_error: Literal["fail", "partial"] | None = Field(
         "fail", alias="onShardError", description="Whether to go on without lanes that fail."
     )

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
-from ..errors import DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
+from ..errors import ConfigurationError, DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
 from ..table.operations import Operation
 
 DEFAULT_THROTTLE = 32
+MAX_THROTTLE = 1000
 MAX_ATTEMPTS = 6
 BACKOFF_SECONDS = 0.05
 MAX_BACKOFF_SECONDS = 2.0
@@ -47,6 +48,9 @@ class FanOut:
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        if isinstance(throttle, bool) or not isinstance(throttle, int) or not 1 <= throttle <= MAX_THROTTLE:
+            message = f"1 to {MAX_THROTTLE} reads are under way at once"
+            raise ConfigurationError(message, where="throttle", fix="give a number in it")
         self._table = table
         self._throttle = throttle
         self._sleep = sleep

@@ -27,10 +27,10 @@ from .choice import choose, shard_text
 from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
 from .filters import compile_filter
-from .spec import ANY_TIME, LIMIT_FIX, MAX_LIMIT, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
+from .limits import check_limits
+from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
 
 MAX_LANES = 4096
-MAX_BRANCHES = 50
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Plan:
 def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int) -> Plan:
     """The plan of a query under a shard map. Raises InputError's kinds: UnknownName, UnsupportedQuery, LimitExceeded,
     ValueRefused, ValidationFailed."""
-    _check_limits(spec)
+    check_limits(spec)
     entity = schema.entity(spec.entity)
     branches, reasons = _branches(schema, entity, spec)
     generations = _generations(entity, spec, branches, shard_map, now_ms)
@@ -135,23 +135,6 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         shown=shown,
         hydrate=spec.hydrate,
     )
-
-
-def _check_limits(spec: QuerySpec) -> None:
-    if isinstance(spec.limit, bool) or not isinstance(spec.limit, int) or not 1 <= spec.limit <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
-    if spec.budget is not None and spec.budget < 1:
-        raise LimitExceeded("a budget is at least 1 read", where="budget", fix="raise it, or leave it out")
-    if spec.time_limit_ms is not None and spec.time_limit_ms < 1:
-        raise LimitExceeded("a time limit is at least 1 ms", where="timeLimitMs", fix="raise it, or leave it out")
-    if spec.on_shard_error not in ("fail", "partial"):
-        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
-    if spec.branches and (spec.conditions or spec.index):
-        raise InputError(
-            "branches replace conditions and index", where="branches", fix="put the conditions into the branches"
-        )
-    if len(spec.branches) > MAX_BRANCHES:
-        raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
 
 
 # -- branches ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,11 @@ from ..table.conditions import Condition
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
+MAX_BRANCHES = 50
+MAX_TIME_LIMIT_MS = 3_600_000
+MAX_BUDGET = 1_000_000
 LIMIT_FIX = f"give a number from 1 to {MAX_LIMIT}; what is more comes on further pages"
+NO_BRANCH = "there has to be a branch: without one, every record would be asked for"
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,13 @@ class QuerySpec:
 
     `index` None lets the planner choose. `limit` is 1 to 500 records a page. `earliest` and `latest` bound the
     record's timestamp (in the timestamp property's unit, both included) and prune generations. `scope` is the caller
-    (tenant, principal) that a cursor is bound to. `branches`, when given, replace `conditions` and `index`.
+    (tenant, principal) that a cursor is bound to. `branches`, when given, replace `conditions` and `index`; there are
+    1 to 50.
 
     `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
-    that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` and `budget` (reads)
-    cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes that fail.
+    that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
+    `budget` (up to 1,000,000 reads) cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes
+    that fail.
     """
 
     entity: str
@@ -83,7 +89,7 @@ class QuerySpec:
     earliest: int | None = None
     latest: int | None = None
     scope: str = ""
-    branches: tuple[BranchSpec, ...] = ()
+    branches: tuple[BranchSpec, ...] | None = None
     filter: Condition | None = None
     properties: tuple[str, ...] | None = None
     hydrate: bool = False

@@ -60,8 +60,8 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> Qu
     content = _whole_numbers(content)
     _check(content, _TYPES, ())
     content = {name: value for name, value in content.items() if value is not None}
-    branches = content.get("branches", [])
-    for number, branch in enumerate(branches):
+    branches = content.get("branches")
+    for number, branch in enumerate(branches or ()):
         _check(branch, _BRANCH, ("branches", number))
     mode = content.get("onShardError", "fail")
     if mode not in get_args(ShardErrorMode):
@@ -80,7 +80,7 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> Qu
         earliest=_time(entity, content.get("earliest"), "earliest"),
         latest=_time(entity, content.get("latest"), "latest"),
         scope=scope,
-        branches=tuple(_branch(entity, branch, f"branches[{number}]") for number, branch in enumerate(branches)),
+        branches=None if branches is None else _branches(entity, branches),
         filter=_filter(entity, content.get("filter")),
         properties=None if properties is None else tuple(properties),
         hydrate=content.get("hydrate", False),
@@ -113,6 +113,10 @@ def _check(content: Any, types: Mapping[str, type | tuple[type, ...]], place: tu
             faults.append(FieldFault((*place, name), f"it is {words}", f"{kinds[0].__name__}_type"))
     if faults:
         raise ValidationFailed(faults)
+
+
+def _branches(entity: EntityType[Any], content: list[Any]) -> tuple[BranchSpec, ...]:
+    return tuple(_branch(entity, each, f"branches[{number}]") for number, each in enumerate(content))
 
 
 def _branch(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> BranchSpec:
