@@ -96,7 +96,7 @@ def _shard_text(entity: EntityType[Any], record: Item) -> str:
                 raise _no_record(element.name)
             text = key_format.encode(element.codec, value)
         texts.append(text)
-    if len(texts) > 1:
+    if len(texts) != 1:
         return key_format.element_delimiter.join(texts)
     if not key_format.ordered:
         return texts[0]

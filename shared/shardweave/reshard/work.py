@@ -139,17 +139,49 @@ def items_of(entity: EntityType[Any], control: Control, tokens: Iterable[str]) -
     ]
 
 
-def sources(entity: EntityType[Any], control: Control, side: Side) -> Sequence[Source]:
-    """Everything to be read of one side, in order."""
-    generations = moving_generations(control, side)
-    if entity.keys.design.partition:
-        return [Source(None, segment, SEGMENTS) for segment in range(SEGMENTS)] if generations else []
-    return [Source(entity.keys.hash_key(suffix, (), {})) for each in generations for suffix in each.space.suffixes()]
+@dataclass(frozen=True)
+class Sources:
+    """Every `stride`-th thing to be read of some generations, in order, from the `first` on; each is made when it is
+    asked for, since there may be a million."""
+
+    entity: EntityType[Any]
+    generations: tuple[Generation, ...]
+    first: int = 0
+    stride: int = 1
+
+    def __len__(self) -> int:
+        return len(range(self.first, self._all, self.stride))
+
+    def __getitem__(self, position: int) -> Source:
+        number = range(self.first, self._all, self.stride)[position]
+        if self._partitioned:
+            return Source(None, number, SEGMENTS)
+        for each in self.generations:
+            if number < each.space.shards:
+                return Source(self.entity.keys.hash_key(each.space.suffix(number), (), {}))
+            number -= each.space.shards
+        raise IndexError(position)
+
+    @property
+    def _partitioned(self) -> bool:
+        """Whether hash keys hold more than the shard, so that they can't be listed."""
+        return bool(self.entity.keys.design.partition)
+
+    @property
+    def _all(self) -> int:
+        if self._partitioned:
+            return SEGMENTS if self.generations else 0
+        return sum(each.space.shards for each in self.generations)
 
 
-def sources_of(entity: EntityType[Any], control: Control, item: WorkItem) -> Sequence[Source]:
+def sources(entity: EntityType[Any], control: Control, side: Side) -> Sources:
+    """Everything to be read of one side."""
+    return Sources(entity, moving_generations(control, side))
+
+
+def sources_of(entity: EntityType[Any], control: Control, item: WorkItem) -> Sources:
     """The sources that an item covers."""
-    return sources(entity, control, item.side)[item.number :: item.total]
+    return Sources(entity, moving_generations(control, item.side), item.number, item.total)
 
 
 def moving_generations(control: Control, side: Side) -> tuple[Generation, ...]:
