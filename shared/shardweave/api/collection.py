@@ -41,6 +41,7 @@ from .bodies import merge_patch
 from .expansion import Expansion
 from .keys import ROOT
 from .list_query import ListQuery, index_table
+from .lookup_list import LOOKUP, LookupList
 from .messages import JSON, Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, carried_out
@@ -82,6 +83,8 @@ class Collection:
         self._queries = Queries(self._models, queries, self._expansion)
         self._batches = Batches(self._models, store, self._expansion)
         self._list_query = ListQuery(entity)
+        taken = [each.name for each in self._list_query.parameters]
+        self._lookup_list = LookupList(entity, store, self._pages, taken)
 
     # -- what is done
 
@@ -90,6 +93,8 @@ class Collection:
 
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
+        if LOOKUP in call.query:
+            return self._pages.listed(self._lookup_list.run(call.query, expand))
         return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand))
 
     def get(self, call: Call) -> Response:
@@ -181,7 +186,11 @@ class Collection:
                 description="Conditions fix every property that an index needs, then properties from the left: "
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(entity),
                 tag=entity.collection,
-                query_parameters=(*self._list_query.parameters, *self._expansion.parameters),
+                query_parameters=(
+                    *self._list_query.parameters,
+                    *self._lookup_list.parameters,
+                    *self._expansion.parameters,
+                ),
                 errors=QUERY_ERRORS,
             ),
         )

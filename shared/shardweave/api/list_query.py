@@ -116,7 +116,7 @@ class ListQuery:
             )
             if text
         )
-        plain = name if name not in _OWN else f"{name}.eq"
+        plain = name if name not in RESERVED else f"{name}.eq"
         self._conditions[plain] = ConditionParameter(each, "eq")
         annotation, notation = _annotation(each), _notation(each)
         found = [Parameter(plain, f"Equal to this; {used}.{notation}", annotation)]
@@ -170,7 +170,8 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
     return titles("hash_elements"), titles("range_elements")
 
 
-_OWN = frozenset({"index", "consistent", EXPAND, *(parameter.name for parameter in PAGING)})
+RESERVED = frozenset({"index", "consistent", EXPAND, "lookup", *(parameter.name for parameter in PAGING)})
+"""Parameters that are no conditions."""
 
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:

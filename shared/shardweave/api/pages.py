@@ -108,7 +108,7 @@ class Pages:
         texts: list[bytes] = []
 
         def sizes_of(records: Sequence[Any]) -> list[int]:
-            texts[:] = self._texts(records, expand)
+            texts[:] = self.texts(records, expand)
             return [carried_bytes(text) for text in texts]
 
         asked = within(replace(spec, hydrate=True) if expand else spec, call)
@@ -116,7 +116,8 @@ class Pages:
             page = self._queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
         return replace(page, items=tuple(texts[: len(page.items)]))
 
-    def _texts(self, records: Sequence[Any], expand: Sequence[str]) -> list[bytes]:
+    def texts(self, records: Sequence[Any], expand: Sequence[str]) -> list[bytes]:
+        """The JSON text of each record, with what `expand` names."""
         if expand and self._expansion is not None:
             return self._expansion.json(records, expand)
         return [item_json(self._models, record) for record in records]
