@@ -86,7 +86,9 @@ class ReshardWorld:
 
     # -- operators
 
-    def start(self, model: type[Entity], target: ShardBump, *, coordinator: Coordinator | None = None) -> None:
+    def start(
+        self, model: type[Entity], target: ShardBump, *, coordinator: Coordinator | None = None, rate: int = 0
+    ) -> None:
         coordinator = coordinator or self.new_coordinator(self.inner)
         entity = self.schema[model]
         seen = coordinator.read(entity)
@@ -100,6 +102,7 @@ class ReshardWorld:
             waits=self.waits,
             placement=placement_of(entity),
             schema=schema_of(entity),
+            rate=rate,
         )
         assert coordinator.replace(entity, seen, control)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardweave.reshard.moving import Pace
 from shardweave.reshard.phases import Phase, Step
 from shardweave.sharding import ShardBump
 from tests.unit.reshard_world import FOUR, ReshardWorld, add_notes
@@ -61,3 +62,17 @@ def test_an_abort_from_dual_new_goes_back_over_dual_old() -> None:
     world.finish(Note)
     assert widths(world) == {1}
     assert sorted(item["noteId"] for item in world.items_of(Note)) == sorted(names)
+
+
+def test_a_rate_is_kept_to_and_a_slice_ends_in_time_all_the_same() -> None:
+    world = ReshardWorld(pace=Pace(slice_ms=4000, margin_ms=1000, page=100))
+    add_notes(world, 60)
+    world.start(Note, SIXTEEN, rate=2)
+    world.coordinator.step(world.schema[Note])
+    (item, *_) = world.work(Note)
+    begun = world.pauses.now
+    done = world.mover.slice(world.schema[Note], item)
+    assert done is not None
+    assert 0 < done.counts.written <= 10
+    assert world.pauses.now - begun >= done.counts.written / 2
+    assert not done.done

@@ -43,6 +43,9 @@ from .work import (
     work_key,
 )
 
+PACED_SECONDS = 5
+"""A page takes no longer than that where a rate is set."""
+
 
 @dataclass(frozen=True)
 class Pace:
@@ -155,7 +158,8 @@ class Mover:
 
     def _hands(self, entity: EntityType[Any], control: Control, item: WorkItem, rate: Rate) -> Hands:
         carrier = Carrier(entity, self._sender, rate.written)
-        return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, self._pace.page)
+        page = min(self._pace.page, control.rate * PACED_SECONDS) if control.rate else self._pace.page
+        return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, page)
 
     def _task(self, hands: Hands) -> Task:
         if hands.item.step is Step.VERIFY:

@@ -1,11 +1,11 @@
 """The waits of a re-shard as a setting: a name, or JSON with any of their fields.
 
     normal    those of a deployed table
-    local     for a table on this machine: the control record is read in each write's own transaction, and no signed
-              request can be under way
+    local     for a table on this machine: the control record is read in each write's own transaction, no signed
+              request can be under way, and there is one clock
     fast      for trying it out, and for tests: a cursor lives for a few seconds only
 
-    {"leaseMs": 1000, "acceptedMs": 2000, "requestMs": 500, "cursorLifeMs": 60000, "quietMs": 1000,
+    {"leaseMs": 1000, "acceptedMs": 2000, "requestMs": 500, "clocksMs": 100, "cursorLifeMs": 60000, "quietMs": 1000,
      "recheckMs": [60000, 120000]}
 
 Short waits are for stages that are thrown away. Pure.
@@ -20,8 +20,8 @@ from typing import Any
 from ..errors import ConfigurationError
 from .phases import Waits
 
-LOCAL = Waits(lease_ms=2000, accepted_ms=0, request_ms=30_000, quiet_ms=10_000)
-FAST = Waits(lease_ms=500, accepted_ms=0, request_ms=2000, cursor_life_ms=5000, quiet_ms=1000, recheck_ms=(10_000,))
+LOCAL = Waits(lease_ms=2000, accepted_ms=0, request_ms=30_000, clocks_ms=0, quiet_ms=10_000)
+FAST = Waits(500, 0, 2000, clocks_ms=0, cursor_life_ms=5000, quiet_ms=1000, recheck_ms=(10_000,))
 NAMED = {"normal": Waits(), "local": LOCAL, "fast": FAST}
 
 

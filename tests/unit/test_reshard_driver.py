@@ -1,0 +1,192 @@
+"""A re-shard driven by the table's own changes, started over HTTP: the whole of it, as the local server runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardweave.api.operators import EVERYBODY, Operators
+from shardweave.query.cursor import CursorKeys
+from shardweave.reshard.driver import ReshardDriver
+from shardweave.reshard.moving import Pace
+from shardweave.reshard.phases import Waits
+from shardweave.service import Service, Settings, build, reshard_driver
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Put, StreamRead, StreamRecord, StreamShards
+from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of, problem_of
+
+WAITS = Waits(1000, 400, 500, clocks_ms=200, cursor_life_ms=5000, quiet_ms=500, recheck_ms=())
+PATH = "/v1/_reshard/user"
+SIXTEEN = {"charBits": 2, "chars": 2}
+
+
+class Stage:
+    """The user service, and what is given its table's changes."""
+
+    def __init__(self, operators: str = EVERYBODY, keys: CursorKeys = CURSOR_KEYS) -> None:
+        self.clock = Clock()
+        settings = Settings(keys, waits=WAITS, operators=Operators.of_text(operators))
+        self.service: Service = build(settings, open_table=self._open, clock=self.clock, exact_maps=True)
+        self.client = Client(self.service.api)
+        self.position = "TRIM_HORIZON"
+        self.driver = self.new_driver()
+
+    def _open(self, layout: Any) -> EmbeddedTable:
+        return EmbeddedTable(layout, clock=lambda: self.clock() / 1000)
+
+    def new_driver(self) -> ReshardDriver:
+        parts = self.service.parts
+        assert parts.maps is not None
+        return reshard_driver(parts.schema, parts.table, parts.maps, WAITS, pace=Pace(200, 100, 10), clock=self.clock)
+
+    def changes(self) -> tuple[StreamRecord, ...]:
+        (shard,) = self.service.parts.table.run(StreamShards())
+        page = self.service.parts.table.run(StreamRead(shard.id, self.position))
+        self.position = page.position
+        return page.records
+
+    def stream(self, times: int = 1) -> None:
+        """Every change is given to the driver, each so many times, until no more come."""
+        for _ in range(500):
+            changes = self.changes()
+            if not changes:
+                return
+            for change in changes:
+                for _ in range(times):
+                    self.driver.handle(change)
+            self.driver.drain()
+        raise AssertionError("changes never end")
+
+    def pass_time(self, seconds: int, times: int = 1) -> None:
+        for _ in range(seconds * 2):
+            self.stream(times)
+            self.clock.now += 500
+            self.driver.wake()
+        self.stream(times)
+
+    def add_users(self, count: int) -> list[str]:
+        names = [f"user-{number}" for number in range(count)]
+        for name in names:
+            user = {"userId": name, "firstName": "Ann", "lastName": "B", "beneficiaryId": "b"}
+            assert self.client.post("/v1/users", user).status == 201
+        return names
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json_of(self.client.get(PATH))
+        return found
+
+    def listed(self, index: str = "beneficiaryId=b") -> list[str]:
+        return sorted(user["userId"] for user in json_of(self.client.get(f"/v1/users?{index}&limit=500"))["items"])
+
+
+def test_it_runs_to_its_end_while_the_api_answers_and_nobody_calls_it_but_the_stream_and_a_clock() -> None:
+    stage = Stage()
+    names = stage.add_users(20)
+    started = stage.client.post(PATH, SIXTEEN)
+    assert (started.status, json_of(started)["phase"]) == (202, "dual_old")
+    phases = []
+    for second in range(40):
+        stage.pass_time(1)
+        phases.append(stage.status()["phase"])
+        assert stage.listed() == sorted(names)
+        name = f"late-{second}"
+        user = {"userId": name, "firstName": "Bob", "lastName": "C", "beneficiaryId": "b"}
+        assert stage.client.post("/v1/users", user).status == 201
+        assert stage.client.patch(f"/v1/users/{names[0]}", {"phone": str(second)}).status == 200
+        gone = names.pop(1) if second % 5 == 0 and len(names) > 5 else None
+        if gone is not None:
+            assert stage.client.delete(f"/v1/users/{gone}").status == 204
+        names.append(name)
+        if not stage.status()["moving"]:
+            break
+    assert list(dict.fromkeys(phases)) == ["dual_old", "dual_new", "new_only", "purge", "stable"]
+    assert (stage.status()["shards"], stage.status()["attention"]) == (16, "")
+    assert stage.listed() == sorted(names)
+    for name in names:
+        assert json_of(stage.client.get(f"/v1/users/{name}"))["userId"] == name
+
+
+def test_changes_that_come_twice_and_a_driver_that_is_replaced_make_no_difference() -> None:
+    stage = Stage()
+    names = stage.add_users(8)
+    stage.client.post(PATH, SIXTEEN)
+    for _ in range(20):
+        stage.pass_time(1, times=2)
+        stage.driver = stage.new_driver()
+    assert stage.status()["phase"] == "stable"
+    assert stage.listed() == names
+
+
+def test_without_any_change_the_clock_alone_gets_it_there() -> None:
+    stage = Stage()
+    names = stage.add_users(8)
+    stage.client.post(PATH, SIXTEEN)
+    for _ in range(200):
+        stage.driver.wake()
+        stage.clock.now += 500
+    assert (stage.status()["phase"], stage.listed()) == ("stable", names)
+
+
+def test_what_another_program_writes_in_the_old_space_is_copied_as_its_change_comes() -> None:
+    stage = Stage()
+    stage.add_users(1)
+    stage.client.post(PATH, SIXTEEN)
+    stage.pass_time(1)
+    assert stage.status()["phase"] == "dual_old"
+    entity = stage.service.parts.schema.entity("user")
+    record = {"userId": "other", "created": stage.clock.now, "updated": stage.clock.now, "beneficiaryId": "b"}
+    names = {"firstName": "O", "lastName": "P", "firstNameCanonical": "o", "lastNameCanonical": "p"}
+    stage.service.parts.table.run(Put(entity.keys.build(record | names, entity.shard_map) | record | names))
+    stage.pass_time(30)
+    assert stage.status()["phase"] == "stable"
+    assert "other" in stage.listed()
+
+
+def test_an_estimate_starts_nothing() -> None:
+    stage = Stage()
+    stage.add_users(9)
+    estimate = json_of(stage.client.post(f"{PATH}/estimate", SIXTEEN))
+    assert (estimate["shardsFrom"], estimate["shardsTo"]) == (4, 16)
+    assert estimate["copyUnits"] > estimate["emptyUnits"] > 0
+    assert estimate["waitSeconds"] == 15
+    assert stage.status()["moving"] is False
+
+
+def test_taken_back_over_http() -> None:
+    stage = Stage()
+    names = stage.add_users(5)
+    stage.client.post(PATH, SIXTEEN)
+    stage.pass_time(1)
+    problem_of(stage.client.post(PATH, SIXTEEN), 409, "conflict")
+    assert stage.client.post(f"{PATH}/abort", {}).status == 202
+    stage.pass_time(12)
+    assert (stage.status()["phase"], stage.status()["shards"]) == ("stable", 4)
+    assert stage.listed() == names
+    problem_of(stage.client.post(f"{PATH}/abort", {}), 409, "reshard_refused")
+    problem_of(stage.client.post(f"{PATH}/resume", {}), 409, "reshard_refused")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"charBits": 2, "chars": 1}, 409, "reshard_refused"),
+        ({"charBits": 3, "chars": 1}, 409, "reshard_refused"),
+        ({"charBits": 6, "chars": 1}, 400, "validation_failed"),
+        ({"charBits": "2", "chars": 2}, 400, "validation_failed"),
+        ({"chars": 2}, 400, "validation_failed"),
+        ({"charBits": 2, "chars": 2, "more": 1}, 400, "validation_failed"),
+    ],
+)
+def test_a_target_that_can_not_work_is_refused(body: dict[str, Any], status: int, code: str) -> None:
+    stage = Stage()
+    problem_of(stage.client.post(PATH, body), status, code)
+    problem_of(stage.client.post(f"{PATH}/estimate", body), status, code)
+    assert stage.status()["moving"] is False
+
+
+def test_without_operators_there_are_no_such_paths_and_for_others_neither() -> None:
+    for operators in ("", "arn:aws:iam::123456789012:user/somebody"):
+        stage = Stage(operators)
+        problem_of(stage.client.get(PATH), 404, "route_not_found")
+        problem_of(stage.client.post(PATH, SIXTEEN), 404, "route_not_found")
