@@ -78,7 +78,7 @@ def test_what_is_no_lookup_is_refused(client: Client, query: str, code: str, whe
 
 
 def test_a_token_is_only_a_place(client: Client) -> None:
-    token = base64.urlsafe_b64encode(b"c2zzz").decode()
+    token = base64.urlsafe_b64encode(b"customerId#c2zzz").decode()
     assert ids(client, f"lookup=city&city=Rome&nextToken={token}") == ["c3", "c4"]
 
 

@@ -9,6 +9,7 @@
     bodies         an event -> a JSON object; merge patches
     collection     the operations of one entity
     query_routes   its queries in their JSON form: pages, counts, plans
+    lookup_list    lists by a lookup
     batch_routes   many records in one request
     expansion      related records beside those that were asked for
     keys           how a record is named

@@ -52,11 +52,8 @@ class LookupList:
         return (
             Parameter(LOOKUP, described, Literal[tuple(lookups)]),
             *(
-                Parameter(
-                    self._parameter(name), "Equal to this, in a lookup.", self._entity.properties[name].annotation
-                )
-                for name in properties
-                if self._parameter(name) not in self._taken
+                Parameter(self._parameter(each.stored), "Equal to this, in a lookup.", each.annotation)
+                for each in properties
             ),
         )
 
@@ -79,9 +76,8 @@ class LookupList:
     def _lookup(self, name: str) -> LookupType:
         found = self._entity.lookups.get(name)
         if found is None:
-            raise UnknownName(
-                "there is no such lookup", where=LOOKUP, fix=f"use one of {', '.join(self._entity.lookups)}"
-            )
+            fix = f"use one of {', '.join(self._entity.lookups)}"
+            raise UnknownName("there is no such lookup", where=LOOKUP, fix=fix)
         return found
 
     def _values(self, lookup: LookupType, given: Mapping[str, str]) -> dict[str, Any]:
