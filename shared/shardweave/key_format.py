@@ -33,6 +33,7 @@ from .errors import ConfigurationError, ValueRefused
 from .javascript import number_of_text, text_of_number
 from .table.values import Value
 
+MAX_SHORT = 64
 _ESCAPED = re.compile("[\x00-!]")
 _ESCAPE = re.compile("!([01][0-9a-f]|2[01])")
 
@@ -45,8 +46,13 @@ def crc32(text: str) -> int:
 def string_hash(text: str) -> int:
     """The 32-bit hash of the JavaScript package string-hash: UTF-16 code units from the last to the first,
     `h = h * 33 ^ unit`, from 5381."""
-    units = text.encode("utf-16-le", "surrogatepass")
     hashed = 5381
+    if len(text) <= MAX_SHORT and text.isascii():
+        # Higher bits never reach lower ones, so cutting them off once is enough.
+        for unit in reversed(text.encode()):
+            hashed = hashed * 33 ^ unit
+        return hashed & 0xFFFFFFFF
+    units = text.encode("utf-16-le", "surrogatepass")
     for position in range(len(units) - 2, -1, -2):
         hashed = (hashed * 33 & 0xFFFFFFFF) ^ (units[position] | units[position + 1] << 8)
     return hashed

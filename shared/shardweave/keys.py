@@ -11,19 +11,20 @@ Guarantees: what is built is a pure function of the stored item and the shard su
 was built from; no value can forge another's key; a sharded property is whole or absent; a missing element of an
 unsharded one is its bare name. Keys over DynamoDB's limits are refused with the property's name.
 
-Cost: compiled once an entity. Building encodes each element once, whatever number of properties use it, with no
-reflection and no look-up of declarations.
+Cost: compiled once an entity, see `key_building`. Building encodes each element once, whatever number of properties use
+it, with no reflection and no look-up of declarations.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
-from .codecs import Codec, StringCodec, TimestampCodec
+from .codecs import Codec
 from .errors import KeyTooLong, ValueRefused
+from .key_building import compiled
 from .key_format import KeyFormat
 from .sharding import MAX_SUFFIX, ShardMap, is_suffix
 from .table.values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Item, Value
@@ -34,7 +35,6 @@ RESERVE_BYTES = MAX_SUFFIX
 _HASH_LIMIT = MAX_HASH_KEY_BYTES - RESERVE_BYTES
 
 _Texts = list[str | None]
-_SPECIAL = re.compile("[\x00-!\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class EntityKeys:
         self._sharded = hashed_sharded + [each for each in design.generated if each.sharded]
         self._unsharded = [each for each in design.generated if not each.sharded]
         self._shard_text = _shard_text_builder(design)
-        self._build = _builder(self)
+        self._build_step_by_step = _builder(self)
+        self._build_plain = compiled(design, self._sharded, self._unsharded)
         self.reserve_bytes = RESERVE_BYTES * len({design.hash_name, *(each.name for each in self._sharded)})
         self.names = tuple(dict.fromkeys([design.hash_name, design.range_name, *(g.name for g in design.generated)]))
 
@@ -103,9 +104,8 @@ class EntityKeys:
     def suffix(self, item: Item, shard_map: ShardMap) -> str:
         """The record's shard suffix under a map."""
         generation = shard_map.sole or shard_map.generation_of(self.timestamp(item))
-        if not generation.space.chars:
-            return ""
-        return generation.space.suffix_of(self.format.hash(self._shard_text(item)))
+        space = generation.space
+        return space.suffix_of(self.format.hash(self._shard_text(item))) if space.chars else ""
 
     def timestamp(self, item: Item) -> int:
         """The record's creation time, which picks its generation. An entity without one is of time zero."""
@@ -121,11 +121,19 @@ class EntityKeys:
 
     def build(self, item: Item, shard_map: ShardMap) -> dict[str, Value]:
         """Every generated attribute of the record, those that are absent left out."""
-        return self._build(item, self.suffix(item, shard_map))
+        return self.build_in(item, self.suffix(item, shard_map))
 
     def build_in(self, item: Item, suffix: str) -> dict[str, Value]:
         """As `build`, in a given shard."""
-        return self._build(item, suffix)
+        try:
+            built = self._build_plain(item, suffix)
+        except ValueRefused:
+            built = None
+        return self.build_step_by_step(item, suffix) if built is None else built
+
+    def build_step_by_step(self, item: Item, suffix: str) -> dict[str, Value]:
+        """As `build_in`, in the way that takes longer and names what is wrong."""
+        return self._build_step_by_step(item, suffix)
 
     def primary_key(self, item: Item, suffix: str) -> dict[str, Value]:
         """The primary key from the identity's properties alone, in a given shard."""
@@ -242,7 +250,7 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
 
 
 def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
-    """Compile `build`: encode every distinct element once, then join."""
+    """Every distinct element is encoded once, then joined, each step with the place that an error is about."""
     design, key_format = keys.design, keys.format
     slots: dict[tuple[str, bool], int] = {}
     steps: list[tuple[str, str, Callable[[Value], str]]] = []
@@ -250,7 +258,7 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
         if element.slot not in slots:
             slots[element.slot] = len(steps)
             label = element.name + key_format.value_delimiter
-            steps.append((element.name, label, _encoder(key_format, element.codec)))
+            steps.append((element.name, label, partial(key_format.encode, element.codec)))
     prefix, hash_name, range_name = keys.prefix, design.hash_name, design.range_name
     delimiter, token = key_format.element_delimiter, design.token
     sort = [(slots[element.slot], element.name) for element in design.sort]
@@ -310,29 +318,6 @@ def _unsharded_builder(
     if not key_format.missing_as_empty or not needed:
         return generated.name, always
     return generated.name, lambda texts: always(texts) if any(texts[position] for position in needed) else None
-
-
-def _encoder(key_format: KeyFormat, codec: Codec) -> Callable[[Value], str]:
-    """`key_format.encode` for one codec, with a short cut for the common plain values."""
-
-    def general(value: Value) -> str:
-        return key_format.encode(codec, value)
-
-    if type(codec) is StringCodec:
-        special = _special(key_format).search
-        return lambda value: value if type(value) is str and not special(value) else general(value)
-    if type(codec) is TimestampCodec and codec.unit == "ms":
-        low, high = 10**12, 10**13
-        return lambda value: str(value) if type(value) is int and low <= value < high else general(value)
-    return general
-
-
-def _special(key_format: KeyFormat) -> re.Pattern[str]:
-    """What a text does not hold that is written as it is."""
-    if key_format.ordered:
-        return _SPECIAL
-    characters = re.escape("".join(key_format.delimiters))
-    return re.compile(f"[{characters}\ud800-\udfff]")
 
 
 def _range_text(text: str, where: str) -> str:

@@ -19,6 +19,8 @@ from typing import Literal
 MAX_SHARDS = 2**20
 MAX_SUFFIX = 16
 """The most characters of a suffix, which is what every sharded key keeps in reserve."""
+MAX_LISTED_BITS = 12
+"""Spaces of up to so many bits have their suffixes in a list."""
 READ_AHEAD_MS = 60 * 60 * 1000
 """A generation that begins this soon is read already."""
 WRITE_AHEAD_MS = 5 * 60 * 1000
@@ -46,7 +48,14 @@ class ShardSpace:
 
     def suffix_of(self, hashed: int) -> str:
         """The suffix of the shard that a hash falls into."""
-        return self.suffix(hashed % self.shards) if self.chars else ""
+        if self.chars * self.char_bits <= MAX_LISTED_BITS:
+            listed = self._listed
+            return listed[hashed % len(listed)]
+        return self.suffix(hashed % self.shards)
+
+    @cached_property
+    def _listed(self) -> tuple[str, ...]:
+        return tuple(self.suffixes())
 
     def suffixes(self) -> Iterator[str]:
         """Every suffix, in shard order, which is also their sort order."""

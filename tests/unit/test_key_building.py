@@ -1,0 +1,87 @@
+"""What is compiled for an entity builds what the way step by step builds, and refuses what that refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardweave.codecs import IntegerCodec, StringCodec, TimestampCodec
+from shardweave.errors import KeyTooLong, ShardweaveError, ValueRefused
+from shardweave.key_format import KEY_FORMATS, KeyFormat
+from shardweave.keys import Element, EntityKeys, Generated, KeyDesign
+
+ID, TEAM, NAME = (Element(name, StringCodec()) for name in ("userId", "team", "name"))
+AGE, CREATED = Element("age", IntegerCodec()), Element("created", TimestampCodec("ms"))
+DESIGN = KeyDesign(
+    token="user",
+    key_format=KEY_FORMATS["ordered"],
+    hash_name="hashKey",
+    range_name="rangeKey",
+    partition=(),
+    sort=(ID,),
+    shard_by=(ID,),
+    timestamp="created",
+    generated=(
+        Generated("teamHashKey", (TEAM,), sharded=True),
+        Generated("teamNameHashKey", (TEAM, NAME), sharded=True),
+        Generated("nameRangeKey", (NAME, CREATED), sharded=False),
+        Generated("ageRangeKey", (AGE, NAME), sharded=False),
+    ),
+    hints=frozenset({"userId", "created"}),
+)
+DESIGNS = {
+    "one property": DESIGN,
+    "partitioned": replace(DESIGN, partition=(TEAM,), sort=(CREATED,), shard_by=(TEAM,)),
+    "singleton": replace(DESIGN, partition=(), sort=(), generated=()),
+}
+TEXTS = st.one_of(
+    st.text(max_size=5), st.text("ab|#! ", max_size=8), st.sampled_from(["x" * 241, "x" * 2033, "ü" * 600, "\ud800"])
+)
+ITEMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "userId": TEXTS,
+        "team": TEXTS,
+        "name": TEXTS,
+        "age": st.integers(-(10**21), 10**21),
+        "created": st.one_of(st.integers(10**12, 10**13 - 1), st.integers(-5, 10**14), st.text(max_size=2)),
+    },
+)
+
+
+def outcome(build: Callable[[], Any]) -> Any:
+    """What is built, or what is wrong with it."""
+    try:
+        return build()
+    except ShardweaveError as error:
+        return type(error), error.where, error.message
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+@pytest.mark.parametrize("key_format", KEY_FORMATS.values(), ids=KEY_FORMATS)
+@given(item=ITEMS)
+def test_both_ways_build_the_same_or_refuse_alike(key_format: KeyFormat, design: KeyDesign, item: Any) -> None:
+    keys = EntityKeys(replace(design, key_format=key_format))
+    assert outcome(lambda: keys.build_in(item, "3v")) == outcome(lambda: keys.build_step_by_step(item, "3v"))
+
+
+def test_names_of_a_declaration_are_literals_whatever_they_hold() -> None:
+    quoted = Element('it\'s "quoted" \\', StringCodec())
+    keys = EntityKeys(replace(DESIGN, generated=(Generated("k'", (quoted,), sharded=False),)))
+    built = keys.build_in({"userId": "u", "created": 10**12, quoted.name: "v"}, "")
+    assert built["k'"] == f"{quoted.name}#v"
+
+
+def test_a_refused_value_is_named_and_one_that_is_too_long_too() -> None:
+    keys = EntityKeys(DESIGN)
+    with pytest.raises(ValueRefused) as refused:
+        keys.build_in({"userId": "u", "created": 5}, "")
+    assert refused.value.where == "created"
+    with pytest.raises(KeyTooLong) as too_long:
+        keys.build_in({"userId": "u" * 1100, "created": 10**12}, "")
+    assert too_long.value.where == "rangeKey"
