@@ -1,25 +1,32 @@
 """The processes that move records: an operator who starts and aborts, coordinators and movers that die now and then.
 
-They come upon their work as a watchdog does: each looks at the control record and at the items of its step, and does
-one thing of what it finds, at its own pace. So the same item is worked on by several, late, and again.
+They come upon their work in one of two ways, by the seed. As a watchdog does: each looks at the control record and at
+the items of its step, and does one thing of what it finds, at its own pace. Or as consumers of the stream: each is
+given changes, those of one item in order and of several in any, late, and some of them twice, and is woken now and
+then. So the same item is worked on by several, late, and again.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from dataclasses import dataclass
 
 from shardweave.errors import Conflict, ReshardRefused, ShardweaveError
 from shardweave.reshard.coordinator import Coordinator, Seen
+from shardweave.reshard.driver import ReshardDriver
+from shardweave.reshard.maps import LeasedMaps
 from shardweave.reshard.moving import Mover, Pace
 from shardweave.reshard.phases import Control, Phase, Step, aborted, map_in_force, started
 from shardweave.reshard.placement import placement_of, schema_of
 from shardweave.sharding import ShardBump, ShardMap
+from shardweave.table.operations import StreamRecord
 from tests.simulator.client import Connection, Weather
 from tests.simulator.clients import World
 from tests.simulator.scheduler import START_MS, Process
 
 WORKERS = 2
+BATCH = 12
 PACE = Pace(slice_ms=400, margin_ms=400, page=3)
 
 
@@ -43,6 +50,7 @@ class Movers:
         self._last: Control | None = None
         self.phases: list[str] = []
         self.over = not plots
+        self._by_stream = world.simulation.random.random() < 0.5
         self._name = 0
 
     def begin(self) -> None:
@@ -134,6 +142,8 @@ class Movers:
             waiting=self._world.waiting(),
             pace=PACE,
         )
+        if self._by_stream:
+            self._consume(process, coordinator, mover, Connection(self._world.network, process, weather))
         simulation = self._world.simulation
         busy = True
         while not self.over:
@@ -142,6 +152,51 @@ class Movers:
                 busy = self._one_thing(coordinator, mover, simulation.random)
             except ShardweaveError:
                 continue
+
+    def _consume(self, process: Process, coordinator: Coordinator, mover: Mover, table: Connection) -> None:
+        """Be given changes, as a function is by the mapping of a stream."""
+        simulation, events = self._world.simulation, self._world.server.events
+        draw = simulation.random
+        maps = LeasedMaps(
+            table,
+            self._world.believed,
+            clock=process.wall_ms,
+            monotonic=lambda: simulation.now,
+            waiting=self._world.waiting(),
+        )
+        driver = ReshardDriver(
+            self._world.schema,
+            coordinator,
+            mover,
+            maps,
+            clock=process.wall_ms,
+            monotonic=lambda: simulation.now,
+            budget_ms=2_000,
+        )
+        while not self.over:
+            simulation.sleep(int(draw.random() ** 2 * 3_000))
+            waiting = [key for key, changes in events.items() if changes]
+            draw.shuffle(waiting)
+            try:
+                for key in waiting[:BATCH]:
+                    self._give(events[key], driver)
+                driver.drain()
+                if draw.random() < 0.15:
+                    driver.wake()
+                seen = coordinator.read(self._entity)
+            except ShardweaveError:
+                continue
+            if seen is not None:
+                self._told(seen.control)
+
+    def _give(self, changes: deque[StreamRecord], driver: ReshardDriver) -> None:
+        """Give the oldest change of an item; it is given again when that fails, and sometimes when it does not."""
+        if not changes:
+            return
+        change = changes[0]
+        driver.handle(change)
+        if changes and changes[0] is change and self._world.simulation.random.random() < 0.9:
+            changes.popleft()
 
     def _one_thing(self, coordinator: Coordinator, mover: Mover, draw: random.Random) -> bool:
         """Do one thing that is to be done, and say whether there was any."""
