@@ -347,3 +347,51 @@ def test_an_opening_and_a_leaving_exclude_each_other() -> None:
     (item,) = world.work(Leaf)
     assert item.open
     assert world.inner.run(GetItem(control_key(LEAVES), consistent=True)).item is not None
+
+
+class TestLaterVerifications:
+    """A day and a week after the flip, here a minute and a minute and a half."""
+
+    def after(self, world: ReshardWorld, *, milliseconds: int) -> Control:
+        flipped = world.control(Leaf).flipped_ms
+        assert flipped is not None
+        while world.clock.now < flipped + milliseconds:
+            world.clock.now += 500
+            world.settle(Leaf)
+        return world.control(Leaf)
+
+    def moved(self) -> ReshardWorld:
+        world = world_with("a", "b")
+        world.start(Leaf, TWO)
+        world.finish(Leaf)
+        return world
+
+    def test_they_run_by_themselves_and_leave_nothing_behind(self) -> None:
+        world = self.moved()
+        before = world.items_of(Leaf)
+        assert self.after(world, milliseconds=59_000).rechecked == 0
+        assert self.after(world, milliseconds=61_000).rechecked == 1
+        assert self.after(world, milliseconds=120_000).rechecked == 2
+        assert (world.control(Leaf).attention, world.control(Leaf).moving) == ("", False)
+        assert world.items_of(Leaf) == before
+        assert len(world.items()) == len(before) + 1
+
+    def test_a_record_that_is_not_where_it_belongs_needs_attention(self) -> None:
+        world = self.moved()
+        record = world.items_of(Leaf)[0]
+        other = {"leaf!0": "leaf!1", "leaf!1": "leaf!0"}[record["hashKey"]]
+        world.inner.run(Put({**record, "hashKey": other}))
+        control = self.after(world, milliseconds=61_000)
+        assert "1 records are not where they belong" in control.attention
+        assert not control.moving
+
+    def test_another_move_may_begin_meanwhile_and_so_may_another_declaration(self) -> None:
+        world = self.moved()
+        self.after(world, milliseconds=59_000)
+        world.clock.now += 1000
+        world.coordinator.step(LEAVES)
+        assert world.control(Leaf).step is Step.VERIFY
+        world.start(Leaf, FOUR)
+        assert world.control(Leaf).phase is Phase.DUAL_OLD
+        world.finish(Leaf)
+        assert names(world, 2) == ["a", "b"]

@@ -25,7 +25,7 @@ from ..table import Table
 from ..table.operations import Action, Delete, Interval, Put, Query, Update
 from .asking import Asking
 from .control import control_key, decode_control, encode_control, partition_key
-from .phases import Control, Waits, advanced
+from .phases import Control, Step, Waits, advanced
 from .placement import fits
 from .work import (
     WorkItem,
@@ -78,8 +78,8 @@ class Coordinator:
         if seen is None:
             return False
         control = seen.control
-        if not control.moving:
-            return self._tidied(entity)
+        if control.step is Step.REST:
+            self._tidy(entity)
         if not fits(entity, control):
             if not control.attention:
                 self._put(entity, seen.rev, replace(control, attention=CHANGED_DECLARATION))
@@ -147,13 +147,12 @@ class Coordinator:
         put = Put(encode_control(entity, control, self._new_token()), has_revision(rev))
         return self._sender.send([PlannedAction(put, Part.MIRROR)]) is None
 
-    def _tidied(self, entity: EntityType[Any]) -> bool:
+    def _tidy(self, entity: EntityType[Any]) -> None:
         """Remove the items of re-shards that have ended; their tokens are good for nothing without them."""
         design = entity.keys.design
         for record in self._records(entity, names_of_all()):
             key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}
             self._sender.send([PlannedAction(Delete(key), Part.MIRROR)])
-        return False
 
     def _records(self, entity: EntityType[Any], names: Interval) -> list[Any]:
         design = entity.keys.design

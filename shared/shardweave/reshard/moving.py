@@ -30,7 +30,7 @@ from .index_check import CheckingIndexes
 from .phases import Control, Phase, Step
 from .placement import fits
 from .tasks import Cleaning, Copying, Emptying, Hands, Sweeping, Task
-from .verifying import VerifyingNew, VerifyingOld
+from .verifying import Rechecking, VerifyingNew, VerifyingOld
 from .work import (
     Side,
     WorkItem,
@@ -163,6 +163,8 @@ class Mover:
 
     def _task(self, hands: Hands) -> Task:
         if hands.item.step is Step.VERIFY:
+            if hands.control.new is None:
+                return Rechecking(hands)
             return VerifyingOld(hands) if hands.item.side is Side.OLD else VerifyingNew(hands)
         return _TASKS[hands.item.step](hands)
 

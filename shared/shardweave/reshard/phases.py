@@ -147,7 +147,7 @@ class Control:
     @property
     def moving(self) -> bool:
         """Whether the entity's declaration is frozen: a re-shard is under way, or N is still being cleaned."""
-        return self.phase is not Phase.STABLE or self.step is not Step.REST
+        return self.phase is not Phase.STABLE or self.step is Step.CLEAN
 
     @property
     def current(self) -> ShardMap:
@@ -409,7 +409,9 @@ def _to_stable(control: Control, now_ms: int, waits: Waits) -> Control | None:
 
 
 def _from_stable(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
-    if control.step is not Step.CLEAN or not findings.done:
+    if control.step is not Step.CLEAN:
+        return _looked_at_again(control, findings, now_ms, waits)
+    if not findings.done:
         return None
     known_everywhere = control.entered_ms + waits.skew_ms
     if control.stepped_ms < known_everywhere:
@@ -418,6 +420,20 @@ def _from_stable(control: Control, findings: Findings, now_ms: int, waits: Waits
     if findings.left:
         return _stepped(control, Step.CLEAN, now_ms)
     return replace(control, step=Step.REST, new=None, aborting=False, stepped_ms=now_ms)
+
+
+def _looked_at_again(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+    """The verifications after a move, of what N holds alone, since O is gone."""
+    if control.step is Step.VERIFY:
+        if not findings.done:
+            return None
+        wrong = findings.repairable + findings.strays
+        attention = f"{wrong} records are not where they belong, or have other keys than they should" if wrong else ""
+        return replace(control, step=Step.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1, attention=attention)
+    if control.attention or control.flipped_ms is None or control.rechecked >= len(waits.recheck_ms):
+        return None
+    due = control.flipped_ms + waits.recheck_ms[control.rechecked]
+    return _stepped(control, Step.VERIFY, now_ms) if now_ms >= due else None
 
 
 def _abort_due(control: Control, waits: Waits) -> int:

@@ -5,6 +5,8 @@ DUAL_OLD a record of O must also bear the mark, without which it could not be to
 records are passed over. A difference that copying and sweeping again would not remove counts as a stray: a record that
 no key of the entity leads to, or that can't be copied.
 
+After the move, when O is gone, each record of N has to be what it would be recomputed to, where it is.
+
 Costs: a consistent read of each record on both sides, twice.
 """
 
@@ -115,3 +117,20 @@ class VerifyingNew(Paged):
             return GOOD
         own = key_of(entity, record)
         return REPAIRABLE if any(key_of(entity, each) == own for each in expected) else STRAY_COUNT
+
+
+class Rechecking(Paged):
+    """What N holds, after the move."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands, entity = self.hands, self.hands.entity
+        suspects = [record for record in records if not self._is_good(record)]
+        now = hands.asking.items(entity, (key_of(entity, each) for each in suspects))
+        return Counts(seen=len(records), repairable=sum(not self._is_good(each) for each in now.values()))
+
+    def _is_good(self, record: Item) -> bool:
+        try:
+            expected = recomputed(self.hands.entity, record, self.hands.control.old)
+        except InputError:
+            return False
+        return expected == {name: value for name, value in record.items() if name != MARK}
