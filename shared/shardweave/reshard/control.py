@@ -4,7 +4,7 @@ Format:
     hashKey    user._reshard!        the entity's token, a name that no lookup has, no shard
     rangeKey   _control
     phase, step, round, version, ...  the fields of `Control`; times in epoch milliseconds
-    old, new   {id, bumps: [[from, char_bits, chars], ...]}
+    old, new, former   {id, bumps: [[from, char_bits, chars], ...]}
     rev        a revision, new with every change
 
 `decode_control(encode_control(control, ...))` is the control. Every change is one put on condition of the revision that
@@ -24,7 +24,7 @@ from ..table.values import Item, Value
 from .phases import Control, Phase, Step
 
 CONTROL = "_control"
-_MAPS = ("old", "new")
+_MAPS = ("old", "new", "former")
 
 
 def partition_key(entity: EntityType[Any]) -> str:

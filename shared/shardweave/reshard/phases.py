@@ -121,12 +121,14 @@ class Control:
     `absorbed_until` when the last one did that ended in its new map, whose first shard space stands for every bump
     declared up to then; both in the unit of the entity's timestamp property. `placement` and `schema` are fingerprints
     of the declaration. `attention` says why it does not go on by itself. `flipped_ms` and `rechecked` are for the
-    verifications afterwards.
+    verifications afterwards. `only_ms` is when NEW_ONLY was entered, from when on N's changes are the record's,
+    and `former` the map that was left then, until the next start.
     """
 
     version: int
     old: ShardMap
     new: ShardMap | None = None
+    former: ShardMap | None = None
     phase: Phase = Phase.STABLE
     step: Step = Step.REST
     round: int = 0
@@ -140,6 +142,7 @@ class Control:
     schema: str = ""
     attention: str = ""
     flipped_ms: int | None = None
+    only_ms: int | None = None
     rechecked: int = 0
     rate: int = 0
     """Records a second that one mover may copy; 0 is as fast as it can."""
@@ -375,7 +378,7 @@ def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Wai
         return None
     if findings.repairable:
         return replace(control, attention=f"{findings.repairable} records differ between the two shard spaces")
-    return _entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms)
+    return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
 
 
 def _from_new_only(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
@@ -399,7 +402,9 @@ def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits)
         return _stepped(control, Step.QUIET, now_ms)
     assert control.new is not None
     ended = _entered(control, Phase.STABLE, Step.REST, now_ms)
-    return replace(ended, old=control.new, new=None, exposed_ms=None, absorbed_until=control.started)
+    return replace(
+        ended, old=control.new, new=None, former=control.old, exposed_ms=None, absorbed_until=control.started
+    )
 
 
 def _to_stable(control: Control, now_ms: int, waits: Waits) -> Control | None:
