@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_all
 
-from infra.configuration import Configuration
+from infra.configuration import CHOICES, Configuration
 from shardweave.errors import ConfigurationError
 from shardweave.service_modules import service_names
 from tests.infra.conftest import FLAGS, ROOT, app_with, template_for
@@ -75,6 +75,11 @@ def test_a_choice_that_can_not_be_is_refused_with_one_that_can(key: str, value: 
     with pytest.raises(ConfigurationError, match=said) as refused:
         configuration(**{key: value})
     assert refused.value.fix
+
+
+def test_the_guide_names_every_choice_but_those_that_waves_make() -> None:
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+    assert {choice for choice in CHOICES if f"`{choice}`" not in guide} == {"indexes", "hidden"}
 
 
 # -- an error is the message alone ------------------------------------------------------------------------------------
