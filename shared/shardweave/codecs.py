@@ -261,7 +261,8 @@ class UuidCodec(Codec):
 
 
 class EnumCodec(Codec):
-    """Members of an Enum by rank. Adding members at the end keeps every stored key valid."""
+    """Members of an Enum by rank. Adding members at the end keeps every stored key valid. `by_value` says that the
+    members are numbers and their order that of the numbers, so that any number has a place in it."""
 
     name = "Enum"
     key_type = None
@@ -269,12 +270,14 @@ class EnumCodec(Codec):
 
     def __init__(self, members: type[enum.Enum]) -> None:
         self.members = members
-        self._values = [stored_form(member) for member in members]
-        if len(self._values) > 1000:
+        self.values = tuple(stored_form(member) for member in members)
+        if len(self.values) > 1000:
             raise ValueError("an Enum in a key has at most 1,000 members")
-        self._ranks = {_with_kind(value): f"{rank:03d}" for rank, value in enumerate(self._values)}
-        if len(self._ranks) < len(self._values):
+        self._ranks = {_with_kind(value): f"{rank:03d}" for rank, value in enumerate(self.values)}
+        if len(self._ranks) < len(self.values):
             raise ValueError("two members of the Enum have the same stored form")
+        numbers = all(is_number(value) for value in self.values)
+        self.by_value = numbers and list(self.values) == sorted(self.values, key=Decimal)
 
     def encode(self, value: Value) -> str:
         try:
@@ -283,7 +286,12 @@ class EnumCodec(Codec):
             raise self.refuse("it is no member", f"give a value of {self.members.__name__}") from None
 
     def read(self, text: str) -> Value:
-        return self._values[int(text)]
+        return self.values[int(text)]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
 def _with_kind(value: Value) -> tuple[bool, Value]:

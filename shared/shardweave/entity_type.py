@@ -10,14 +10,28 @@ leaving it out would bring back a default), the generated attributes, and `rev`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from .codecs import Codec, StringCodec, TimestampCodec, codec_of
+from .codecs import (
+    BinaryCodec,
+    Codec,
+    DecimalCodec,
+    EnumCodec,
+    IntegerCodec,
+    NumberCodec,
+    SemanticVersionCodec,
+    StringCodec,
+    TimestampCodec,
+    codec_of,
+    is_number,
+)
 from .declared import ChildLink, LookupType, RelationType, SequenceType
 from .entity import CanonicalBegin, Entity, Role, plain_id
 from .errors import (
@@ -32,7 +46,7 @@ from .errors import (
     ValueRefused,
 )
 from .keys import Element, EntityKeys
-from .property_json import json_bytes, json_model, json_of_text, member_type, metadata_of
+from .property_json import decimal_of, integral, json_bytes, json_model, json_of_text, member_type, metadata_of
 from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
@@ -53,7 +67,8 @@ MARK_RESERVE_BYTES = len(MARK) + 21
 @dataclass(frozen=True)
 class Property:
     """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
-    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default."""
+    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default.
+    `empty_when_missing`: it is a set that reads back empty where nothing is stored."""
 
     name: str
     stored: str
@@ -63,6 +78,7 @@ class Property:
     required: bool
     has_default: bool
     null_stored: bool = False
+    empty_when_missing: bool = False
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -75,6 +91,27 @@ class Property:
         if member is None:
             return None
         return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether any number has a place in the order of its values."""
+        if isinstance(self.codec, EnumCodec):
+            return self.codec.by_value
+        return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
+
+    @property
+    def has_beginning(self) -> bool:
+        """Whether its values may be texts or bytes."""
+        if isinstance(self.codec, EnumCodec):
+            return any(isinstance(value, str) for value in self.codec.values)
+        if self.codec is None:
+            return self.members is None
+        return self.codec.is_text or isinstance(self.codec, (BinaryCodec, SemanticVersionCodec))
+
+    @property
+    def has_members(self) -> bool:
+        """Whether its values may be lists, sets or mappings."""
+        return self.codec is None
 
     @cached_property
     def _json_model(self) -> type[BaseModel]:
@@ -96,7 +133,9 @@ class Property:
 
     def bound(self, value: Any) -> Value:
         """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
-        place in the order and no value. Raises ValidationFailed naming the property."""
+        place in the order and no value; and for a number any number. Raises ValidationFailed naming the property."""
+        if self.is_number and is_number(value):
+            return stored_form(value)
         if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
             return self.parse(value)
         form = next(metadata_of(self.annotation, CanonicalBegin), None)
@@ -106,11 +145,18 @@ class Property:
         """A bound from its JSON value. Raises as `read_json` does."""
         if isinstance(self.codec, StringCodec) and isinstance(value, str):
             return value
+        if self.is_number and isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value if isinstance(value, int) or not math.isfinite(value) else integral(Decimal(repr(value)))
         return self.read_json(value, where)
 
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
         """The Python value that a text in a URL stands for. Raises as `read_json` does."""
         return self.read_json(json_of_text(self.annotation, self.codec, text), where)
+
+    def read_bound_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its text in a URL. Raises as `read_json` does."""
+        found = decimal_of(text) if self.is_number else None
+        return self.read_text(text, where) if found is None else integral(found)
 
     def python(self, value: Value) -> Any:
         """The Python value of a stored one."""
@@ -118,6 +164,9 @@ class Property:
 
     def parse(self, value: Any) -> Value:
         """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
+        if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
+            fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
+            raise ValidationFailed([fault])
         try:
             return stored_form(self._adapter.validate_python(value))
         except ValidationError as error:
@@ -189,13 +238,14 @@ class EntityType(Generic[E]):
 
     # -- names
 
-    def property_of(self, name: str) -> Property:
-        """A property by its stored or its Python name. Raises UnknownName that lists the properties."""
+    def property_of(self, name: str, where: str = "") -> Property:
+        """A property by its stored or its Python name. Raises UnknownName that lists the properties, naming `where`, or
+        the name where there is no other place."""
         found = self.properties.get(name) or self._by_python_name.get(name)
         if found is None:
             raise UnknownName(
-                f"the entity {self.token!r} has no property {name!r}",
-                where=name[:80],
+                f"the entity {self.token!r} has no property {name[:80]!r}",
+                where=where or name[:80],
                 fix=f"use one of {', '.join(self.properties)}",
             )
         return found
@@ -205,13 +255,13 @@ class EntityType(Generic[E]):
         found = self._by_python_name.get(name)
         return name if found is None or name in self.properties else found.stored
 
-    def view(self, index: str | None) -> IndexView:
+    def view(self, index: str | None, where: str = "index") -> IndexView:
         """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
         found = self.views.get(index)
         if found is None:
             raise UnknownName(
-                f"the entity {self.token!r} has no index {index!r}",
-                where="index",
+                f"the entity {self.token!r} has no index {str(index)[:80]!r}",
+                where=where,
                 fix=f"use one of {', '.join(name for name in self.views if name)}",
             )
         return found

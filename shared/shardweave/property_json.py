@@ -70,6 +70,11 @@ def integral(value: Any) -> Any:
     return value
 
 
+def decimal_of(text: str) -> Decimal | None:
+    """The number of a text of ASCII digits, None of another text."""
+    return Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
 def is_open(annotation: Any) -> bool:
     """Whether values of any type fit somewhere in a type."""
     return _holds(annotation, Any, object)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 from .codecs import Codec, DescendingCodec, codec_of
 from .declared import children_of, lookups_of, relations_of, sequences_of
@@ -160,8 +161,14 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             required=info.is_required(),
             has_default=not info.is_required(),
             null_stored=not info.is_required() and info.default is not None and is_optional(info.annotation),
+            empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
         )
     return found
+
+
+def _defaults_to_empty_set(info: FieldInfo) -> bool:
+    factory: Any = info.default_factory
+    return factory in (set, frozenset) or info.default in (set(), frozenset())
 
 
 def _with_role(model: type[Entity], role: Role) -> list[str]:

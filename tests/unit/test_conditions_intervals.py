@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -68,7 +69,9 @@ def holds(value: Any, constraint: Constraint) -> bool:
 
 
 def constraints(values: st.SearchStrategy[Any], *, text: bool) -> st.SearchStrategy[Constraint]:
-    ranges = st.builds(Range, st.none() | values, st.none() | values).filter(lambda r: r != Range())
+    ranges = st.builds(Range, st.none() | values, st.none() | values).filter(
+        lambda r: r != Range() and (None in (r.low, r.high) or r.low <= r.high)
+    )
     kinds: list[st.SearchStrategy[Any]] = [st.builds(Equal, values), ranges]
     return st.one_of(*kinds, *([st.builds(Prefix, values)] if text else []))
 
@@ -166,6 +169,11 @@ def test_a_condition_is_taken_in_the_property_s_own_type() -> None:
         normalized(THING, {"number": Prefix("1")})
     with pytest.raises(UnsupportedQuery, match="needs a bound"):
         normalized(THING, {"number": Range()})
+    with pytest.raises(ValueRefused, match="begins above its end"):
+        normalized(THING, {"number": Range(2, 1)})
+    assert normalized(THING, {"number": Range(-1.5, Decimal("2.5"))}) == {"number": Range(-1, 2)}
+    with pytest.raises(ValidationFailed, match="not true or false"):
+        normalized(THING, {"number": Equal(True)})
     with pytest.raises(ValueRefused, match="can't be null"):
         normalized(THING, {"first": Equal(None)})
 

@@ -77,7 +77,7 @@ def test_a_stored_null_is_a_missing_element_of_a_key() -> None:
 def test_a_filter_takes_a_stored_null_for_no_value() -> None:
     entity = SCHEMA[Lamp]
     view = entity.view("colour")
-    there, gone = (compile_filter(entity, view, kind("colour")) for kind in (Exists, Missing))
+    there, gone = (compile_filter(entity, view, [(kind("colour"), "filter")]) for kind in (Exists, Missing))
     for item, exists in (({"colour": None}, False), ({"colour": "red"}, True), ({}, False)):
         assert there.evaluate(item) is exists
         assert gone.evaluate(item) is not exists

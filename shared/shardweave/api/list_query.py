@@ -91,18 +91,20 @@ class ListQuery:
     def _constraint(self, meant: ConditionParameter, text: str, name: str, before: Constraint | None) -> Constraint:
         if meant.group == "prefix":
             return Prefix(text)
-        value = self._value(meant.each, text, name)
+        value = self._value(meant.each, text, name, bound=meant.group == "range")
         if meant.group == "eq":
             return Equal(value)
         low, high = (before.low, before.high) if isinstance(before, Range) else (None, None)
         return Range(value, high) if meant.side == "from" else Range(low, value)
 
-    def _value(self, each: Property, text: str, name: str) -> Any:
+    def _value(self, each: Property, text: str, name: str, *, bound: bool = False) -> Any:
         if isinstance(each.codec, TimestampCodec):
             return parse_time(text, each.codec, name)
         if isinstance(each.codec, DateTimeCodec):
             return parse_instant(text, name)
-        return text if isinstance(each.codec, StringCodec) else each.read_text(text, (name,))
+        if isinstance(each.codec, StringCodec):
+            return text
+        return (each.read_bound_text if bound else each.read_text)(text, (name,))
 
     def _parameters_of(self, each: Property) -> list[Parameter]:
         name, codec = each.stored, each.codec

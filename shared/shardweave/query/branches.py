@@ -31,7 +31,8 @@ class Branch:
     """One index with its conditions and filter, as one part of a query.
 
     `time_ordered` says that its order is that of the timestamp property, `time_reversed` that it runs against it.
-    `names` are the element names to leave out of the sort value, empty when every branch has the same ones.
+    `names` are the element names to leave out of the sort value, empty when every branch has the same ones. `place` is
+    where the query has it, empty where it is the query itself.
     """
 
     rank: int
@@ -43,6 +44,7 @@ class Branch:
     time_reversed: bool = False
     names: tuple[str, ...] = ()
     element_delimiter: str = " |"
+    place: str = ""
 
     def sort_value(self, item: Item) -> Value:
         """Where an item stands in the merged order."""
@@ -110,17 +112,18 @@ def check_agreement(branches: Sequence[Branch]) -> None:
     """Refuses branches whose order can't be merged, or that can't be told to overlap. Raises UnsupportedQuery."""
     first = branches[0]
     for branch in branches[1:]:
-        where = f"branches[{branch.rank}]"
+        where = branch.place or "conditions"
         if branch.view.raw != first.view.raw or len(branch.view.range_elements) != len(first.view.range_elements):
             raise UnsupportedQuery(
-                f"{branch.view.title} and {first.view.title} are ordered by another number of elements",
+                f"{first.view.title} and {branch.view.title} are ordered by different numbers of elements",
                 where=where,
                 fix="use indexes whose range keys have the same elements",
             )
         for one, other in zip(first.view.range_elements, branch.view.range_elements, strict=True):
             if not _same_order(one, other):
                 raise UnsupportedQuery(
-                    f"{one.name} of {first.view.title} and {other.name} of {branch.view.title} have other types",
+                    f"{one.name} in {first.view.title} and {other.name} in {branch.view.title} differ in type or "
+                    "direction",
                     where=where,
                     fix="use indexes whose range keys have elements of the same types, in the same order",
                 )
@@ -131,7 +134,7 @@ def check_agreement(branches: Sequence[Branch]) -> None:
         if hidden:
             raise UnsupportedQuery(
                 f"{branch.view.title} does not project {', '.join(hidden)}, which another branch needs",
-                where=f"branches[{branch.rank}]",
+                where=branch.place or "conditions",
                 fix="project ALL, or project these",
             )
 

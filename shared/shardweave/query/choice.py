@@ -11,11 +11,12 @@ from .spec import Equal
 
 
 def choose(
-    entity: EntityType[Any], conditions: Conditions, index: str | None, *, consistent: bool
+    entity: EntityType[Any], conditions: Conditions, index: str | None, *, consistent: bool, place: str = ""
 ) -> tuple[IndexView, Match, str]:
-    """The view for some conditions, how it uses them, and the reason for it. Raises UnknownName, UnsupportedQuery."""
+    """The view for some conditions, how it uses them, and the reason for it. `place` goes before the places of errors.
+    Raises UnknownName, UnsupportedQuery."""
     if index is not None:
-        return _named(entity, conditions, index, consistent=consistent)
+        return _named(entity, conditions, index, consistent=consistent, place=place)
     candidates = [
         (view, matched) for view in entity.views.values() if isinstance(matched := match(view, conditions), Match)
     ]
@@ -27,7 +28,7 @@ def choose(
         supported = "; ".join(f"{view.title}: {_support(view)}" for view in entity.views.values())
         raise UnsupportedQuery(
             f"no index of {entity.token!r} answers conditions on {', '.join(conditions) or 'nothing'}",
-            where="conditions",
+            where=f"{place}conditions",
             fix=f"use what one index supports ({supported})",
         )
     view, matched = min(candidates, key=lambda candidate: _rank(entity, conditions, *candidate))
@@ -43,15 +44,17 @@ def shard_text(entity: EntityType[Any], conditions: Conditions) -> str | None:
 
 
 def _named(
-    entity: EntityType[Any], conditions: Conditions, index: str, *, consistent: bool
+    entity: EntityType[Any], conditions: Conditions, index: str, *, consistent: bool, place: str
 ) -> tuple[IndexView, Match, str]:
-    view = entity.view(index)
+    view = entity.view(index, f"{place}index")
     if consistent:
         raise _no_consistent(repr(index))
     matched = match(view, conditions)
     if isinstance(matched, str):
         raise UnsupportedQuery(
-            f"the index {index!r} can't answer this: {matched}", where="index", fix=f"it supports {_support(view)}"
+            f"the index {index!r} can't answer this: {matched}",
+            where=f"{place}index",
+            fix=f"it supports {_support(view)}",
         )
     return view, matched, f"{index} was named"
 

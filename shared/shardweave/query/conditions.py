@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..codecs import StringCodec
-from ..entity_type import EntityType, IndexView
-from ..errors import LimitExceeded, UnsupportedQuery, ValueRefused
+from ..entity_type import EntityType, IndexView, Property
+from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefused
 from ..key_format import escape
 from ..keys import Element, EntityKeys
 from ..table.operations import Interval
 from ..table.values import MAX_RANGE_KEY_BYTES, Value, value_bytes
+from .bounds import inward, place_of
 from .intervals import WHOLE, equal_text, fill, intersection, prefix_text, text_between
 from .spec import Constraint, Equal, OneOf, Prefix, Range
 
@@ -56,9 +57,17 @@ def expanded(conditions: Mapping[str, Constraint | OneOf]) -> list[dict[str, Con
     return combinations
 
 
-def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
+def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint], place: str = "") -> dict[str, Constraint]:
     """Conditions by stored name with values in stored form. Raises UnknownName, ValidationFailed, ValueRefused or
-    UnsupportedQuery, each naming the property."""
+    UnsupportedQuery, each naming the property, after `place` where there is one."""
+    try:
+        return _normalized(entity, conditions)
+    except ShardweaveError as error:
+        error.where = f"{place}conditions.{error.where}".rstrip(".") if place else error.where
+        raise
+
+
+def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
     found: dict[str, Constraint] = {}
     for name, constraint in conditions.items():
         each = entity.property_of(name)
@@ -83,11 +92,32 @@ def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) ->
             low, high = (None if bound is None else each.bound(bound) for bound in (constraint.low, constraint.high))
             if low is None and high is None:
                 raise UnsupportedQuery("a range needs a bound", where=each.stored, fix="give from, to or both")
-            for bound in (low, high):
-                if bound is not None:
-                    _check(entity.keys, element, bound)
-            found[each.stored] = Range(low, high)
+            found[each.stored] = _checked_range(entity.keys, each, low, high)
     return found
+
+
+def _checked_range(keys: EntityKeys, each: Property, low: Value, high: Value) -> Range:
+    """A range whose bounds the property can have: a number between two of them is moved inwards."""
+    assert each.codec is not None
+    element = Element(each.stored, each.codec)
+    if each.is_number and low is not None and high is not None and low > high:
+        raise _reversed(each.stored)
+    low, high = inward(each.codec, low, up=True), inward(each.codec, high, up=False)
+    for bound in (low, high):
+        if bound is not None:
+            _check(keys, element, bound)
+    if (
+        not each.is_number
+        and low is not None
+        and high is not None
+        and place_of(each.codec, low) > place_of(each.codec, high)
+    ):
+        raise _reversed(each.stored)
+    return Range(low, high)
+
+
+def _reversed(name: str) -> ValueRefused:
+    return ValueRefused("the range begins above its end", where=name, fix="swap from and to")
 
 
 def _check(keys: EntityKeys, element: Element, value: Value) -> None:

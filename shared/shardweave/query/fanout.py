@@ -105,4 +105,4 @@ class FanOut:
 
 
 def _too_late() -> DeadlineTooShort:
-    return DeadlineTooShort("the deadline passed before the table answered", where="deadline", fix="allow more time")
+    return DeadlineTooShort("the deadline passed before the table answered", where="timeLimitMs", fix="allow more time")

@@ -4,8 +4,8 @@ A filter is a tree of the nodes of `table.conditions` whose names are properties
 values are given in the property's own type. Compiling checks names and types and gives the tree over stored values.
 DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, so those parts are evaluated here.
 
-A comparison with a property that the record does not have is false, except `ne`, which is true. Enums compare by
-their stored value.
+A comparison with a property that the record does not have is false, except `ne`, which is true. What each test takes
+of which type is said in `filter_tests`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..codecs import StringCodec
-from ..entity_type import EntityType, IndexView, Property
+from ..entity_type import EntityType, IndexView
 from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
 from ..table.conditions import (
     And,
     BeginsWith,
-    Between,
     Compare,
     Condition,
     Contains,
@@ -30,9 +28,11 @@ from ..table.conditions import (
     In,
     Missing,
     Not,
+    OnAttribute,
     Or,
     Size,
 )
+from .filter_tests import Span, compiled_test
 
 MAX_DEPTH = 8
 MAX_NODES = 100
@@ -60,25 +60,33 @@ class SplitFilter:
 NO_FILTER = SplitFilter()
 
 
-def compile_filter(entity: EntityType[Any], view: IndexView, condition: Condition | None) -> SplitFilter:
-    """A filter for one view. Raises UnknownName, ValidationFailed, UnsupportedQuery or LimitExceeded."""
-    if condition is None:
-        return NO_FILTER
-    _check_size(condition)
-    compiled = _compiled(entity, condition)
-    if view.projected is not None:
-        hidden = sorted(set(compiled.attributes()) - view.projected)
-        if hidden:
-            raise UnsupportedQuery(
-                f"the index {view.index!r} does not project {', '.join(hidden)}",
-                where="filter",
-                fix="project it, use another index, or filter after reading",
-            )
+Placed = tuple[Condition, str]
+"""A filter and its place in the query."""
+
+
+def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[Placed]) -> SplitFilter:
+    """Filters that must all hold, for one view. Raises UnknownName, ValidationFailed, ValueRefused, UnsupportedQuery or
+    LimitExceeded, each naming the place."""
+    for condition, where in filters:
+        _check_size(condition, where)
+    compiled = [(_compiled(entity, condition, where), where) for condition, where in filters]
+    for condition, where in compiled:
+        _check_projected(view, condition, where)
     keys = {view.hash_name, view.range_name}
-    parts = compiled.conditions if isinstance(compiled, And) else (compiled,)
+    parts = [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]
     here = tuple(part for part in parts if keys & set(part.attributes()))
     by_table = tuple(part for part in parts if not keys & set(part.attributes()))
     return SplitFilter(_all(by_table), _all(here))
+
+
+def _check_projected(view: IndexView, condition: Condition, where: str) -> None:
+    hidden = sorted(set(condition.attributes()) - view.projected) if view.projected is not None else []
+    if hidden:
+        raise UnsupportedQuery(
+            f"the index {view.index!r} does not project {', '.join(hidden)}",
+            where=where,
+            fix="project it, use another index, or filter after reading",
+        )
 
 
 def _all(parts: tuple[Condition, ...]) -> Condition | None:
@@ -87,14 +95,14 @@ def _all(parts: tuple[Condition, ...]) -> Condition | None:
     return And(parts)
 
 
-def _check_size(condition: Condition) -> None:
+def _check_size(condition: Condition, where: str) -> None:
     nodes, deepest, open_nodes = 0, 0, [(condition, 1)]
     while open_nodes:
         node, depth = open_nodes.pop()
         nodes, deepest = nodes + 1, max(deepest, depth)
         if nodes > MAX_NODES or deepest > MAX_DEPTH:
             raise LimitExceeded(
-                f"a filter has at most {MAX_NODES} nodes in {MAX_DEPTH} levels", where="filter", fix="simplify it"
+                f"a filter has at most {MAX_NODES} nodes in {MAX_DEPTH} levels", where=where, fix="simplify it"
             )
         if isinstance(node, (And, Or)):
             open_nodes += [(each, depth + 1) for each in node.conditions]
@@ -102,41 +110,20 @@ def _check_size(condition: Condition) -> None:
             open_nodes.append((node.condition, depth + 1))
 
 
-def _compiled(entity: EntityType[Any], node: Condition) -> Condition:
-    if isinstance(node, And):
-        return And(tuple(_compiled(entity, each) for each in node.conditions))
-    if isinstance(node, Or):
-        return Or(tuple(_compiled(entity, each) for each in node.conditions))
+def _compiled(entity: EntityType[Any], node: Condition, where: str) -> Condition:
+    if isinstance(node, (And, Or)):
+        word = "and" if isinstance(node, And) else "or"
+        places = (f"{where}.{word}[{number}]" for number in range(len(node.conditions)))
+        return type(node)(tuple(map(partial(_compiled, entity), node.conditions, places)))
     if isinstance(node, Not):
-        return Not(_compiled(entity, node.condition))
-    found = entity.property_of(node.attribute)  # type: ignore[attr-defined]
-    name = found.stored
-    try:
-        if isinstance(node, Compare):
-            stored = found.parse if node.operator in ("=", "<>") else found.bound
-            return Compare(name, node.operator, stored(node.value))
-        if isinstance(node, Between):
-            return Between(name, found.bound(node.low), found.bound(node.high))
-        if isinstance(node, In):
-            return In(name, tuple(found.parse(value) for value in node.values))
-        if isinstance(node, BeginsWith):
-            return BeginsWith(name, _piece(found, node.prefix))
-        if isinstance(node, Contains):
-            return Contains(name, _piece(found, node.value))
-    except ValueRefused as error:
-        error.where = error.where or name
-        raise
-    if isinstance(node, Size):
-        return Size(name, node.operator, node.value)
-    if found.null_stored:
-        has_value: Condition = And((Exists(name), Compare(name, "<>", None)))
-        return has_value if isinstance(node, Exists) else Not(has_value)
-    return Exists(name) if isinstance(node, Exists) else Missing(name)
-
-
-def _piece(each: Property, value: Any) -> Any:
-    """A part of a value: of a text as that is stored, of what has members one of them."""
-    return each.bound(value) if isinstance(each.codec, StringCodec) else stored_form(value)
+        return Not(_compiled(entity, node.condition, f"{where}.not"))
+    if not isinstance(node, OnAttribute) or not isinstance(node.attribute, str):
+        raise InputError(
+            "a filter is a condition of shardweave.table.conditions",
+            where=where,
+            fix='give Compare("name", "=", 1), say',
+        )
+    return compiled_test(entity.property_of(node.attribute, f"{where}.property"), node, where)
 
 
 # -- the JSON form ----------------------------------------------------------------------------------------------------
@@ -151,11 +138,11 @@ def as_given(name: str, test: str, value: Any, where: str) -> Any:
     return stored_form(value)
 
 
-def filter_from_json(content: Any, read: Read = as_given) -> Condition:
+def filter_from_json(content: Any, read: Read = as_given, where: str = "filter") -> Condition:
     """The filter of its JSON form: `{"and": [...]}`, `{"or": [...]}`, `{"not": {...}}`, or a property with one
     test: `{"property": "phone", "begins_with": "177"}`. Tests: eq, ne, lt, le, gt, ge, between [low, high],
     in [...], begins_with, contains, exists true or false, size {"gt": 3}. Raises InputError naming the place."""
-    return _node(content, read, "filter", 1)
+    return _node(content, read, where, 1)
 
 
 def _node(content: Any, read: Read, where: str, depth: int) -> Condition:
@@ -167,8 +154,12 @@ def _node(content: Any, read: Read, where: str, depth: int) -> Condition:
         if word in content:
             _only(content, {word}, where)
             parts = content[word]
-            if not isinstance(parts, Sequence) or isinstance(parts, str) or not 1 <= len(parts) <= MAX_NODES:
-                raise InputError(f"{word!r} takes a list of filters", where=f"{where}.{word}", fix="give at least one")
+            if not isinstance(parts, list) or not 1 <= len(parts) <= MAX_NODES:
+                raise InputError(
+                    f"{word!r} takes a list of 1 to {MAX_NODES} filters",
+                    where=f"{where}.{word}",
+                    fix='give such a list, like [{"property": ..., "eq": ...}]',
+                )
             return kind(tuple(_node(part, read, f"{where}.{word}[{n}]", depth + 1) for n, part in enumerate(parts)))
     if "not" in content:
         _only(content, {"not"}, where)
@@ -179,7 +170,12 @@ def _node(content: Any, read: Read, where: str, depth: int) -> Condition:
 def _only(content: Mapping[str, Any], names: set[str], where: str) -> None:
     unknown = sorted(set(content) - names)
     if unknown:
-        raise InputError(f"{', '.join(map(str, unknown))[:80]} is unknown here", where=where, fix="remove it")
+        allowed = ", ".join(sorted(names))
+        raise InputError(
+            f"{', '.join(map(str, unknown))[:80]!r} can't stand beside {allowed}",
+            where=where,
+            fix="remove it, or make it a filter of its own and join both by and",
+        )
 
 
 def _leaf(content: Mapping[str, Any], read: Read, where: str) -> Condition:
@@ -198,7 +194,8 @@ def _leaf(content: Mapping[str, Any], read: Read, where: str) -> Condition:
     try:
         return _test(name, test, value, partial(_scalar, name, test, read), place)
     except ValueRefused as error:
-        error.where = error.where or place
+        if not error.where.startswith(place):
+            error.where = place
         raise
 
 
@@ -206,13 +203,12 @@ def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], w
     if test in _COMPARATORS:
         return Compare(name, _COMPARATORS[test], scalar(value, where))  # type: ignore[arg-type]
     if test == "between":
-        low, high = (scalar(each, where) for each in _list(value, where, 2, 2))
-        return Between(name, low, high)
+        return Span.of(name, *(scalar(each, where) for each in _list(value, where, 2, 2)))
     if test == "in":
         return In(name, tuple(scalar(each, where) for each in _list(value, where, 1, 100)))
     if test == "begins_with":
         if not isinstance(value, str):
-            raise InputError("a prefix is text", where=where, fix="give a string")
+            raise InputError("a beginning is text (of bytes, base64url)", where=where, fix="give a string")
         return BeginsWith(name, scalar(value, where))
     if test == "contains":
         return Contains(name, scalar(value, where))
@@ -236,5 +232,6 @@ def _scalar(name: str, test: str, read: Read, value: Any, where: str) -> Any:
 
 def _list(value: Any, where: str, least: int, most: int) -> list[Any]:
     if not isinstance(value, list) or not least <= len(value) <= most:
-        raise InputError(f"it takes a list of {least} to {most} values", where=where, fix="correct the list")
+        count = str(least) if least == most else f"{least} to {most}"
+        raise InputError(f"it takes a list of {count} values", where=where, fix="correct the list")
     return value

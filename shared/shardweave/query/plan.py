@@ -19,7 +19,6 @@ from ..entity_type import EntityType
 from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery
 from ..schema import Schema
 from ..sharding import READ_AHEAD_MS, Generation, ShardMap, placements
-from ..table.conditions import And, Condition
 from ..table.operations import Interval
 from ..table.values import Value
 from .branches import Branch, Overlap, check_agreement, names_to_leave_out
@@ -143,17 +142,20 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
 def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple[tuple[Branch, ...], list[str]]:
     branches: list[Branch] = []
     reasons: list[str] = []
-    for asked in spec.branches or (BranchSpec(spec.conditions, spec.index),):
+    for number, asked in enumerate(spec.branches or (BranchSpec(spec.conditions, spec.index),)):
+        place = "" if spec.branches is None else f"branches[{number}]."
+        filters = ((spec.filter, "filter"), (asked.filter, f"{place}filter"))
         for conditions in expanded(asked.conditions):
-            found = normalized(entity, conditions)
-            view, matched, reason = choose(entity, found, asked.index, consistent=spec.consistent)
+            found = normalized(entity, conditions, place)
+            view, matched, reason = choose(entity, found, asked.index, consistent=spec.consistent, place=place)
             chosen = Branch(
                 rank=len(branches),
                 view=view,
                 conditions=found,
                 matched=matched,
-                filter=compile_filter(entity, view, _both(spec.filter, asked.filter)),
+                filter=compile_filter(entity, view, [(each, where) for each, where in filters if each is not None]),
                 element_delimiter=schema.key_format.element_delimiter,
+                place=place.removesuffix("."),
             )
             branches.append(_with_time_order(entity, chosen))
             reasons.append(reason)
@@ -167,13 +169,6 @@ def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple
                 for branch in branches
             ]
     return tuple(branches), list(dict.fromkeys(reasons))
-
-
-def _both(first: Condition | None, second: Condition | None) -> Condition | None:
-    parts = tuple(each for each in (first, second) if each is not None)
-    if len(parts) <= 1:
-        return parts[0] if parts else None
-    return And(tuple(part for each in parts for part in (each.conditions if isinstance(each, And) else (each,))))
 
 
 def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:

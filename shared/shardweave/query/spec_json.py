@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from ..codecs import DateTimeCodec, TimestampCodec
-from ..entity_type import EntityType
+from ..codecs import BinaryCodec, DateTimeCodec, TimestampCodec
+from ..entity_type import EntityType, Property
 from ..errors import FieldFault, InputError, ValidationFailed
 from ..property_json import integral
 from ..stored_form import stored_form
@@ -49,7 +49,6 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "onShardError": str,
 }
 _OF_VALUES = frozenset({"eq", "ne", "in"})
-_OF_MEMBERS = frozenset({"contains"})
 _OF_PIECES = frozenset({"contains", "begins_with"})
 _BRANCH = {name: _TYPES[name] for name in ("conditions", "index", "filter")}
 _WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a whole number"}
@@ -81,7 +80,7 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> Qu
         latest=_time(entity, content.get("latest"), "latest"),
         scope=scope,
         branches=None if branches is None else _branches(entity, branches),
-        filter=_filter(entity, content.get("filter")),
+        filter=_filter(entity, content.get("filter"), "filter"),
         properties=None if properties is None else tuple(properties),
         hydrate=content.get("hydrate", False),
         time_limit_ms=content.get("timeLimitMs"),
@@ -123,22 +122,18 @@ def _branch(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> 
     return BranchSpec(
         conditions=_conditions(entity, content.get("conditions") or {}, f"{where}.conditions"),
         index=content.get("index"),
-        filter=_filter(entity, content.get("filter")),
+        filter=_filter(entity, content.get("filter"), f"{where}.filter"),
     )
 
 
-def _filter(entity: EntityType[Any], content: Any) -> FilterCondition | None:
-    def read(name: str, test: str, value: Any, where: str) -> Any:
-        each = entity.property_of(name)
-        if isinstance(value, str) and isinstance(each.codec, TimestampCodec):
-            return iso_time(value, each.codec, where)
-        if isinstance(value, str) and isinstance(each.codec, DateTimeCodec) and test not in _OF_PIECES:
-            return stored_form(parse_instant(value, where))
-        if test in _OF_MEMBERS and (members := each.members) is not None:
-            return stored_form(members.read_json(value, (where,)))
-        return stored_form((each.read_json if test in _OF_VALUES else each.read_bound)(value, (where,)))
+def _filter(entity: EntityType[Any], content: Any, where: str) -> FilterCondition | None:
+    def read(name: str, test: str, value: Any, place: str) -> Any:
+        each = entity.property_of(name, f"{place.removesuffix(test)}property")
+        if test in _OF_PIECES:
+            return stored_form(_piece(each, value, place))
+        return stored_form(_read(each, value, place, bound=test not in _OF_VALUES))
 
-    return None if content is None else filter_from_json(content, read)
+    return None if content is None else filter_from_json(content, read, where)
 
 
 def _conditions(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> dict[str, Constraint | OneOf]:
@@ -171,12 +166,27 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
 def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, bound: bool = False) -> Any:
     if isinstance(value, (dict, list)) or value is None:
         raise InputError("a condition takes plain values", where=where, fix="give a string, a number, true or false")
-    each = entity.property_of(name)
+    return _read(entity.property_of(name, where), value, where, bound=bound)
+
+
+def _read(each: Property, value: Any, where: str, *, bound: bool) -> Any:
+    """A value, or a place in the order, by the rules that conditions and filters share."""
     if isinstance(value, str) and isinstance(each.codec, TimestampCodec):
         return iso_time(value, each.codec, where)
     if isinstance(value, str) and isinstance(each.codec, DateTimeCodec):
         return parse_instant(value, where)
     return (each.read_bound if bound else each.read_json)(value, (where,))
+
+
+def _piece(each: Property, value: Any, where: str) -> Any:
+    """A part of a text or of bytes, or a member."""
+    if each.members is not None:
+        return _read(each.members, value, where, bound=False)
+    if isinstance(each.codec, BinaryCodec):
+        return each.read_json(value, (where,))
+    if each.has_beginning and each.codec is not None and not isinstance(value, str):
+        raise InputError("a part of a text is text", where=where, fix="give a string")
+    return value
 
 
 def _time(entity: EntityType[Any], value: Any, where: str) -> int | None:

@@ -81,7 +81,9 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class _OnAttribute(Condition):
+class OnAttribute(Condition):
+    """A predicate over one attribute."""
+
     attribute: str
 
     def attributes(self) -> Iterator[str]:
@@ -89,7 +91,7 @@ class _OnAttribute(Condition):
 
 
 @dataclass(frozen=True)
-class Compare(_OnAttribute):
+class Compare(OnAttribute):
     """`attribute operator value`."""
 
     operator: Comparator
@@ -110,7 +112,7 @@ class Compare(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class Between(_OnAttribute):
+class Between(OnAttribute):
     """`low <= attribute <= high`; both bounds of one type, `low` not above `high`."""
 
     low: Value
@@ -136,7 +138,7 @@ class Between(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class In(_OnAttribute):
+class In(OnAttribute):
     """`attribute` equals one of at most 100 values."""
 
     values: tuple[Value, ...]
@@ -159,7 +161,7 @@ class In(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class BeginsWith(_OnAttribute):
+class BeginsWith(OnAttribute):
     """A string or binary attribute starts with `prefix`."""
 
     prefix: str | bytes
@@ -179,7 +181,7 @@ class BeginsWith(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class Contains(_OnAttribute):
+class Contains(OnAttribute):
     """A string or binary holds a part, or a set or list holds an element."""
 
     value: Value
@@ -202,7 +204,7 @@ class Contains(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class Exists(_OnAttribute):
+class Exists(OnAttribute):
     """The attribute is present (a null counts as present)."""
 
     def evaluate(self, item: Item) -> bool:
@@ -213,7 +215,7 @@ class Exists(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class Missing(_OnAttribute):
+class Missing(OnAttribute):
     """The attribute is absent."""
 
     def evaluate(self, item: Item) -> bool:
@@ -224,7 +226,7 @@ class Missing(_OnAttribute):
 
 
 @dataclass(frozen=True)
-class Size(_OnAttribute):
+class Size(OnAttribute):
     """`size(attribute) operator value`: UTF-16 code units of a string, bytes of a binary, elements of a collection.
     What has no size is treated like a missing attribute."""
 

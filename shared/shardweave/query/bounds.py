@@ -1,0 +1,36 @@
+"""Bounds of ranges that are no values of their property: where they stand among those that are.
+
+Any number has a place in the order of a number; a key holds only what the property's codec can write. The nearest such
+number inside the range bounds the same values.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+from ..codecs import BinaryCodec, Codec, DecimalCodec, EnumCodec, IntegerCodec, NumberCodec
+from ..table.values import Value, number, number_text
+
+_WIDE = Context(prec=80)
+
+
+def inward(codec: Codec, bound: Value, *, up: bool) -> Value:
+    """A bound as the nearest value of a codec that is not below it (`up`), or not above it. A bound that is none, or
+    that the codec has itself, is as it was; one beyond the last member of an Enum is None for the caller to see."""
+    if bound is None:
+        return None
+    if isinstance(codec, EnumCodec) and codec.by_value and bound not in codec.values:
+        inside = [value for value in codec.values if (value >= bound if up else value <= bound)]
+        return (inside[0] if up else inside[-1]) if inside else bound
+    places = codec.places if isinstance(codec, DecimalCodec) else 0
+    if isinstance(codec, (IntegerCodec, DecimalCodec)) and isinstance(bound, Decimal) and bound.adjusted() < 40:
+        unit = Decimal((0, (1,), -places))
+        rounded = bound.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR, _WIDE)
+        return number(number_text(rounded))
+    return bound
+
+
+def place_of(codec: Codec, value: Value) -> Any:
+    """What compares as the codec orders its values."""
+    return value if isinstance(codec, (BinaryCodec, NumberCodec)) else codec.encode(value)
