@@ -92,7 +92,8 @@ class Queries:
                 name=f"query{name}",
                 summary=f"A page of {collection}, of any query",
                 description="Several indexes at once, filters, chosen properties. The next page is asked for with the "
-                "same body and the token; only `limit`, `timeLimitMs`, `budget` and `onShardError` may change.",
+                "same body and the token; only `limit`, `timeLimitMs`, `budget`, `onShardError` and what is shown "
+                "(`properties`, `hydrate`, `stats`) may change.",
                 run=self.query,
                 answer=Answer(200, "The page.", page_model(self._models)),
                 body=Body(bodies.query),

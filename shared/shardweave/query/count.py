@@ -98,6 +98,7 @@ class Counter:
         names = [name for name in (plan.entity.ttl, plan.entity.timestamp if plan.window != ANY_TIME else None) if name]
         for branch in plan.branches:
             names += [branch.view.hash_name, branch.view.range_name, *sorted(branch.filter.attributes())]
+            names += branch.view.page_key if branch.filter.in_keys else ()
         return tuple(dict.fromkeys(names))
 
     def _take(self, state: LaneState, answer: PageAnswer) -> None:

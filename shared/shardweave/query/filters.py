@@ -11,7 +11,7 @@ of which type is said in `filter_tests`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,9 @@ from ..table.conditions import (
     Or,
     Size,
 )
+from ..table.values import Item
 from .filter_tests import Span, compiled_test
+from .from_keys import hidden_in, values_in_keys
 
 MAX_DEPTH = 8
 MAX_NODES = 100
@@ -43,18 +45,31 @@ _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", 
 
 @dataclass(frozen=True)
 class SplitFilter:
-    """A compiled filter in two parts that must both hold: what DynamoDB evaluates and what is evaluated here."""
+    """A compiled filter in two parts that must both hold: what DynamoDB evaluates and what is evaluated here. `in_keys`
+    are the properties that the part here finds in the keys of a record alone, `decoded` reads them."""
 
     by_table: Condition | None = None
     here: Condition | None = None
+    in_keys: frozenset[str] = frozenset()
+    decoded: Callable[[Item], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     def attributes(self) -> frozenset[str]:
-        """Every attribute that either part looks at."""
-        return frozenset(name for part in (self.by_table, self.here) if part for name in part.attributes())
+        """Every attribute that either part looks at, beside keys."""
+        return self.attributes_here() | frozenset(self.by_table.attributes() if self.by_table else ())
+
+    def attributes_here(self) -> frozenset[str]:
+        """Those that the part here looks at."""
+        return frozenset(self.here.attributes() if self.here else ()) - self.in_keys
+
+    def holds_here(self, item: Item) -> bool:
+        """The answer of the part here for an item that has the keys of its view."""
+        if self.here is None:
+            return True
+        return self.here.evaluate({**item, **self.decoded(item)} if self.decoded else item)
 
     def evaluate(self, item: Mapping[str, Any]) -> bool:
         """The whole filter's answer for an item that has every attribute the filter looks at."""
-        return all(part.evaluate(item) for part in (self.by_table, self.here) if part is not None)
+        return (self.by_table is None or self.by_table.evaluate(item)) and self.holds_here(item)
 
 
 NO_FILTER = SplitFilter()
@@ -71,21 +86,24 @@ def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[P
         _check_size(condition, where)
     compiled = [(_compiled(entity, condition, where), where) for condition, where in filters]
     for condition, where in compiled:
-        _check_projected(view, condition, where)
-    keys = {view.hash_name, view.range_name}
+        _check_projected(entity, view, condition, where)
+    looked_at = {name for condition, _ in compiled for name in condition.attributes()}
+    in_keys = frozenset() if view.projected is None else frozenset(looked_at - view.projected)
+    keys = {view.hash_name, view.range_name} | in_keys
     parts = [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]
     here = tuple(part for part in parts if keys & set(part.attributes()))
     by_table = tuple(part for part in parts if not keys & set(part.attributes()))
-    return SplitFilter(_all(by_table), _all(here))
+    decoded = partial(values_in_keys, entity, (view,)) if in_keys else None
+    return SplitFilter(_all(by_table), _all(here), in_keys, decoded)
 
 
-def _check_projected(view: IndexView, condition: Condition, where: str) -> None:
-    hidden = sorted(set(condition.attributes()) - view.projected) if view.projected is not None else []
+def _check_projected(entity: EntityType[Any], view: IndexView, condition: Condition, where: str) -> None:
+    hidden = hidden_in(entity, view, condition.attributes())
     if hidden:
         raise UnsupportedQuery(
             f"the index {view.index!r} does not project {', '.join(hidden)}",
             where=where,
-            fix="project it, use another index, or filter after reading",
+            fix="project it, use another index, or filter after reading (records are hydrated after they are filtered)",
         )
 
 

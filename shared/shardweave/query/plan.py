@@ -26,6 +26,7 @@ from .choice import choose, shard_text
 from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
 from .filters import compile_filter
+from .from_keys import hidden_in
 from .limits import check_limits
 from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
 
@@ -279,24 +280,21 @@ def _attributes(
     else:
         wanted = shown
     for branch in branches:
-        hidden = sorted(set(wanted) - branch.view.projected) if branch.view.projected is not None else []
+        hidden = hidden_in(entity, branch.view, wanted)
         if hidden:
             raise UnsupportedQuery(
                 f"{branch.view.title} does not project {', '.join(hidden)}",
                 where="properties",
                 fix="ask for what it projects, or hydrate",
             )
-    needed = list(wanted)
+    views = [branch.view for branch in branches if branch.view.projected is not None]
+    needed = [name for name in wanted if all(name in (view.projected or ()) for view in views)]
     for branch in branches:
         needed += [*branch.view.page_key, branch.view.hash_name, branch.view.range_name]
-        needed += sorted(branch.filter.attributes() if len(branches) > 1 else _here(branch))
+        needed += sorted(branch.filter.attributes() if len(branches) > 1 else branch.filter.attributes_here())
     needed += [name for name in (entity.ttl,) if name]
     needed += [entity.timestamp] if entity.timestamp and Range(spec.earliest, spec.latest) != ANY_TIME else []
     return tuple(dict.fromkeys(needed))
-
-
-def _here(branch: Branch) -> frozenset[str]:
-    return frozenset(branch.filter.here.attributes()) if branch.filter.here is not None else frozenset()
 
 
 def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) -> bytes:

@@ -254,7 +254,7 @@ def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
             if window.high is not None and created > window.high:
                 return False
         branch = plan.branches[state.lane.rank]
-        if branch.filter.here is not None and not branch.filter.here.evaluate(item):
+        if not branch.filter.holds_here(item):
             return False
         return overlap.is_given(branch, state.lane.hash_value, item)
 
