@@ -94,7 +94,7 @@ class ValidationFailed(InputError):
     def __init__(self, fields: Sequence[FieldFault], *, where: str = "") -> None:
         self.fields = tuple(fields)
         listed = "; ".join(f"{'.'.join(map(str, f.location)) or '(record)'}: {f.message}" for f in self.fields)
-        super().__init__(f"The record is not valid: {listed}", where=where)
+        super().__init__(f"not valid: {listed}", where=where)
 
 
 class ValueRefused(InputError):
@@ -219,13 +219,15 @@ class DeadlineTooShort(ShardweaveError):
 
 class LaneFailed(ShardweaveError):
     """A lane of a query failed and the query was not told to go on without it. `__cause__` is the table's error,
-    `cause` its code. What trying again does not mend is mended as the table's error says."""
+    `cause` its code. What trying again does not mend is mended as the table's error says. `optional` says that the
+    query could have gone on without the lane."""
 
     code = "lane_failed"
 
-    def __init__(self, lane: str, cause: ShardweaveError) -> None:
+    def __init__(self, lane: str, cause: ShardweaveError, *, optional: bool = True) -> None:
         passing = isinstance(cause, (Throttled, TableUnavailable)) or not cause.fix
-        fix = "try again, or ask with on_shard_error='partial'" if passing else cause.fix
+        again = "try again, or ask with on_shard_error='partial'" if optional else "try again"
+        fix = again if passing else cause.fix
         super().__init__(f"the lane failed: {cause.message}", where=lane, fix=fix)
         self.cause = cause.code
         self.__cause__ = cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.errors import ConfigurationError, InputError, LimitExceeded
+from shardweave.errors import ConfigurationError, InputError, LaneFailed, LimitExceeded, Throttled
 from shardweave.query.fanout import FanOut
-from shardweave.query.spec import BranchSpec, QuerySpec
+from shardweave.query.spec import BranchSpec, Equal, QuerySpec
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.query_world import NOW, People
 
@@ -73,3 +74,38 @@ def test_no_branch_is_not_every_record(people: People, more: dict[str, Any]) -> 
             ask(QuerySpec("person", branches=(), **more))
     assert len(people.table.operations) == before
     assert len(people.runner.run(QuerySpec("person", branches=(BranchSpec(),), limit=3)).items) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"conditions": {"first": "x"}}, "conditions.first"),
+        ({"conditions": ["first"]}, "conditions"),
+        ({"conditions": {1: Equal("x")}}, "conditions"),
+        ({"filter": {"property": "first", "eq": "x"}}, "filter"),
+        ({"branches": (BranchSpec({"first": "x"}),)}, "branches[0].conditions.first"),  # type: ignore[dict-item]
+        ({"branches": ({"index": "first"},)}, "branches"),
+        ({"earliest": dt.datetime(2024, 1, 1, tzinfo=dt.UTC)}, "earliest"),
+        ({"latest": True}, "latest"),
+        ({"reverse": "no"}, "reverse"),
+        ({"hydrate": 1}, "hydrate"),
+        ({"properties": "first"}, "properties"),
+        ({"properties": (1,)}, "properties"),
+        ({"properties": ()}, "properties"),
+    ],
+)
+def test_a_part_of_another_type_is_refused_at_its_place(people: People, wrong: dict[str, Any], where: str) -> None:
+    for ask in (people.runner.run, people.runner.count, people.runner.explain):
+        with pytest.raises(InputError) as refused:
+            ask(QuerySpec("person", **wrong))
+        assert refused.value.where == where
+
+
+def test_an_explanation_names_the_time_window(people: People) -> None:
+    reasons = people.runner.explain(QuerySpec("person", index="first", earliest=5, latest=9)).reasons
+    assert any("records made from 5 to 9 alone are given" in reason for reason in reasons)
+
+
+def test_a_failed_lane_does_not_advise_what_was_done_or_has_no_meaning() -> None:
+    assert "partial" in LaneFailed("lane", Throttled()).fix
+    assert LaneFailed("lane", Throttled(), optional=False).fix == "try again"

@@ -23,7 +23,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.ShardweaveError: (500, "Internal error"),
     errors.InputError: (400, "The input is wrong"),
     errors.ValidationFailed: (400, "The input does not fit its schema"),
-    errors.ValueRefused: (400, "A value can't be stored"),
+    errors.ValueRefused: (400, "A value is refused"),
     errors.KeyTooLong: (400, "A key would be too long"),
     errors.RecordTooLarge: (413, "The record is too large"),
     errors.ImmutableProperty: (400, "A property never changes"),

@@ -103,7 +103,8 @@ class Queries:
                 path=f"{path}/count",
                 name=f"count{name}",
                 summary=f"How many {collection} answer a query",
-                description="Exact, on all pages: `limit` and `nextToken` do not matter.",
+                description="Exact, on all pages: `limit`, `nextToken`, `budget`, `onShardError` and what would be shown "
+                "do not matter, though numbers have to be in their limits. `timeLimitMs` does: a count has no part.",
                 run=self.count,
                 answer=Answer(200, "The number.", Counted),
                 body=Body(bodies.query),
@@ -129,7 +130,8 @@ class Queries:
             _says(call, word)
         self._expansion.of_body(call.document)
         words.update(self._expansion.member)
-        return spec_from_json(self._entity, {k: value for k, value in call.document.items() if k not in words})
+        query = {name: value for name, value in call.document.items() if name not in words}
+        return spec_from_json(self._entity, query, beside=sorted(words))
 
 
 def _says(call: Call, word: str) -> bool:

@@ -54,7 +54,7 @@ class Counter:
                     assert outcome.error is not None
                     if isinstance(outcome.error, DeadlineTooShort):
                         raise outcome.error
-                    raise LaneFailed(self._plan.name(state.lane), outcome.error)
+                    raise LaneFailed(self._plan.name(state.lane), outcome.error, optional=False)
                 self._take(state, outcome.answer)
             open_states = [state for state in open_states if not state.finished]
         return CountAnswer(sum(state.kept for state in states), self._stats(states, rounds, begun))

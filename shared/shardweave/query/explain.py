@@ -106,12 +106,12 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Ex
 def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int) -> LanePlan:
     view = plan.branches[lane.rank].view
     interval = start.interval or Interval()
-    generation = lane.generation
+    generation, shards = lane.generation, lane.generation.space.shards
     return LanePlan(
         lane=plan.title(lane),
         index=view.index,
         hash_key=lane.hash_value,
-        generation=f"{generation.space.shards} shards from {generation.begins}",
+        generation=f"{shards} shard{'' if shards == 1 else 's'} from {generation.begins}",
         stage=lane.stage,
         low=_bound(interval.low),
         high=_bound(interval.high),

@@ -1,13 +1,32 @@
-"""The limits of a query that do not depend on a schema. Every number has a least and a greatest value."""
+"""What can be said of a query without a schema: the types of its parts, and its limits. Every number has a least and a
+greatest value."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from ..errors import InputError, LimitExceeded
-from .spec import LIMIT_FIX, MAX_BRANCHES, MAX_BUDGET, MAX_LIMIT, MAX_TIME_LIMIT_MS, NO_BRANCH, QuerySpec
+from ..table.conditions import Condition
+from .spec import (
+    LIMIT_FIX,
+    MAX_BRANCHES,
+    MAX_BUDGET,
+    MAX_LIMIT,
+    MAX_TIME_LIMIT_MS,
+    NO_BRANCH,
+    BranchSpec,
+    Equal,
+    OneOf,
+    Prefix,
+    QuerySpec,
+    Range,
+)
 
 
 def check_limits(spec: QuerySpec) -> None:
     """Refuses a query that asks for too little or too much. Raises InputError or LimitExceeded."""
+    _check_types(spec)
     if not _lies_within(spec.limit, MAX_LIMIT):
         raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
     if spec.budget is not None and not _lies_within(spec.budget, MAX_BUDGET):
@@ -32,6 +51,41 @@ def check_time_limit(milliseconds: int) -> None:
             where="timeLimitMs",
             fix="give a number in it, or leave it out",
         )
+
+
+def _check_types(spec: QuerySpec) -> None:
+    """What a program gives by mistake, such as a value in place of a constraint, is refused, never half understood."""
+    for name in ("reverse", "consistent", "hydrate"):
+        if not isinstance(getattr(spec, name), bool):
+            raise InputError("it is True or False", where=name, fix="give one of them")
+    for name in ("earliest", "latest"):
+        bound = getattr(spec, name)
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+            raise InputError("it is a whole number in the timestamp's unit", where=name, fix="give epoch time")
+    if spec.properties is not None and (isinstance(spec.properties, str) or not _are_texts(spec.properties)):
+        raise InputError("it lists property names", where="properties", fix='give a tuple, like ("name",)')
+    if spec.branches is not None and not all(isinstance(each, BranchSpec) for each in spec.branches):
+        raise InputError("each is a BranchSpec", where="branches", fix="give BranchSpec(conditions, index, filter)")
+    for number, asked in enumerate((spec, *(spec.branches or ()))):
+        place = f"branches[{number - 1}]." if number else ""
+        if asked.filter is not None and not isinstance(asked.filter, Condition):
+            fix = "make it of shardweave.table.conditions, or of JSON with filter_from_json"
+            raise InputError("it is a condition", where=f"{place}filter", fix=fix)
+        _check_conditions(asked.conditions, f"{place}conditions")
+
+
+def _check_conditions(conditions: Mapping[str, Any], where: str) -> None:
+    if not isinstance(conditions, Mapping) or not _are_texts(conditions):
+        raise InputError("it maps property names to constraints", where=where, fix='give {"name": Equal(value)}, say')
+    for name, constraint in conditions.items():
+        if not isinstance(constraint, (Equal, OneOf, Prefix, Range)):
+            raise InputError(
+                "it is no constraint", where=f"{where}.{name[:80]}", fix="give Equal(value), OneOf, Prefix or Range"
+            )
+
+
+def _are_texts(names: Iterable[Any]) -> bool:
+    return all(isinstance(name, str) for name in names)
 
 
 def _check_branches(spec: QuerySpec) -> None:

@@ -119,6 +119,10 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     counts = ((len(lanes), "lane"), (len(generations), "generation"), (stages, "stage"))
     lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
     reasons.append(f"{lane_count} in {generation_count}, {stage_count}")
+    if (spec.earliest, spec.latest) != (None, None):
+        bounds = ((spec.earliest, "from"), (spec.latest, "to"))
+        asked = " ".join(f"{word} {bound}" for bound, word in bounds if bound is not None)
+        reasons.append(f"records made {asked} alone are given: it chooses generations, and records after reading")
     return Plan(
         entity=entity,
         branches=branches,

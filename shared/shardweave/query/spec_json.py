@@ -16,7 +16,7 @@ What is not known, or of another type, is refused with its place; a null is as i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from ..codecs import BinaryCodec, DateTimeCodec, TimestampCodec
@@ -54,10 +54,12 @@ _BRANCH = {name: _TYPES[name] for name in ("conditions", "index", "filter")}
 _WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a whole number"}
 
 
-def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "") -> QuerySpec:
-    """The query of its JSON form. Raises ValidationFailed that lists every fault of form, or InputError's kinds."""
+def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "", beside: Iterable[str] = ()) -> QuerySpec:
+    """The query of its JSON form; `beside` are members that the caller has taken out, for the message about others.
+
+    Raises ValidationFailed that lists every fault of form, or InputError's kinds."""
     content = _whole_numbers(content)
-    _check(content, _TYPES, ())
+    _check(content, _TYPES, (), beside)
     content = {name: value for name, value in content.items() if value is not None}
     branches = content.get("branches")
     for number, branch in enumerate(branches or ()):
@@ -95,14 +97,19 @@ def _whole_numbers(content: Any) -> Any:
     return {name: integral(value) if name in _TYPES else value for name, value in content.items()}
 
 
-def _check(content: Any, types: Mapping[str, type | tuple[type, ...]], place: tuple[str | int, ...]) -> None:
+def _check(
+    content: Any,
+    types: Mapping[str, type | tuple[type, ...]],
+    place: tuple[str | int, ...],
+    beside: Iterable[str] = (),
+) -> None:
     if not isinstance(content, Mapping):
         raise ValidationFailed([FieldFault(place, "it is an object", "dict_type")])
     faults = []
     for name, value in content.items():
         expected = types.get(name)
         if expected is None:
-            allowed = ", ".join(types)
+            allowed = ", ".join((*types, *beside))
             faults.append(FieldFault((*place, str(name)[:80]), f"unknown; use some of {allowed}", "extra_forbidden"))
         elif value is None:
             continue

@@ -36,10 +36,10 @@ def _instant(text: str, where: str, numbers: str, verdict: str) -> dt.datetime:
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
-        fix = f"write {numbers}2024-01-31 or 2024-01-31T09:30:00Z (a + in a URL is %2B)"
+        fix = f"write {numbers}2024-01-31 or 2024-01-31T09:30:00Z"
         raise ValueRefused(f"it is {verdict} an ISO 8601 time", where=where, fix=fix) from None
     if instant.tzinfo is None:
         if not _DATE.fullmatch(text):
-            raise ValueRefused("the time has no zone", where=where, fix="end it with Z, or with an offset (%2B02:00)")
+            raise ValueRefused("the time has no zone", where=where, fix="end it with Z")
         instant = instant.replace(tzinfo=dt.UTC)
     return instant

@@ -195,7 +195,9 @@ class Walk:
     def _failure(self, state: LaneState) -> ShardweaveError:
         error = state.failure
         assert error is not None
-        return error if isinstance(error, DeadlineTooShort) else LaneFailed(self._plan.name(state.lane), error)
+        if isinstance(error, DeadlineTooShort):
+            return error
+        return LaneFailed(self._plan.name(state.lane), error, optional=not self._bounds.partial)
 
     def _query(self, state: LaneState, sharing: int, count: int) -> Query:
         plan, branch = self._plan, self._plan.branches[state.lane.rank]
