@@ -34,7 +34,8 @@ _PAGE_METHODS = ("GET", "HEAD")
 
 
 class AsgiApi:
-    """One API and the pages beside it, served by `threads` threads."""
+    """One API and the pages beside it, served by `threads` threads. `authorize` says from the headers whose a request
+    is, as the authorizer's part of an event."""
 
     def __init__(
         self,
@@ -43,8 +44,10 @@ class AsgiApi:
         threads: int,
         *,
         body_seconds: float = BODY_SECONDS,
+        authorize: Callable[[Mapping[str, str]], dict[str, Any]] = lambda headers: {},
     ) -> None:
         self._api = api
+        self._authorize = authorize
         self._body_seconds = body_seconds
         self._pages = pages
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
@@ -68,7 +71,7 @@ class AsgiApi:
             _check_host(headers.get("host", ""))
             body = await self._body(receive)
             target, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-            event = event_of(scope["method"], target, query, headers, body)
+            event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
         except ShardweaveError as error:
             answer = problem(error).as_lambda_answer()
             # What is left of the body is not waited for.
@@ -97,8 +100,16 @@ class AsgiApi:
         return self._api.resolve(event) if page is None else page().as_lambda_answer()
 
 
-def event_of(method: str, target: str, query: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-    """The event (payload format 2.0) of a request with this path, as it was sent. Raises MalformedRequest."""
+def event_of(
+    method: str,
+    target: str,
+    query: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    authorizer: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The event (payload format 2.0) of a request with this path, as it was sent; `authorizer` says whose it is.
+    Raises MalformedRequest."""
     path = decode_path(target)
     return {
         "version": "2.0",
@@ -107,7 +118,7 @@ def event_of(method: str, target: str, query: str, headers: Mapping[str, str], b
         "headers": dict(headers),
         "body": base64.b64encode(body).decode(),
         "isBase64Encoded": True,
-        "requestContext": {"http": {"method": method, "path": path}, "stage": "$default"},
+        "requestContext": {"http": {"method": method, "path": path}, "stage": "$default", "authorizer": authorizer},
     }
 
 

@@ -38,6 +38,7 @@ from shardweave.service_modules import service_names, service_schema
 from shardweave.table.operations import Scan
 
 from .asgi import AsgiApi
+from .authorizer import LocalAuthorizer
 from .background import Background, Stopping
 from .loading import load
 from .sample_data import SAMPLES
@@ -88,7 +89,8 @@ def run(options: argparse.Namespace, signals: _Signals) -> None:
             fill(service, folder, options.day)
         address = address_of(listening)
         stack.callback(drive(service, folder).stop)
-        app = AsgiApi(service.api, pages_beside(service), THREADS)
+        authorizer = LocalAuthorizer(folder.token_secret())
+        app = AsgiApi(service.api, pages_beside(service), THREADS, authorize=authorizer.authorize)
         stack.callback(app.close)
         signals.server = HttpServer(app, partial(print, f"ready {address}", flush=True))
         say(f"{options.service}: try {address}/docs; Ctrl+C stops it")

@@ -1,7 +1,8 @@
 """The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
 
     server.lock                        held by the one server that uses the folder
-    cursor-keys.json                   made once, readable by its owner alone; so is external-keys.json
+    cursor-keys.json                   made once, readable by its owner alone; so are external-keys.json
+                                       and token-keys.json
     <service>-<key format>.sqlite      the table
     <service>-<key format>.schema.json the manifest of the schema that its records were written with (see `manifest`)
     <service>-<key format>.json        the sample data's state: its day, and whether it is there completely
@@ -145,6 +146,11 @@ class DataFolder:
         command line take each other's. Raises ConfigurationError."""
         fix = "remove it: new keys are made, and tokens of pages given so far end"
         return self._keys("cursor-keys.json", CursorKeys, fix)
+
+    def token_secret(self) -> bytes:
+        """The folder's own secret for development tokens, made when it has none. Raises ConfigurationError."""
+        fix = "remove it: a new one is made, and development tokens given so far end"
+        return self._keys("token-keys.json", lambda current, secrets: secrets[current], fix)
 
     def external_keys(self) -> ExternalKeys:
         """The folder's own secrets for external keys, made when it has none. Raises ConfigurationError."""

@@ -200,6 +200,18 @@ class RouteNotFound(InputError):
     code = "route_not_found"
 
 
+class Unauthenticated(InputError):
+    """Nobody knows who asks: there is no token, or not a valid one."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(InputError):
+    """The caller may not do this, whatever is stored."""
+
+    code = "forbidden"
+
+
 class MethodNotAllowed(InputError):
     """A path that the API has, with other methods. `allowed` lists them."""
 

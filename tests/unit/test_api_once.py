@@ -143,7 +143,7 @@ def test_who_calls() -> None:
     def caller(authorizer: Any) -> Caller:
         return caller_of({"requestContext": {"authorizer": authorizer}})
 
-    assert caller({"jwt": {"claims": {"iss": "https://i", "sub": "ann"}}}) == Caller("https://i ann")
-    assert caller({"iam": {"userArn": "arn:aws:iam::1:user/ann"}}) == Caller("arn:aws:iam::1:user/ann")
+    assert caller({"jwt": {"claims": {"iss": "https://i", "sub": "ann"}}}).principal == "https://i ann"
+    assert caller({"iam": {"userArn": "arn:aws:iam::1:user/ann"}}).principal == "arn:aws:iam::1:user/ann"
     assert caller(None) == caller({}) == caller_of({}) == Caller("anonymous")
     assert len({Caller("a", "b").scope, Caller("b", "a").scope, Caller("ab").scope, Caller("", "ab").scope}) == 4

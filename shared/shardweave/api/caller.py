@@ -1,30 +1,23 @@
-"""Who sends a request: the one place that says so.
+"""Who sends a request: the one place that reads it from an event.
 
 An authorizer has verified what is read here (API Gateway's, or the local server's); without one the caller is
-`anonymous`. `scope` is whose idempotency keys are meant: two callers with different scopes know nothing of each
-other's.
+`anonymous`. API Gateway gives every claim as a text, and a list as `[a b]`: so are groups read, from the claim `groups`
+or `cognito:groups`. Whoever signed with AWS credentials has no claims, and the group `role/NAME` where it is a role's
+session.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-ANONYMOUS = "anonymous"
+from ..access.caller import ANONYMOUS, Caller
 
+__all__ = ["ANONYMOUS", "Caller", "caller_of"]
 
-@dataclass(frozen=True)
-class Caller:
-    """A principal, and the tenant that it acts for (empty where there are none)."""
-
-    principal: str = ANONYMOUS
-    tenant: str = ""
-
-    @property
-    def scope(self) -> str:
-        return json.dumps([self.tenant, self.principal])
+GROUP_CLAIMS = ("groups", "cognito:groups")
+_ROLE_SESSION = re.compile(r"arn:[\w-]+:sts::\d*:assumed-role/([^/]+)/.*")
 
 
 def caller_of(event: Mapping[str, Any]) -> Caller:
@@ -33,5 +26,17 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     claims = (authorizer.get("jwt") or {}).get("claims") or {}
     signer = (authorizer.get("iam") or {}).get("userArn")
     if claims.get("sub"):
-        return Caller(f"{claims.get('iss', '')} {claims['sub']}")
-    return Caller(signer) if signer else Caller()
+        texts = {str(name): value for name, value in claims.items() if isinstance(value, str)}
+        groups = frozenset(group for name in GROUP_CLAIMS for group in _listed(texts.get(name, "")))
+        return Caller(f"{claims.get('iss', '')} {claims['sub']}", "", str(claims["sub"]), texts, groups)
+    if not signer:
+        return Caller()
+    role = _ROLE_SESSION.fullmatch(signer)
+    return Caller(signer, "", signer, {}, frozenset({f"role/{role[1]}"} if role else ()))
+
+
+def _listed(text: str) -> list[str]:
+    """The members of a claim that is a list or one text."""
+    if text.startswith("[") and text.endswith("]"):
+        return [each for each in re.split(r"[\s,]+", text[1:-1]) if each]
+    return [text] if text else []

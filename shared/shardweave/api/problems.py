@@ -39,6 +39,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.BodyTooLarge: (413, "The body is too large"),
     errors.RequestTimeout: (408, "The request did not come in time"),
     errors.UnsupportedMediaType: (415, "The body's type is not supported"),
+    errors.Unauthenticated: (401, "The caller is not known"),
+    errors.Forbidden: (403, "The caller may not do this"),
     errors.RouteNotFound: (404, "There is no such path"),
     errors.MethodNotAllowed: (405, "The path does not take this method"),
     errors.NotFound: (404, "There is no such record"),
@@ -163,6 +165,8 @@ def _response(status: int, document: dict[str, Any], error: errors.ShardweaveErr
     headers = {"content-type": MEDIA_TYPE}
     if isinstance(error, errors.MethodNotAllowed):
         headers["allow"] = ", ".join(error.allowed)
+    if isinstance(error, errors.Unauthenticated):
+        headers["www-authenticate"] = "Bearer"
     if status == 503:
         headers["retry-after"] = str(RETRY_AFTER_SECONDS)
     return Response(status, json.dumps(document).encode(), headers)

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("catalog", "catalog", "by what records can be found without a query"),
     Command("backfill", "backfill", "fill lookups that were added to a filled table"),
     Command("reshard", "reshard", "move an entity's records to another shard space"),
+    Command("token", "token", "a development token, which carries claims to the local server"),
     Command("query", "ask_query", "ask a table"),
     Command("explain", "ask_explain", "see what a query costs"),
 )

@@ -1,0 +1,45 @@
+"""Who asks the local server: the claims of a development token, as an authorizer of API Gateway would give them.
+
+A request without a token is from nobody in particular, and may do what a service without rules lets everybody do, since
+only this machine reaches the server. One with a token that is not ours, was changed or has ended is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shardweave.access.tokens import decode_token
+from shardweave.entity import now_ms
+from shardweave.errors import Unauthenticated
+
+_SCHEME = "bearer"
+
+
+@dataclass(frozen=True)
+class LocalAuthorizer:
+    """Verifies development tokens. `clock` gives epoch milliseconds."""
+
+    secret: bytes
+    clock: Callable[[], int] = now_ms
+
+    def authorize(self, headers: Mapping[str, str]) -> dict[str, Any]:
+        """The authorizer's part of an event, empty without a token. Raises Unauthenticated."""
+        given = headers.get("authorization")
+        if given is None:
+            return {}
+        scheme, _, token = given.partition(" ")
+        if scheme.lower() != _SCHEME:
+            raise Unauthenticated("it is no bearer token", where="authorization", fix="send `Bearer` and the token")
+        claims = decode_token(token.strip(), self.secret, now=self.clock() // 1000)
+        return {"jwt": {"claims": {name: claim_text(value) for name, value in claims.items()}, "scopes": None}}
+
+
+def claim_text(value: Any) -> str:
+    """A claim as API Gateway gives it: a list is `[a b]`."""
+    if isinstance(value, list):
+        return f"[{' '.join(claim_text(each) for each in value)}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,44 @@
+"""What a property declares about access.
+
+    tenant_id: str = claim_property("tenant")      its value is the caller's claim, always
+    salary: int | None = private_property(default=None)
+
+A bound property is set when a record is created and never changes. A private property can be written over HTTP, and is
+neither returned nor asked about there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Marks a property that is bound to a claim."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Private:
+    """Marks a private property."""
+
+
+def claim_property(claim: str, **field: Any) -> Any:
+    """A property that has the value of the caller's claim. Library calls give it like any other property."""
+    return _marked(Claim(claim), field)
+
+
+def private_property(**field: Any) -> Any:
+    """A property that is not shown over HTTP, and by which nothing is found or sorted there."""
+    return _marked(Private(), field)
+
+
+def _marked(mark: Claim | Private, field: dict[str, Any]) -> Any:
+    info: FieldInfo = Field(**field)
+    info.metadata.append(mark)
+    return info
