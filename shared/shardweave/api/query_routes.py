@@ -103,8 +103,8 @@ class Queries:
                 path=f"{path}/count",
                 name=f"count{name}",
                 summary=f"How many {collection} answer a query",
-                description="Exact, on all pages: `limit`, `nextToken`, `budget`, `onShardError` and what would be shown "
-                "do not matter, though numbers have to be in their limits. `timeLimitMs` does: a count has no part.",
+                description="Exact, on all pages: `limit`, `nextToken`, `budget`, `onShardError` and what would be "
+                "shown do not matter, but numbers have to be in their limits. `timeLimitMs` does: no part is counted.",
                 run=self.count,
                 answer=Answer(200, "The number.", Counted),
                 body=Body(bodies.query),
