@@ -62,13 +62,16 @@ def _check_types(spec: QuerySpec) -> None:
         bound = getattr(spec, name)
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
             raise InputError("it is a whole number in the timestamp's unit", where=name, fix="give epoch time")
-    if spec.properties is not None and (isinstance(spec.properties, str) or not _are_texts(spec.properties)):
+    named: Any = spec.properties
+    if named is not None and (isinstance(named, str) or not _are_texts(named)):
         raise InputError("it lists property names", where="properties", fix='give a tuple, like ("name",)')
     if spec.branches is not None and not all(isinstance(each, BranchSpec) for each in spec.branches):
         raise InputError("each is a BranchSpec", where="branches", fix="give BranchSpec(conditions, index, filter)")
-    for number, asked in enumerate((spec, *(spec.branches or ()))):
+    parts: list[QuerySpec | BranchSpec] = [spec, *(spec.branches or ())]
+    for number, asked in enumerate(parts):
         place = f"branches[{number - 1}]." if number else ""
-        if asked.filter is not None and not isinstance(asked.filter, Condition):
+        test: Any = asked.filter
+        if test is not None and not isinstance(test, Condition):
             fix = "make it of shardweave.table.conditions, or of JSON with filter_from_json"
             raise InputError("it is a condition", where=f"{place}filter", fix=fix)
         _check_conditions(asked.conditions, f"{place}conditions")
