@@ -378,9 +378,7 @@ class Walker:
         simulation, world = self.world.simulation, self.world
         began = simulation.now
         dirty = world.server.lagging_keys(lambda by: not by.startswith("mover"))
-        uncertain = {
-            world.server.items[key]["thingId"] for key in dirty if "thingId" in world.server.items.get(key, {})
-        }
+        uncertain = {range_key.removeprefix("thingId#") for _, range_key in dirty}
         found: list[Any] = []
         while True:
             try:
