@@ -22,6 +22,7 @@ from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import key_format
 from shardweave.manifest import decode_index, manifest_of
 from shardweave.query.fanout import DEFAULT_THROTTLE
+from shardweave.reshard.policy import MODES
 from shardweave.reshard.wait_settings import decode_waits, encode_waits
 from shardweave.schema import Schema
 from shardweave.service_modules import service_schema
@@ -47,6 +48,7 @@ CHOICES: Mapping[str, str] = {
     "burst": "200",
     "lanes": str(DEFAULT_THROTTLE),
     "reshardWaits": "normal",
+    "reshardPolicy": "propose",
     "operators": "",
     "indexes": "",
     "hidden": "",
@@ -66,6 +68,7 @@ emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
 lanes              reads at once for one query
 reshardWaits       how long the phases of a re-shard last: normal, or, for stages that are thrown away, fast or JSON
+reshardPolicy      off; propose: an alarm says when more shards would help; apply: they are made then
 operators          who may move records: ARNs, or a token's issuer and subject with a space between, by commas
 indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
 
@@ -109,6 +112,7 @@ class Configuration:
     layout: TableLayout
     hidden: tuple[str, ...]
     reshard_waits: str
+    reshard_policy: str
     operators: str
 
     @classmethod
@@ -139,6 +143,7 @@ class Configuration:
             layout=_layout(schema.layout, given["indexes"]),
             hidden=tuple(name for name in given["hidden"].split(",") if name),
             reshard_waits=_reshard_waits(given),
+            reshard_policy=_one_of(given, "reshardPolicy", MODES),
             operators=given["operators"],
         )
 

@@ -173,6 +173,13 @@ class Monitoring(Construct):
             "Something failed for good; each message in the queue says what, and where to read it again.",
         )
 
+        yield Threshold(
+            "ReshardProposed",
+            self.own("ReshardsProposed", cloudwatch.Stats.MAXIMUM),
+            0,
+            "A shard has more to do than it may, or one record has; the resharder's log and `reshard status` say why.",
+        )
+
     def _alarm(self, threshold: Threshold) -> cloudwatch.Alarm:
         alarm = threshold.metric.create_alarm(
             self,

@@ -55,6 +55,7 @@ class Resharding(Construct):
                 "TABLE_NAME": table.table.table_name,
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),
                 "RESHARD_WAITS": configuration.reshard_waits,
+                "RESHARD_POLICY": configuration.reshard_policy,
             },
             timeout=Duration.seconds(90),
             failures=failures,

@@ -64,6 +64,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         woken = change_handler().wake()
         logger.info("woken", extra={"work": woken})
         metrics.add_metric("WorkWoken", MetricUnit.Count, woken)
+        proposals = change_handler().proposals()
+        metrics.add_metric("ReshardsProposed", MetricUnit.Count, len(proposals))
+        for entity, why in proposals.items():
+            logger.warning("a re-shard is proposed, or would not help", extra={"entity": entity, "why": why})
         return {"woken": woken}
     return dict(changes(event["Records"]))
 

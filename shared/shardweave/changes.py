@@ -40,6 +40,9 @@ class ChangeHandler(Protocol):
     def wake(self) -> int:
         """Go on with work that nobody has gone on with, and say how much there was."""
 
+    def proposals(self) -> Mapping[str, str]:
+        """What is proposed to whoever runs the table, by entity."""
+
 
 class ChangeCounts:
     """Counts changes by shard."""
@@ -62,6 +65,9 @@ class ChangeCounts:
 
     def wake(self) -> int:
         return 0
+
+    def proposals(self) -> Mapping[str, str]:
+        return {}
 
     def shard_of(self, hash_key: str) -> str:
         """The shard of a hash key, `user!1`, without the values that may follow in it."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .reshard.driver import ReshardDriver
     from .reshard.moving import Pace
     from .reshard.operator import Operator
+    from .reshard.policy import Policy
     from .table.dynamodb import Session
 
 
@@ -192,18 +193,24 @@ def reshard_driver(
     *,
     pace: Pace | None = None,
     budget_ms: int | None = None,
+    policy: Policy | None = None,
     clock: Callable[[], int] = now_ms,
 ) -> ReshardDriver:
-    """What is given every change of a table: it drives re-shards, and counts. `pace` and `budget_ms` say how long it
-    works at a time, see `moving` and `driver`."""
+    """What is given every change of a table: it drives re-shards, and watches the load of shards. `pace` and
+    `budget_ms` say how long it works at a time, see `moving` and `driver`."""
     from .reshard.coordinator import Coordinator
     from .reshard.driver import BUDGET_MS, ReshardDriver
     from .reshard.moving import Mover
+    from .reshard.operator import Operator
+    from .reshard.policy import Policy
+    from .reshard.watch import LoadWatch
 
     coordinator = Coordinator(table, waits, new_token=new_token, clock=clock)
     mover = Mover(table, owner=new_token(), new_token=new_token, clock=clock, pace=pace)
+    operator = Operator(table, coordinator, waits, clock=clock)
+    watch = LoadWatch(schema, table, maps, operator, policy or Policy(), waits, new_token=new_token, clock=clock)
     budget = BUDGET_MS if budget_ms is None else budget_ms
-    return ReshardDriver(schema, coordinator, mover, maps, clock=clock, budget_ms=budget)
+    return ReshardDriver(schema, coordinator, mover, maps, watch, clock=clock, budget_ms=budget)
 
 
 def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_ms) -> Operator:
@@ -258,7 +265,14 @@ def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
     schema = deployed_schema(variables).hiding(hidden)
     table = deployed_table(variables)
     waits = deployed_waits(variables)
-    return reshard_driver(schema, table, LeasedMaps(table, waits), waits)
+    return reshard_driver(schema, table, LeasedMaps(table, waits), waits, policy=deployed_policy(variables))
+
+
+def deployed_policy(variables: Mapping[str, str]) -> Policy:
+    """When a deployed function re-shards: RESHARD_POLICY. Raises ConfigurationError."""
+    from .reshard.policy import Policy
+
+    return Policy.of_mode(variables.get("RESHARD_POLICY") or "propose", "RESHARD_POLICY")
 
 
 def deployed_waits(variables: Mapping[str, str]) -> Waits:

@@ -69,6 +69,8 @@ class ReshardStatus(_Camel):
     rate: int
     entered_ms: int | None = Field(None, description="When the phase was entered.")
     due_ms: int | None = Field(None, description="When the wait that is under way ends at the earliest.")
+    proposal: str = Field(description="Which shard space is proposed, and why; empty when none is.")
+    advice: str = Field(description="What more shards would not help; empty when there is nothing to say.")
 
 
 class ReshardEstimate(_Camel):

@@ -3,7 +3,7 @@
     a control record changed       the coordinator's next step
     a work item opened or saved    a slice of it; when it is done, the coordinator's next step
     a record of O without a mark   in DUAL_OLD it is copied, since another program wrote it
-    anything                       counted by shard
+    anything                       counted by shard; of records, for the policy (see `watch`)
 
 Guarantees: a change is a hint only, which may come twice, late or never: what is done goes by what is in the table.
 `wake` goes on with whatever nobody has gone on with, and with waits that are over. Between two calls of `drain` slices
@@ -25,6 +25,7 @@ from .coordinator import Coordinator
 from .maps import LeasedMaps, monotonic_ms
 from .moving import Mover
 from .phases import Control, Phase
+from .watch import LoadWatch
 from .work import WORK, Side, WorkItem, decode_work, is_in, moving_generations
 
 BUDGET_MS = 40_000
@@ -41,6 +42,7 @@ class ReshardDriver:
         coordinator: Coordinator,
         mover: Mover,
         maps: LeasedMaps,
+        watch: LoadWatch | None = None,
         *,
         clock: Callable[[], int] = now_ms,
         monotonic: Callable[[], int] = monotonic_ms,
@@ -50,6 +52,7 @@ class ReshardDriver:
         self._coordinator = coordinator
         self._mover = mover
         self._maps = maps
+        self._watch = watch
         self._clock = clock
         self._monotonic = monotonic
         self._budget_ms = budget_ms
@@ -63,6 +66,8 @@ class ReshardDriver:
         entity = self._entities.get(hash_key)
         if entity is None:
             self._counts.handle(change)
+            if self._watch is not None:
+                self._watch.count(change)
             self._catch_up(hash_key, change)
         elif change.new is not None:
             self._go_on(entity, str(change.key[self._schema.range_key]), change)
@@ -70,13 +75,22 @@ class ReshardDriver:
     def drain(self) -> Mapping[str, Traffic]:
         """What was seen since the last time, by shard."""
         self._ends = None
+        if self._watch is not None:
+            self._watch.drain()
         return self._counts.drain()
 
     def wake(self) -> int:
         """Go on with what nobody has gone on with, and say how many steps and slices that were. Raises what the table
         raises."""
         self._ends = None
-        return sum(self._woken(entity) for entity in self._schema.entities.values())
+        done = sum(self._woken(entity) for entity in self._schema.entities.values())
+        if self._watch is not None:
+            self._watch.judge()
+        return done
+
+    def proposals(self) -> Mapping[str, str]:
+        """What the policy proposes, by entity."""
+        return {} if self._watch is None else self._watch.proposals()
 
     # -- parts
 

@@ -25,6 +25,7 @@ from .coordinator import Coordinator, Seen
 from .copying import RECORDS_A_TRANSACTION
 from .phases import Control, Phase, Waits, aborted, check_target, due_ms, map_in_force, resumed, started
 from .placement import placement_of, schema_of
+from .policy import decode_verdict, verdict_key
 from .work import NOTHING, Counts
 
 SAMPLED_SHARDS = 2
@@ -54,7 +55,8 @@ class Estimate:
 @dataclass(frozen=True)
 class Status:
     """How far an entity's re-shard is. `items` are those of the current step; times are epoch milliseconds, `due_ms`
-    when a wait ends at the earliest."""
+    when a wait ends at the earliest. `proposal` is what the policy proposes, `advice` where it says that shards don't
+    help."""
 
     entity: str
     phase: str
@@ -73,6 +75,8 @@ class Status:
     rate: int = 0
     entered_ms: int | None = None
     due_ms: int | None = None
+    proposal: str = ""
+    advice: str = ""
 
 
 class Operator:
@@ -95,8 +99,11 @@ class Operator:
     def status(self, entity: EntityType[Any]) -> Status:
         """How far it is."""
         seen = self._coordinator.read(entity)
+        record = self._asking.item(verdict_key(entity))
+        why, advice = ("", "") if record is None else (decode_verdict(record).why, decode_verdict(record).advice)
         if seen is None:
-            return Status(entity.token, Phase.STABLE.name.lower(), "rest", shards=_shards(entity.shard_map))
+            phase, shards = Phase.STABLE.name.lower(), _shards(entity.shard_map)
+            return Status(entity.token, phase, "rest", shards=shards, proposal=why, advice=advice)
         control = seen.control
         items = self._coordinator.items(entity, control)
         return Status(
@@ -117,6 +124,8 @@ class Operator:
             rate=control.rate,
             entered_ms=control.entered_ms,
             due_ms=due_ms(control, self._waits) if control.moving else None,
+            proposal=why,
+            advice=advice,
         )
 
     def estimate(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Estimate:
