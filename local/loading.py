@@ -2,14 +2,15 @@
 
 Safe to interrupt and repeat: records have fixed identities, and only those that are not there are written, so a
 second run completes a first one and changes nothing of what was there. A transaction writes as many as it can hold.
-Events are applied one by one, to the projection that takes them, which knows those that it had.
+Where records have numbers, their sequences first go on to above those. Events are applied one by one, to the projection
+that takes them, which knows those that it had.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,10 +19,6 @@ from shardweave.entity import Entity
 from shardweave.projections import Event
 from shardweave.store import Create, Store
 from shardweave.table.operations import MAX_TRANSACTION_ACTIONS
-
-CHUNK = MAX_TRANSACTION_ACTIONS // 2
-"""A store counts every action of a transaction twice."""
-
 
 Sample = Entity | Event
 
@@ -34,10 +31,10 @@ def load(store: Store, samples: Sequence[Sample], title: str, output: TextIO) ->
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(file=output)) as progress:
         task = progress.add_task(title, total=len(samples))
-        for start in range(0, len(records), CHUNK):
-            chunk = records[start : start + CHUNK]
+        for chunk in _chunks(store, records):
             missing = _missing(store, chunk)
             if missing:
+                _advance(store, missing)
                 store.transact([Create(record) for record in missing])
             written += len(missing)
             progress.advance(task, len(chunk))
@@ -45,6 +42,43 @@ def load(store: Store, samples: Sequence[Sample], title: str, output: TextIO) ->
             written += not store.apply(_projection(store, event), event).repeated
             progress.advance(task)
     return written
+
+
+def _chunks(store: Store, records: Sequence[Entity]) -> Iterator[list[Entity]]:
+    """As many records at a time as a transaction holds, counting for each what it may take at most."""
+    chunk: list[Entity] = []
+    taken = 0
+    for record in records:
+        actions = _actions(store, record)
+        if taken + actions > MAX_TRANSACTION_ACTIONS:
+            yield chunk
+            chunk, taken = [], 0
+        chunk.append(record)
+        taken += actions
+    if chunk:
+        yield chunk
+
+
+def _actions(store: Store, record: Entity) -> int:
+    """A store counts an action on a record twice, and once each lookup, and each parent with its counter."""
+    entity = store.schema[type(record)]
+    enforced = sum(relation.enforced for relation in entity.relations.values())
+    return 2 + len(entity.lookups) + 2 * enforced
+
+
+def _advance(store: Store, records: Sequence[Entity]) -> None:
+    """Let sequences go on above the numbers that the records have."""
+    last: dict[tuple[Any, ...], int] = {}
+    for record in records:
+        entity = store.schema[type(record)]
+        item = entity.dump(record)
+        for sequence in entity.sequences:
+            within = tuple((element.name, item[element.name]) for element in sequence.within)
+            number = item.get(sequence.property_name) or 0
+            key = (type(record), sequence.property_name, within)
+            last[key] = max(last.get(key, 0), int(number))
+    for (model, name, within), number in last.items():
+        store.advance(model, name, within=dict(within), to=number)
 
 
 def _projection(store: Store, event: Event) -> str:

@@ -17,6 +17,7 @@ from shardweave.entity import Entity
 
 from .chance import Chance
 from .loading import Sample
+from .sample_issues import issue_tracker_samples
 from .sample_names import LOCALES
 from .sample_orders import order_tracking_samples
 
@@ -61,6 +62,7 @@ def user_service_records(day: dt.date) -> Iterator[Entity]:
 
 
 SAMPLES: dict[str, Callable[[dt.date], Iterator[Sample]]] = {
+    "issue_tracker": issue_tracker_samples,
     "order_tracking": order_tracking_samples,
     "user_service": user_service_records,
 }

@@ -1,0 +1,29 @@
+"""The issue tracker: issues, numbered inside their projects, in grids that can be sorted by any column.
+
+    Tenant    whose projects these are
+    Project   what issues are about, with the custom fields that they have there
+    Issue     something to be done: UUID, number, title, state, priority, people, dates
+    Merge     one project's issues on their way to another project
+
+`GET /v1/issue-grid` shows a project's issues sorted by any one column either way, at the same cost for every page.
+"""
+
+from __future__ import annotations
+
+from shardweave.api.operation import Operation
+from shardweave.key_format import ORDERED, KeyFormat
+from shardweave.schema import Schema
+from shardweave.service import Parts
+
+from .grid import grid
+from .records import INDEXES, Issue, Merge, Project, Tenant
+
+
+def schema(key_format: KeyFormat = ORDERED) -> Schema:
+    """The service's schema in a key format."""
+    return Schema(entities=[Tenant, Project, Issue, Merge], indexes=INDEXES, key_format=key_format)
+
+
+def operations(parts: Parts) -> tuple[Operation, ...]:
+    """The routes that this service adds to those of its collections."""
+    return (grid(parts),)

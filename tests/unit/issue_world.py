@@ -1,0 +1,52 @@
+"""The issue tracker on a new table in memory, with the small projects of its sample data."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import Any
+
+from local.loading import load
+from local.sample_issues import TUNNEL, issue_tracker_samples
+from services.issue_tracker.records import Issue, Project
+from shardweave.service import Service, Settings, build
+from shardweave.table.embedded import EmbeddedTable
+from tests.unit.api_world import CURSOR_KEYS, NOW, Client, Clock, json_of
+
+DAY = dt.datetime.fromtimestamp(NOW / 1000, dt.UTC).date()
+
+
+def issue_service() -> Service:
+    clock = Clock()
+    return build(
+        Settings(cursor_keys=CURSOR_KEYS, service="issue_tracker"),
+        open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
+        clock=clock,
+    )
+
+
+def load_told(*, generated: int = 0) -> Client:
+    """A client of the service with the small projects, and some issues of the big one."""
+    service = issue_service()
+    samples = [each for each in issue_tracker_samples(DAY) if not _is_left_out(each, generated)]
+    load(service.parts.store, samples, "", io.StringIO())
+    return Client(service.api)
+
+
+def grid(client: Client, project: Project, sort: str, **more: Any) -> dict[str, Any]:
+    """A page of a project's grid."""
+    given = "".join(f"&{name}={value}" for name, value in more.items())
+    answer = client.get(
+        f"/v1/issue-grid?tenantId={project.tenant_id}&projectId={project.project_id}&sort={sort}{given}"
+    )
+    assert answer.status == 200, answer.body
+    found: dict[str, Any] = json_of(answer)
+    return found
+
+
+def numbers(page: dict[str, Any]) -> list[int]:
+    return [issue["num"] for issue in page["items"]]
+
+
+def _is_left_out(each: object, generated: int) -> bool:
+    return isinstance(each, Issue) and each.project_id == TUNNEL.project_id and each.num > generated

@@ -1,0 +1,114 @@
+"""The issue tracker: grids, numbers, parents, custom fields, as they come over HTTP."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+
+import pytest
+
+from local.loading import load
+from local.sample_issues import ACME, BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
+from services.issue_tracker import schema
+from services.issue_tracker.records import COLUMNS, Issue
+from services.issue_tracker.sorting import Sorting, sorting
+from shardweave.errors import UnknownName, UnsupportedQuery
+from shardweave.store import Store
+from tests.unit.api_world import Client
+from tests.unit.issue_world import grid, issue_service, load_told, numbers
+
+DAY = dt.date(2025, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def told() -> Client:
+    """The small projects, for tests that only read."""
+    return load_told()
+
+
+def test_state_ascending_and_number_descending(told: Client) -> None:
+    assert numbers(grid(told, BRIDGE, "state,-num")) == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("num", [1, 2, 3]),
+        ("-num", [3, 2, 1]),
+        ("state", [1, 3, 2]),
+        ("-state", [2, 3, 1]),
+        ("state,num", [1, 3, 2]),
+        ("-state,-num", [2, 3, 1]),
+        ("-state,num", [2, 1, 3]),
+        ("title", [2, 3, 1]),
+        ("-title", [1, 3, 2]),
+        ("created", [1, 2, 3]),
+        ("-created", [3, 2, 1]),
+        ("due", [1, 2, 3]),
+    ],
+)
+def test_one_column_either_way(told: Client, sort: str, expected: list[int]) -> None:
+    assert numbers(grid(told, BRIDGE, sort)) == expected
+
+
+def test_every_column_has_an_index_that_ends_in_num() -> None:
+    made = schema()
+    entity = made[Issue]
+    grids = {name: view for name, view in entity.views.items() if name and name.startswith("grid")}
+    assert all(view.range_elements[-1].name == "num" for view in grids.values())
+    assert {sorting(column, {}).index for column in COLUMNS} <= set(grids)
+    assert len(made.indexes) <= 20
+
+
+@pytest.mark.parametrize(
+    ("sort", "needed"),
+    [
+        ("priority,-num", 'RangeKey("priority", desc("num"))'),
+        ("-priority,num", 'RangeKey("priority", desc("num"))'),
+        ("state,title", 'RangeKey("state", "title", "num")'),
+        ("-state,due", 'RangeKey("state", desc("due"), desc("num"))'),
+        ("depth,-num", 'RangeKey("number1", desc("num"))'),
+    ],
+)
+def test_a_pair_without_an_index_says_which_one_it_needs(sort: str, needed: str) -> None:
+    with pytest.raises(UnsupportedQuery) as refused:
+        sorting(sort, TUNNEL.custom_fields)
+    assert needed in refused.value.message
+
+
+def test_sorting_by_what_is_no_column() -> None:
+    with pytest.raises(UnknownName, match="depth"):
+        sorting("depht", TUNNEL.custom_fields)
+    with pytest.raises(UnsupportedQuery, match="twice"):
+        sorting("state,state", {})
+    with pytest.raises(UnsupportedQuery, match="nothing is left"):
+        sorting("num,title", {})
+    assert sorting("-depth", TUNNEL.custom_fields) == Sorting("gridNumber1", reverse=True, place="number1")
+
+
+def test_the_sample_data_are_loaded_once_and_numbering_goes_on() -> None:
+    service = issue_service()
+    store = service.parts.store
+    samples = [each for each in issue_tracker_samples(DAY) if not (isinstance(each, Issue) and each.num > 60)]
+    assert load(store, samples, "", io.StringIO()) == len(samples) == 5 + 5 + 60
+    assert load(store, samples, "", io.StringIO()) == 0
+    assert [_next(store, project.tenant_id, project.project_id) for project in (BRIDGE, NEWS, TUNNEL)] == [4, 3, 61]
+
+
+def test_the_sample_data_are_the_same_every_time() -> None:
+    samples = list(issue_tracker_samples(DAY))
+    assert samples == list(issue_tracker_samples(DAY))
+    assert len(samples) == 5 + 5 + BIG
+    ends = int(dt.datetime.combine(DAY, dt.time(), dt.UTC).timestamp() * 1000)
+    assert all(each.created < ends for each in samples if isinstance(each, Issue))
+
+
+def test_a_tenants_projects_by_name(told: Client) -> None:
+    found = told.get(f"/v1/projects?tenantId={ACME.tenant_id}&index=projectsByName")
+    assert b"Forth Rail Bridge" in found.body
+    assert b"The Daily News" not in found.body
+
+
+def _next(store: Store, tenant_id: object, project_id: object) -> int:
+    values = {"tenantId": tenant_id, "projectId": project_id, "title": "One more"}
+    return store.create(values, Issue).num
