@@ -91,7 +91,7 @@ class EntityKeys:
         self._unsharded = [each for each in design.generated if not each.sharded]
         self._shard_text = _shard_text_builder(design)
         self._build_step_by_step = _builder(self)
-        self._build_plain = compiled(design, self._sharded, self._unsharded)
+        self._build_plain = compiled(design, self._sharded, self._unsharded, self._shard_text)
         self.reserve_bytes = RESERVE_BYTES * len({design.hash_name, *(each.name for each in self._sharded)})
         self.names = tuple(dict.fromkeys([design.hash_name, design.range_name, *(g.name for g in design.generated)]))
 
@@ -115,19 +115,29 @@ class EntityKeys:
         value = item.get(name)
         if value is None:
             raise ValueRefused("the timestamp property is missing", where=name, fix="give the record its created time")
-        return int(value)
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise ValueRefused("the timestamp property is no number", where=name, fix="give epoch time") from None
 
     # -- building
 
     def build(self, item: Item, shard_map: ShardMap) -> dict[str, Value]:
         """Every generated attribute of the record, those that are absent left out."""
-        return self.build_in(item, self.suffix(item, shard_map))
+        suffixes = shard_map.sole_suffixes
+        if suffixes is None:
+            return self.build_in(item, self.suffix(item, shard_map))
+        try:
+            built = self._build_plain(item, suffixes)
+        except (ValueRefused, TypeError):
+            built = None
+        return self.build_step_by_step(item, self.suffix(item, shard_map)) if built is None else built
 
     def build_in(self, item: Item, suffix: str) -> dict[str, Value]:
         """As `build`, in a given shard."""
         try:
-            built = self._build_plain(item, suffix)
-        except ValueRefused:
+            built = self._build_plain(item, (suffix,))
+        except (ValueRefused, TypeError):
             built = None
         return self.build_step_by_step(item, suffix) if built is None else built
 

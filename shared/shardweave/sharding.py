@@ -49,12 +49,13 @@ class ShardSpace:
     def suffix_of(self, hashed: int) -> str:
         """The suffix of the shard that a hash falls into."""
         if self.chars * self.char_bits <= MAX_LISTED_BITS:
-            listed = self._listed
+            listed = self.listed
             return listed[hashed % len(listed)]
         return self.suffix(hashed % self.shards)
 
     @cached_property
-    def _listed(self) -> tuple[str, ...]:
+    def listed(self) -> tuple[str, ...]:
+        """Every suffix, of a space that is not too large to be listed."""
         return tuple(self.suffixes())
 
     def suffixes(self) -> Iterator[str]:
@@ -118,6 +119,13 @@ class ShardMap:
     def sole(self) -> Generation | None:
         """The generation, when there is only one."""
         return self.generations[0] if len(self.generations) == 1 else None
+
+    @cached_property
+    def sole_suffixes(self) -> tuple[str, ...] | None:
+        """Every suffix there is, when there is one generation and its space is listed."""
+        if self.sole is None or self.sole.space.chars * self.sole.space.char_bits > MAX_LISTED_BITS:
+            return None
+        return self.sole.space.listed
 
     def generation_of(self, timestamp: int) -> Generation:
         """The last generation that begins at or before `timestamp`."""

@@ -14,6 +14,7 @@ from shardweave.codecs import IntegerCodec, StringCodec, TimestampCodec
 from shardweave.errors import KeyTooLong, ShardweaveError, ValueRefused
 from shardweave.key_format import KEY_FORMATS, KeyFormat
 from shardweave.keys import Element, EntityKeys, Generated, KeyDesign
+from shardweave.sharding import ShardBump, ShardMap
 
 ID, TEAM, NAME = (Element(name, StringCodec()) for name in ("userId", "team", "name"))
 AGE, CREATED = Element("age", IntegerCodec()), Element("created", TimestampCodec("ms"))
@@ -38,15 +39,24 @@ DESIGNS = {
     "one property": DESIGN,
     "partitioned": replace(DESIGN, partition=(TEAM,), sort=(CREATED,), shard_by=(TEAM,)),
     "singleton": replace(DESIGN, partition=(), sort=(), generated=()),
+    "sharded by a number": replace(DESIGN, shard_by=(AGE,)),
+    "sharded by two": replace(DESIGN, shard_by=(TEAM, NAME)),
+    "twice in a key": replace(DESIGN, generated=(Generated("k", (NAME, NAME, CREATED), sharded=False),)),
 }
 TEXTS = st.one_of(
     st.text(max_size=5), st.text("ab|#! ", max_size=8), st.sampled_from(["x" * 241, "x" * 2033, "ü" * 600, "\ud800"])
 )
+MAPS = {
+    "one shard": ShardMap.of_bumps(()),
+    "four shards": ShardMap.of_bumps((ShardBump(0, 2, 1),)),
+    "more than are listed": ShardMap.of_bumps((ShardBump(0, 5, 3),)),
+    "two generations": ShardMap.of_bumps((ShardBump(0, 2, 1), ShardBump(1_500_000_000_000, 3, 2))),
+}
 ITEMS = st.fixed_dictionaries(
     {},
     optional={
         "userId": TEXTS,
-        "team": TEXTS,
+        "team": st.one_of(TEXTS, st.sampled_from([0, b"b", 1.5, True])),
         "name": TEXTS,
         "age": st.integers(-(10**21), 10**21),
         "created": st.one_of(st.integers(10**12, 10**13 - 1), st.integers(-5, 10**14), st.text(max_size=2)),
@@ -68,6 +78,17 @@ def outcome(build: Callable[[], Any]) -> Any:
 def test_both_ways_build_the_same_or_refuse_alike(key_format: KeyFormat, design: KeyDesign, item: Any) -> None:
     keys = EntityKeys(replace(design, key_format=key_format))
     assert outcome(lambda: keys.build_in(item, "3v")) == outcome(lambda: keys.build_step_by_step(item, "3v"))
+
+
+@pytest.mark.parametrize("shard_map", MAPS.values(), ids=MAPS)
+@pytest.mark.parametrize("key_format", KEY_FORMATS.values(), ids=KEY_FORMATS)
+@given(item=ITEMS, design=st.sampled_from(list(DESIGNS.values())))
+def test_both_ways_choose_the_same_shard(
+    key_format: KeyFormat, shard_map: ShardMap, item: Any, design: KeyDesign
+) -> None:
+    keys = EntityKeys(replace(design, key_format=key_format))
+    expected = outcome(lambda: keys.build_step_by_step(item, keys.suffix(item, shard_map)))
+    assert outcome(lambda: keys.build(item, shard_map)) == expected
 
 
 def test_names_of_a_declaration_are_literals_whatever_they_hold() -> None:
