@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .keys import Element, Generated, KeyDesign
 
 Built = dict[str, Value] | None
-Build = Callable[[Item, Sequence[str]], Built]
-"""From a stored item, and the suffixes of its shard space or the one of its shard, to its generated attributes."""
+Build = Callable[[Item, Callable[[int], str]], Built]
+"""From a stored item, and what gives the shard suffix of a hash, to its generated attributes."""
 
 TIMESTAMP_BYTES = 40
 """No number is longer, in any key format."""
@@ -89,12 +89,10 @@ def compiled(
         value = f"value_{source.slots[hashed.slot]}"
         is_crc32 = design.key_format.hash is crc32
         asked = f"crc32({value}.encode())" if is_crc32 else f"{source.use(design.key_format.hash)}({value})"
-    source.add("count = len(suffixes)")
-    source.add(f"suffix = suffixes[0] if count == 1 else suffixes[{asked} % count]")
-    source.add(f"base = {design.token + design.key_format.shard_delimiter!r} + suffix")
+    source.add(f"base = {design.token + design.key_format.shard_delimiter!r} + suffix_of({asked})")
     _put_together(source, design, sharded, unsharded)
     source.names["delimiter"] = design.key_format.element_delimiter
-    text = "\n".join(["def build(item, suffixes):", "    get = item.get", *source.lines])
+    text = "\n".join(["def build(item, suffix_of):", "    get = item.get", *source.lines])
     # The text holds nothing but names and delimiters of the declaration, as literals.
     exec(compile(text, f"<keys of {design.token}>", "exec"), source.names)  # noqa: S102
     build: Build = source.names["build"]

@@ -124,11 +124,9 @@ class EntityKeys:
 
     def build(self, item: Item, shard_map: ShardMap) -> dict[str, Value]:
         """Every generated attribute of the record, those that are absent left out."""
-        suffixes = shard_map.sole_suffixes
-        if suffixes is None:
-            return self.build_in(item, self.suffix(item, shard_map))
+        generation = shard_map.sole or shard_map.generation_of(self.timestamp(item))
         try:
-            built = self._build_plain(item, suffixes)
+            built = self._build_plain(item, generation.space.suffix_of)
         except (ValueRefused, TypeError):
             built = None
         return self.build_step_by_step(item, self.suffix(item, shard_map)) if built is None else built
@@ -136,7 +134,7 @@ class EntityKeys:
     def build_in(self, item: Item, suffix: str) -> dict[str, Value]:
         """As `build`, in a given shard."""
         try:
-            built = self._build_plain(item, (suffix,))
+            built = self._build_plain(item, lambda hashed: suffix)
         except (ValueRefused, TypeError):
             built = None
         return self.build_step_by_step(item, suffix) if built is None else built

@@ -20,7 +20,7 @@ MAX_SHARDS = 2**20
 MAX_SUFFIX = 16
 """The most characters of a suffix, which is what every sharded key keeps in reserve."""
 MAX_LISTED_BITS = 12
-"""Spaces of up to so many bits have their suffixes in a list."""
+"""The first characters of suffixes are in a list, and so are the last ones beyond so many bits."""
 READ_AHEAD_MS = 60 * 60 * 1000
 """A generation that begins this soon is read already."""
 WRITE_AHEAD_MS = 5 * 60 * 1000
@@ -48,15 +48,16 @@ class ShardSpace:
 
     def suffix_of(self, hashed: int) -> str:
         """The suffix of the shard that a hash falls into."""
-        if self.chars * self.char_bits <= MAX_LISTED_BITS:
-            listed = self.listed
-            return listed[hashed % len(listed)]
-        return self.suffix(hashed % self.shards)
+        shards, low_bits, high, low = self._halves
+        shard = hashed % shards
+        return high[shard >> low_bits] + low[shard & len(low) - 1]
 
     @cached_property
-    def listed(self) -> tuple[str, ...]:
-        """Every suffix, of a space that is not too large to be listed."""
-        return tuple(self.suffixes())
+    def _halves(self) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+        """The number of shards, the bits of the last characters of a suffix, all first ones, and all last ones."""
+        low = max(0, self.chars - MAX_LISTED_BITS // self.char_bits)
+        first, last = ShardSpace(self.char_bits, self.chars - low), ShardSpace(self.char_bits, low)
+        return self.shards, low * self.char_bits, tuple(first.suffixes()), tuple(last.suffixes())
 
     def suffixes(self) -> Iterator[str]:
         """Every suffix, in shard order, which is also their sort order."""
@@ -119,13 +120,6 @@ class ShardMap:
     def sole(self) -> Generation | None:
         """The generation, when there is only one."""
         return self.generations[0] if len(self.generations) == 1 else None
-
-    @cached_property
-    def sole_suffixes(self) -> tuple[str, ...] | None:
-        """Every suffix there is, when there is one generation and its space is listed."""
-        if self.sole is None or self.sole.space.chars * self.sole.space.char_bits > MAX_LISTED_BITS:
-            return None
-        return self.sole.space.listed
 
     def generation_of(self, timestamp: int) -> Generation:
         """The last generation that begins at or before `timestamp`."""
