@@ -39,7 +39,7 @@ CONTROLS = {
     "dual_new": replace(MOVING, phase=Phase.DUAL_NEW),
     "new_only": replace(MOVING, phase=Phase.NEW_ONLY, only_ms=ONLY),
     "purge": replace(MOVING, phase=Phase.PURGE, only_ms=ONLY),
-    "ended": Control(1, NEW, None, OLD, only_ms=ONLY, absorbed_until=0),
+    "ended": Control(1, NEW, former=OLD, only_ms=ONLY, absorbed_until=0),
     "aborted": Control(1, OLD),
 }
 

@@ -128,7 +128,6 @@ class Control:
     version: int
     old: ShardMap
     new: ShardMap | None = None
-    former: ShardMap | None = None
     phase: Phase = Phase.STABLE
     step: Step = Step.REST
     round: int = 0
@@ -143,6 +142,7 @@ class Control:
     attention: str = ""
     flipped_ms: int | None = None
     only_ms: int | None = None
+    former: ShardMap | None = None
     rechecked: int = 0
     rate: int = 0
     """Records a second that one mover may copy; 0 is as fast as it can."""

@@ -74,7 +74,9 @@ def id_text(value: Id) -> str:
     """A plain id to read, on one line."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
-    return repr(value) if isinstance(value, (str, float)) else str(stored_form(value))
+    if isinstance(value, (str, float)):
+        return repr(value)
+    return str(value) if isinstance(value, Decimal) else str(stored_form(value))
 
 
 def is_id_type(python: type) -> bool:
