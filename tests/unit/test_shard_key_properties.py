@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -46,6 +47,9 @@ def test_a_key_is_read_from_an_item_and_from_a_record_s_own_values() -> None:
     assert CUSTOMER.encode(ShardKey("u", "1", NUMBER)) == {"customerShard": "1", "customerId": NUMBER}
 
 
+ZEROS = (Decimal("0"),)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("python", IDS, ids=lambda python: python.__name__)
 @given(data=st.data())
@@ -56,9 +60,10 @@ def test_what_a_key_was_written_to_gives_it_back(kind: type[AnyKey], python: typ
     values = properties.encode(key)
     assert properties.decode(values) == key
     with contextlib.suppress(ValueRefused):
-        # A number that no table holds can be in a key all the same.
+        # A number that no table holds can be in a key all the same. A stored zero has no sign.
         stored = {name: stored_form(value) for name, value in values.items()}
-        assert properties.decode(stored) == key
+        unsigned = {name: 0 if value in ZEROS and python is Decimal else value for name, value in values.items()}
+        assert properties.decode(stored) == properties.decode(unsigned)
 
 
 @pytest.mark.parametrize("null", ["missing", "None"])
