@@ -1,4 +1,4 @@
-"""How long a page over 256 lanes takes, and how much memory, against boto3 on a pool of threads."""
+"""How long a page over 256 lanes takes, and how much memory, against boto3 on a pool of threads; and without HTTP."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fan.records import LATENCY, LIMIT, SHARDS, THROTTLE
+from benchmarks.fan.records import INDEX, LATENCY, LIMIT, SCHEMA, SHARDS, THROTTLE, PreparedTable
 from benchmarks.fan.sides import SIDES
 from benchmarks.lanes import started
 from benchmarks.tables import Table
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import QuerySpec
 
 TITLE = "fan_out: a page over 256 lanes against boto3 on a pool of threads"
 ROUNDS, PAGES, WARMING = 20, 3, 5
@@ -59,7 +63,7 @@ def run() -> list[Table]:
         for number in range(ROUNDS):
             for side in sides[:: 1 if number % 2 else -1]:
                 side.read(PAGES)
-    return [_times(sides), _memory(sides, memory)]
+    return [_times(sides), _alone(), _memory(sides, memory)]
 
 
 def _times(sides: list[Side]) -> Table:
@@ -77,6 +81,31 @@ def _times(sides: list[Side]) -> Table:
         f"The bound is ceil({SHARDS} / {THROTTLE}) x {LATENCY * 1000:.0f} = {BOUND:.0f} ms. {ROUNDS} rounds of "
         f"{PAGES} pages, the sides in turn; the server is a process of its own on the loopback interface. The last "
         f"ratio is the median of pairs. CPU: the process that asks, all threads, a page. boto3 {version('boto3')}.",
+    )
+
+
+def _alone() -> Table:
+    """The fan-out and the merge by themselves: the reads are waits of 10 ms in the same process."""
+    rows: list[list[Any]] = []
+    for latency in (0.0, LATENCY):
+        table = PreparedTable(latency)
+        runner = QueryRunner(SCHEMA, table, CursorKeys("bench", {"bench": b"b" * 32}), throttle=THROTTLE)
+        times, cpu = [], []
+        for _ in range(ROUNDS * PAGES):
+            begun, began = time.perf_counter(), time.process_time()
+            runner.run(QuerySpec("person", {}, INDEX, limit=LIMIT))
+            times.append((time.perf_counter() - begun) * 1000)
+            cpu.append((time.process_time() - began) * 1000)
+        runner.close()
+        bound = BOUND if latency else 0.0
+        ratios = [min(times) / bound, statistics.median(times) / bound, 1.5] if bound else ["", "", ""]
+        rows.append([f"{latency * 1000:.0f} ms", bound, min(times), statistics.median(times), min(cpu), *ratios])
+    columns = ["each read", "bound ms", "best ms", "median ms", "CPU ms", "best / bound", "median / bound", "target"]
+    return Table(
+        f"The same page from a table in the same process that answers at once, or after {LATENCY * 1000:.0f} ms",
+        columns,
+        rows,
+        "What plan, fan-out, merge, cursor and making the records cost, without requests and replies over HTTP.",
     )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from shardweave.codecs import Timestamp
 from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
+from shardweave.table import Guard
+from shardweave.table.operations import Operation, PageAnswer, Query
 from shardweave.table.values import Value
 
 TABLE, INDEX = "people", "first"
@@ -47,3 +52,25 @@ def shards() -> dict[str, list[dict[str, Value]]]:
             }
         )
     return found
+
+
+class PreparedTable:
+    """Answers every query with the first records of its hash key, after some seconds."""
+
+    layout = SCHEMA.layout
+
+    def __init__(self, latency: float) -> None:
+        self._latency = latency
+        self._shards = shards()
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if not isinstance(operation, Query):
+            raise TypeError("queries are all that this table answers")
+        if self._latency:
+            time.sleep(self._latency)
+        items = self._shards[operation.hash_value][: operation.limit]
+        last = {name: items[-1][name] for name in (HASH_NAME, "rangeKey", RANGE_NAME)}
+        return PageAnswer(items=tuple(items), count=len(items), scanned=len(items), last_key=last, units=0.5)
+
+    def close(self) -> None:
+        """Nothing is open."""

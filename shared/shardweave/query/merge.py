@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from ..errors import ShardweaveError
 from ..table.operations import Interval
@@ -95,5 +96,5 @@ def _place(state: LaneState) -> Order:
 def _ordered(states: Sequence[LaneState], *, descending: bool) -> list[tuple[Order, Item, LaneState]]:
     everything = [(place, item, state) for state in states for place, item in state.records]
     # Sorting is stable in both directions, which keeps a lane's own order among equal places.
-    everything.sort(key=lambda record: record[0], reverse=descending)
+    everything.sort(key=itemgetter(0), reverse=descending)
     return everything

@@ -227,10 +227,10 @@ class Walk:
         if answer.last_key is not None:
             state.last_key = answer.last_key
             state.evaluated = self._order(state, answer.last_key)
-        for item in answer.items:
-            if self._keeps(state, item):
-                state.kept += 1
-                state.records.append((self._order(state, item), item))
+        sort_value, place = self._plan.branches[state.lane.rank].sort_value, state.lane.order
+        kept = [((sort_value(item), *place), item) for item in answer.items if self._keeps(state, item)]
+        state.kept += len(kept)
+        state.records += kept
 
     def _order(self, state: LaneState, item: Item) -> Order:
         return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order
