@@ -40,6 +40,8 @@ from .table.embedded import EmbeddedTable, holds_items
 
 K = TypeVar("K")
 
+_CURSOR_KEYS = "cursor-keys.json"
+
 
 @dataclass(frozen=True)
 class SampleState:
@@ -93,6 +95,11 @@ class DataFolder:
         """Whether the service has a table here."""
         return self.table_path(service, key_format).is_file()
 
+    def is_as_written(self, schema: Schema, service: str, key_format: str) -> bool:
+        """Whether the service has a table here that opening leaves as it is. Raises ConfigurationError."""
+        kept_at = self._manifest_path(service, key_format)
+        return self.has_table(service, key_format) and self._kept_manifest(kept_at) == manifest_of(schema)
+
     def open_table(
         self,
         schema: Schema,
@@ -115,7 +122,7 @@ class DataFolder:
                 where="--data",
                 fix="check the name; `./run serve --data DIR` and `shardweave load --data DIR` make one",
             )
-        kept_at, wanted = path.with_suffix(".schema.json"), manifest_of(schema)
+        kept_at, wanted = self._manifest_path(service, key_format), manifest_of(schema)
         kept = self._kept_manifest(kept_at)
         filled = kept is not None and kept != wanted and holds_items(path)
         if kept is not None and filled:
@@ -128,6 +135,9 @@ class DataFolder:
         if kept != wanted:
             self._write(kept_at, encode_manifest(wanted))
         return table
+
+    def _manifest_path(self, service: str, key_format: str) -> Path:
+        return self.table_path(service, key_format).with_suffix(".schema.json")
 
     def _kept_manifest(self, path: Path) -> Manifest | None:
         text = self._read(path)
@@ -145,7 +155,11 @@ class DataFolder:
         """The folder's own cursor keys, made when it has none: cursors live on over a restart, and the server and the
         command line take each other's. Raises ConfigurationError."""
         fix = "remove it: new keys are made, and tokens of pages given so far end"
-        return self._keys("cursor-keys.json", CursorKeys, fix)
+        return self._keys(_CURSOR_KEYS, CursorKeys, fix)
+
+    def kept_cursor_keys(self) -> CursorKeys | None:
+        """The folder's cursor keys where it has some; nothing is made. Raises ConfigurationError."""
+        return self.cursor_keys() if (self.path / _CURSOR_KEYS).is_file() else None
 
     def token_secret(self) -> bytes:
         """The folder's own secret for development tokens, made when it has none. Raises ConfigurationError."""

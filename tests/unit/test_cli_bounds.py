@@ -110,7 +110,7 @@ def test_a_token_continues_in_a_later_command(tmp_path: Path, capsys: pytest.Cap
     assert "1 record from 1 read, " in said.err
 
 
-@pytest.mark.parametrize("command", [["query"], ["explain"], ["explain", "--run"], ["backfill"]])
+@pytest.mark.parametrize("command", [["query"], ["explain", "--run"], ["backfill"]])
 def test_a_mistyped_folder_is_refused_and_not_made(command: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "mistyped"
     entity = ["--entity", "user"]
@@ -118,6 +118,24 @@ def test_a_mistyped_folder_is_refused_and_not_made(command: list[str], tmp_path:
     assert outcome.code == 2
     assert f"--data: {folder} holds no table of 'user_service'" in outcome.errors
     assert not folder.exists()
+
+
+def test_a_plan_needs_no_table_and_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "mistyped"
+    outcome = shardweave("explain", "--entity", "user", "--data", str(folder), "phone.prefix=1")
+    assert outcome.code == 0
+    assert "user by phone, ascending" in capsys.readouterr().out
+    assert f"{folder} holds no table of 'user_service' as it is now" in outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_on_a_table_makes_no_cursor_keys(tmp_path: Path) -> None:
+    shardweave("load", "-", "--data", str(tmp_path))
+    (tmp_path / "cursor-keys.json").unlink()
+    before = {path.name for path in tmp_path.iterdir()}
+    outcome = shardweave("explain", "--entity", "user", "--data", str(tmp_path), "phone.prefix=1")
+    assert (outcome.code, outcome.errors) == (0, "")
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

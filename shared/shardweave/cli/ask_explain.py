@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """The plan on standard output."""
-    del streams
-    service = open_service(options) if options.run else open_planner(options)
+    service = open_service(options) if options.run else open_planner(options, streams)
     try:
         return run_explain(options, service.parts.queries, entity_of(options, service.parts.schema))
     finally:

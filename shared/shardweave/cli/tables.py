@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import argparse
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 from ..data_folder import DataFolder
 from ..key_format import key_format
 from ..query.cursor import CursorKeys
+from ..reshard.phases import Waits
 from ..reshard.wait_settings import LOCAL
 from ..service import Service, Settings, build
 from ..service_modules import service_schema
 from ..table.embedded import EmbeddedTable
 from .schemas import add_service_arguments, key_format_of, service_of
+from .streams import Streams
 
 DATA_FOLDER = Path(__file__).resolve().parents[3] / ".data"
 
@@ -63,11 +66,19 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
     )
 
 
-def open_planner(options: argparse.Namespace) -> Service:
-    """The service for a plan alone: without a table in the default folder, on an empty one in memory."""
-    folder = DataFolder(DATA_FOLDER)
+def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
+    """The service for a plan alone, which needs no table and makes nothing. A table that is there is asked where its
+    records are (they may have moved); without one, or where opening would rewrite it, the plan is that of a new one."""
+    folder = DataFolder(options.data or DATA_FOLDER)
     service, chosen = service_of(options), key_format_of(options)
-    if options.data is not None or options.table is not None or folder.has_table(service, chosen):
-        return open_service(options)
-    keys = CursorKeys("now", {"now": secrets.token_bytes(32)})
-    return build(Settings(keys, service, chosen), open_table=EmbeddedTable)
+    keys = folder.kept_cursor_keys() or CursorKeys("now", {"now": secrets.token_bytes(32)})
+    settings = Settings(keys, service, chosen, options.table or "", options.endpoint_url, options.region, waits=LOCAL)
+    if options.table is not None:
+        return build(replace(settings, waits=Waits()))
+    schema = service_schema(service, key_format(chosen))
+    if folder.is_as_written(schema, service, chosen):
+        table = folder.open_table(schema, service, chosen, create=False)
+        return build(settings, open_table=lambda _: table, exact_maps=True)
+    if options.data is not None:
+        streams.say(f"{folder.path} holds no table of {service!r} as it is now: the plan is that of a new one")
+    return build(settings, open_table=EmbeddedTable)
