@@ -242,11 +242,11 @@ def user_search(parts: Parts) -> Operation:
     """Users by the beginning of either name."""
     user = parts.schema[User]
     models = RecordModels(user, parts.external_keys)
-    pages = Pages(models, parts.queries)
+    pages = Pages(models, parts.queries, parts.access)
 
     def run(call: Call) -> Response:
         spec = QuerySpec(user.token, branches=name_search(call.query["name"]), **paging(call.query))
-        return pages.listed(pages.run(spec, call))
+        return pages.listed(pages.run(spec, call, operation="query"))
 
     return Operation(
         "GET",

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
+from .access.rules import Allow
 from .errors import InvalidShardArguments
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
@@ -130,7 +131,8 @@ class EntityDeclaration:
     properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
     hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
     letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
-    between the parts of a composite key that is written as one value.
+    between the parts of a composite key that is written as one value. `access` says who may do what, see
+    `access.rules`.
     """
 
     token: str
@@ -142,6 +144,7 @@ class EntityDeclaration:
     collection: str = ""
     origin: str | None = None
     separator: str = "/"
+    access: tuple[Allow, ...] = ()
 
 
 class Entity(BaseModel):
@@ -184,6 +187,7 @@ class Entity(BaseModel):
         collection: str | None = None,
         origin: str | None = None,
         separator: str = "/",
+        access: Sequence[Allow] = (),
         **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
@@ -198,6 +202,7 @@ class Entity(BaseModel):
             collection=collection or token + "s",
             origin=origin,
             separator=separator,
+            access=tuple(access),
         )
         # Only here, so that other entities may have a property of this name.
         if origin is not None and "key" not in inspect.get_annotations(cls):

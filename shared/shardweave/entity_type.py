@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from .access.rules import Allow
 from .codecs import (
     BinaryCodec,
     Codec,
@@ -68,7 +69,8 @@ MARK_RESERVE_BYTES = len(MARK) + 21
 class Property:
     """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
     `null_stored`: its None is stored as a null, since a missing attribute would be read as the default.
-    `empty_when_missing`: it is a set that reads back empty where nothing is stored."""
+    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
+    to; a `private` one is neither shown nor asked about over HTTP."""
 
     name: str
     stored: str
@@ -79,6 +81,8 @@ class Property:
     has_default: bool
     null_stored: bool = False
     empty_when_missing: bool = False
+    claim: str | None = None
+    private: bool = False
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -182,7 +186,8 @@ class IndexView:
 
     `hash_elements` follow the shard in the hash key. `range_elements` are those of a generated range key, or, when
     `raw`, the one property that is the range key itself. `projected` is None when reads see every attribute.
-    `page_key` lists the attributes of a start key.
+    `page_key` lists the attributes of a start key. Over HTTP it is used where it is `exposed`, by callers in one of its
+    `groups` (by all, where it names none), for the records whose property `owner` is the caller.
     """
 
     index: str | None
@@ -193,6 +198,9 @@ class IndexView:
     raw: bool
     projected: frozenset[str] | None
     page_key: tuple[str, ...]
+    exposed: bool = True
+    groups: tuple[str, ...] = ()
+    owner: str | None = None
 
     @property
     def title(self) -> str:
@@ -207,7 +215,7 @@ class EntityType(Generic[E]):
     lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
     properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
     entity in shard keys; `separator` stands between the parts of a key that is one value; `children` are the enforced
-    relations of other entities that lead here.
+    relations of other entities that lead here; `access` are its rules.
     """
 
     model: type[E]
@@ -231,10 +239,23 @@ class EntityType(Generic[E]):
     sequences: tuple[SequenceType, ...] = ()
     relations: Mapping[str, RelationType] = field(default_factory=dict)
     children: tuple[ChildLink, ...] = ()
+    access: tuple[Allow, ...] = ()
     _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_python_name.update({each.name: each for each in self.properties.values()})
+
+    # -- access
+
+    @cached_property
+    def claims(self) -> Mapping[str, str]:
+        """The properties that are bound to claims, and their claims."""
+        return {each.stored: each.claim for each in self.properties.values() if each.claim is not None}
+
+    @property
+    def shares_ids(self) -> bool:
+        """Whether the records of different tenants could have the same identity."""
+        return not self.claims.keys() <= set(self.identity)
 
     # -- names
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
+from .access.bindings import Claim, Private
 from .codecs import Codec, DescendingCodec, codec_of
 from .declared import children_of, lookups_of, relations_of, sequences_of
 from .entity import Descending, Entity, HashKey, RangeKey, Role, identity_of
@@ -38,13 +39,18 @@ UNNAMED_TTL = "_expires"
 class Index:
     """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
     `range_key` (the table's), a RangeKey, or a property. `entities` None: every entity that has both. `projection`
-    is `ALL`, `KEYS_ONLY`, or the properties to project."""
+    is `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it is used where it is `exposed`, by callers in
+    one of its `groups`; with `owner` only where it is named, for records whose property of this name is the caller's
+    subject."""
 
     name: str
     hash_key: str
     range_key: str
     entities: tuple[type[Entity], ...] | None = None
     projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL"
+    exposed: bool = True
+    groups: tuple[str, ...] = ()
+    owner: str | None = None
 
 
 class Schema:
@@ -150,7 +156,7 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
     for name, info in model.model_fields.items():
         annotation = info.annotation
         for constraint in info.metadata:
-            if not isinstance(constraint, (Role, Codec)):
+            if not isinstance(constraint, (Role, Codec, Claim, Private)):
                 annotation = Annotated[annotation, constraint]  # type: ignore[assignment]
         found[name] = Property(
             name=name,
@@ -161,6 +167,8 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             required=info.is_required(),
             has_default=not info.is_required(),
             null_stored=not info.is_required() and info.default is not None and is_optional(info.annotation),
+            claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
+            private=any(isinstance(item, Private) for item in info.metadata),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
         )
     return found
@@ -245,6 +253,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         identity=tuple(properties[name].stored for name in identity),
         immutable=frozenset(
             {properties[name].stored for name in placed_by}
+            | {each.stored for each in properties.values() if each.claim is not None}
             | {name for name in (roles.get(Role.UNIQUE), timestamp) if name}
         ),
         views=MappingProxyType(_views(schema, model, design, generated, properties)),
@@ -260,6 +269,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         sequences=sequences_of(model, properties),
         relations=MappingProxyType(relations_of(model, schema.models)),
         children=children_of(model, schema.models),
+        access=declaration.access,
     )
 
 
@@ -312,6 +322,9 @@ def _views(
             raw=raw,
             projected=layout.projected(index.name),
             page_key=layout.start_key_names(index.name),
+            exposed=index.exposed,
+            groups=index.groups,
+            owner=None if index.owner is None else properties[index.owner].stored,
         )
     return views
 

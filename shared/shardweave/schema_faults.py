@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .access.faults import access_faults
 from .codecs import IntegerCodec, TimestampCodec
 from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
@@ -48,6 +49,7 @@ def schema_faults(schema: Schema) -> list[Fault]:
     for index in schema.indexes:
         faults += _index_faults(schema, index)
     faults += projection_faults(schema)
+    faults += access_faults(schema)
     return list(dict.fromkeys(faults))
 
 

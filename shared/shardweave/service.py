@@ -12,9 +12,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from .access.access import Access
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
@@ -109,6 +111,11 @@ class Parts:
     external_keys: ExternalKeys | None = None
     maps: LeasedMaps | None = None
 
+    @cached_property
+    def access(self) -> Access:
+        """Who may see and do what. Operations that a service declares itself ask it too."""
+        return Access(self.schema.entities)
+
 
 @dataclass(frozen=True)
 class Service:
@@ -162,6 +169,7 @@ def build(
         description=inspect.cleandoc(module.__doc__ or ""),
         max_body_bytes=settings.max_body_bytes,
         observe=observe,
+        claims=parts.access.claims,
     )
     return Service(settings, parts, api)
 
@@ -169,7 +177,8 @@ def build(
 def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
     """The operations of every collection and every projection, then those that the service declares."""
     collections = [
-        Collection(entity, parts.store, parts.queries, parts.external_keys) for entity in parts.schema.entities.values()
+        Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access)
+        for entity in parts.schema.entities.values()
     ]
     events = [Events(projection, parts.store) for projection in parts.schema.projections.values()]
     return (

@@ -165,7 +165,8 @@ def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = 
     queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
     store = Store(schema, table, clock=clock, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
-    return Api(operations_of(ModuleType("no_operations_of_its_own"), parts), title="Test", **options)
+    operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
+    return Api(operations, title="Test", claims=parts.access.claims, **options)
 
 
 def problem_of(response: Response, status: int, code: str) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from services.user_service import User
-from shardweave.api.models import RecordModels
 from shardweave.api.query_answers import Counted, Explained
 from shardweave.api.query_bodies import QueryBodies
 from tests.unit.api_world import Client, code_of, json_of, user_service
 
 SERVICE = user_service()
 CLIENT = Client(SERVICE.api)
-BODIES = QueryBodies(RecordModels(SERVICE.parts.schema[User]))
+BODIES = QueryBodies(SERVICE.parts.schema[User])
 OPERATIONS = {operation.name: operation for operation in SERVICE.api.operations}
 
 

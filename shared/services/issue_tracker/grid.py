@@ -12,6 +12,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, create_model
 
+from shardweave.access.access import Access
+from shardweave.access.caller import Caller
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels
@@ -25,6 +27,7 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.service import Parts
 from shardweave.store import Store
+from shardweave.store.operations import Among
 
 from .records import COLUMNS, PLACES, Issue, Project, presence
 from .sorting import sorting
@@ -50,9 +53,9 @@ class Column(BaseModel):
     custom: bool = Field(description="Whether it is a custom field of the project.")
 
 
-def project_of(store: Store, tenant_id: UUID, project_id: UUID) -> Project:
-    """A tenant's project. Raises NotFound."""
-    found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
+def project_of(store: Store, tenant_id: UUID, project_id: UUID, among: Among | None = None) -> Project:
+    """A tenant's project, `among` those there are for whoever asks. Raises NotFound."""
+    found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id}, among=among)
     if found is None:
         raise NotFound("there is no such project", where="projectId", fix="give one of the tenant's projects")
     return found
@@ -73,8 +76,9 @@ def grid(parts: Parts) -> Operation:
 
     def run(call: Call) -> Response:
         tenant_id, project_id = (_id(entity, name, call) for name in ("tenantId", "projectId"))
-        project = project_of(parts.store, tenant_id, project_id)
-        pages = GridPages(models, parts.queries, project.custom_fields)
+        grant = parts.access.grant(parts.schema[Project], "get", call.caller)
+        project = project_of(parts.store, tenant_id, project_id, grant.among)
+        pages = GridPages(models, parts.queries, parts.access, project.custom_fields)
         chosen = sorting(call.query.get("sort", "num"), project.custom_fields)
         conditions = {"tenantId": Equal(tenant_id), "projectId": Equal(project_id)}
         if chosen.place is not None:
@@ -83,7 +87,7 @@ def grid(parts: Parts) -> Operation:
         reverse = given.pop("reverse") != chosen.reverse
         spec = QuerySpec(entity.token, conditions, chosen.index, reverse, **given)
         columns = [column.model_dump() for column in columns_of(project)]
-        return pages.answer(pages.run(spec, call), {"columns": columns})
+        return pages.answer(pages.run(spec, call, operation="list"), {"columns": columns})
 
     return Operation(
         "GET",
@@ -114,11 +118,11 @@ def _id(entity: EntityType[Any], name: str, call: Call) -> UUID:
 class GridPages(Pages):
     """Pages of issues with their custom fields by name."""
 
-    def __init__(self, models: RecordModels, queries: QueryRunner, fields: Mapping[str, str]) -> None:
-        super().__init__(models, queries)
+    def __init__(self, models: RecordModels, queries: QueryRunner, access: Access, fields: Mapping[str, str]) -> None:
+        super().__init__(models, queries, access)
         self._fields = fields
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str]) -> list[bytes]:
+    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller) -> list[bytes]:
         """The JSON text of each issue."""
         return [json_bytes(shown(record, self._fields)) for record in records]
 

@@ -28,17 +28,18 @@ class Private:
     """Marks a private property."""
 
 
-def claim_property(claim: str, **field: Any) -> Any:
-    """A property that has the value of the caller's claim. Library calls give it like any other property."""
-    return _marked(Claim(claim), field)
+def claim_property(claim: str, *, unique: bool = False, **field: Any) -> Any:
+    """A property that has the value of the caller's claim. Library calls give it like any other property. `unique`: it
+    is also what identifies a record, so that there is one for each tenant."""
+    from ..entity import unique_property
+
+    info: FieldInfo = unique_property(**field) if unique else Field(**field)
+    info.metadata.append(Claim(claim))
+    return info
 
 
 def private_property(**field: Any) -> Any:
     """A property that is not shown over HTTP, and by which nothing is found or sorted there."""
-    return _marked(Private(), field)
-
-
-def _marked(mark: Claim | Private, field: dict[str, Any]) -> Any:
     info: FieldInfo = Field(**field)
-    info.metadata.append(mark)
+    info.metadata.append(Private())
     return info

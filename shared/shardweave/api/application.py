@@ -47,7 +47,7 @@ Observe = Callable[[Observation], None]
 
 
 class Api:
-    """The operations of a service behind one entrance."""
+    """The operations of a service behind one entrance. `claims` together are a caller's tenant."""
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Api:
         version: str = "1",
         max_body_bytes: int = MAX_BODY_BYTES,
         observe: Observe | None = None,
+        claims: Sequence[str] = (),
     ) -> None:
         described = Operation(
             "GET",
@@ -72,6 +73,7 @@ class Api:
         self._title, self._version, self._description = title, version, description
         self._paths = Paths(self.operations)
         self._observe = observe
+        self._claims = tuple(claims)
         self._threads = threading.local()
 
     @cached_property
@@ -111,7 +113,7 @@ class Api:
         from .router import build_router
 
         if not hasattr(self._threads, "router"):
-            self._threads.router = build_router(self.operations, self._paths, self.max_body_bytes)
+            self._threads.router = build_router(self.operations, self._paths, self.max_body_bytes, self._claims)
         router: APIGatewayHttpResolver = self._threads.router
         return router
 

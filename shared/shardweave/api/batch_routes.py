@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from ..access.access import Access
 from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed
 from ..property_json import JSON_CONFIG, json_bytes
 from ..query.room import fitting
@@ -40,7 +41,8 @@ MAX_SECONDS = 20.0
 class Batches:
     """The batch operations of one entity."""
 
-    def __init__(self, models: RecordModels, store: Store, expansion: Expansion) -> None:
+    def __init__(self, models: RecordModels, store: Store, access: Access, expansion: Expansion) -> None:
+        self._access = access
         self._models = models
         self._store = store
         self._expansion = expansion
@@ -48,6 +50,7 @@ class Batches:
     # -- what is done
 
     def get(self, call: Call) -> Response:
+        grant = self._access.grant(self._models.entity, "batchGet", call.caller)
         _check_members(call.document, "keys", *self._expansion.member)
         expand = self._expansion.of_body(call.document)
         keys = [self._models.keys.of_json(key, ("keys", at)) for at, key in enumerate(_listed(call.document, "keys"))]
@@ -55,11 +58,11 @@ class Batches:
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
         try:
-            records = self._store.batch_get(self._models.entity.model, keys, deadline=_seconds(call))
+            records = self._store.batch_get(self._models.entity.model, keys, deadline=_seconds(call), among=grant.among)
         except BatchIncomplete as error:
             records, unprocessed = list(error.found), error.unprocessed
         found = [at for at, record in enumerate(records) if record is not None]
-        texts = self._expansion.json([record for record in records if record is not None], expand)
+        texts = self._expansion.json([record for record in records if record is not None], expand, call.caller)
         room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
         unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
         shown = dict(zip(found[:room], texts, strict=False))
@@ -67,11 +70,12 @@ class Batches:
         return Response.json(200, b'{"items":[' + items + b'],"unprocessed":' + json_bytes(unprocessed) + b"}")
 
     def write(self, call: Call) -> Response:
+        grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
         _check_members(call.document, "puts", "deletes")
-        model, document = self._models.entity.model, call.document
-        puts = [Put(values, model) for values in self._written(_listed(document, "puts"))]
+        model, document, among = self._models.entity.model, call.document, grant.among
+        puts = [Put(grant.made(values), model, among=among) for values in self._written(_listed(document, "puts"))]
         deletes = [
-            Delete(model, self._models.keys.of_json(key, ("deletes", at)))
+            Delete(model, self._models.keys.of_json(key, ("deletes", at)), among=among)
             for at, key in enumerate(_listed(document, "deletes"))
         ]
         _check_count("puts, deletes", len(puts) + len(deletes))

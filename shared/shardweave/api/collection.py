@@ -16,10 +16,13 @@ that is there once has its token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from ..access.access import ACCESS_ERRORS, Access
+from ..access.grant import Grant
 from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import (
@@ -72,78 +75,99 @@ class Collection:
     """The operations of one entity on a store and a query runner."""
 
     def __init__(
-        self, entity: EntityType[Any], store: Store, queries: QueryRunner, external: ExternalKeys | None = None
+        self,
+        entity: EntityType[Any],
+        store: Store,
+        queries: QueryRunner,
+        external: ExternalKeys | None = None,
+        access: Access | None = None,
     ) -> None:
+        self._access = access or Access(store.schema.entities)
+        self._visible = self._access.visible(entity)
         self._entity = entity
         self._store = store
         self._models = RecordModels(entity, external)
         self._keys = self._models.keys
-        self._expansion = Expansion(self._models, store)
-        self._pages = Pages(self._models, queries, self._expansion)
-        self._queries = Queries(self._models, queries, self._expansion)
-        self._batches = Batches(self._models, store, self._expansion)
-        self._list_query = ListQuery(entity)
+        self._expansion = Expansion(self._models, store, self._access)
+        self._pages = Pages(self._models, queries, self._access, self._expansion)
+        self._queries = Queries(self._models, self._pages, self._access, self._expansion)
+        self._batches = Batches(self._models, store, self._access, self._expansion)
+        self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
-        self._lookup_list = LookupList(entity, store, self._pages, taken)
+        self._lookup_list = LookupList(self._visible, store, self._pages, taken)
 
     # -- what is done
 
     def create(self, call: Call) -> Response:
-        return self._write(call, Create(self._models.written(call.document), self._entity.model))
+        grant = self._grant("create", call)
+        values = grant.made(self._models.written(call.document))
+        return self._write(call, Create(values, self._entity.model, grant.among))
 
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
         if LOOKUP in call.query:
-            return self._pages.listed(self._lookup_list.run(call.query, expand))
-        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand))
+            return self._pages.listed(self._lookup_list.run(call.query, expand, self._grant("list", call)))
+        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand, operation="list"))
 
     def get(self, call: Call) -> Response:
-        known = tags_of(call.headers, IF_NONE_MATCH)
-        record = self._store.get(self._entity.model, self._keys.of_path(call.path))
+        grant, known = self._grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
+        record = self._store.get(self._entity.model, self._keys.of_path(call.path), among=grant.among)
         if record is None:
             raise not_found(self._entity)
         expand = self._expansion.of_query(call.query)
         if expand:
             # It is more than the record, so the record's tag is not its tag.
-            return Response.json(200, *self._expansion.json([record], expand))
+            return Response.json(200, *self._expansion.json([record], expand, call.caller))
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
         return stored(self._models, record)
 
     def patch(self, call: Call) -> Response:
+        grant = self._grant("update", call)
         patch, models, condition = call.document, self._models, required(call.headers)
         nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
 
         def merged(record: Entity) -> dict[str, Any]:
             stored = record_document(record)
-            return models.patched({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
+            return changed({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
 
-        changes = merged if nested else models.patched(patch)
+        def changed(document: Mapping[str, Any]) -> dict[str, Any]:
+            return grant.changed(models.patched(document))
+
+        changes, key = merged if nested else changed(patch), self._keys.of_path(call.path)
         with condition.or_refuse():
-            return self._write(call, Update(self._entity.model, self._keys.of_path(call.path), changes, condition.rev))
+            return self._write(call, Update(self._entity.model, key, changes, condition.rev, grant.among))
 
     def put(self, call: Call) -> Response:
+        grant = self._grant("put", call)
         key, condition = self._entity.identify(self._keys.of_path(call.path)), required(call.headers)
+        if not grant.names_it(key):
+            raise not_found(self._entity)
         document = {**to_jsonable_python(key), **call.document}
         values = self._models.written(document)
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        model = self._entity.model
-        put = Put(values, model, condition.rev, condition.exists)
+        model, values, among = self._entity.model, grant.made(values), grant.among
+        put = Put(values, model, condition.rev, condition.exists, among)
         try:
             with condition.or_refuse():
-                return self._write(call, Create(values, model) if condition.absent else put)
+                return self._write(call, Create(values, model, among) if condition.absent else put)
         except NotFound:
+            if not condition.exists:
+                raise
             raise unmet(IF_MATCH) from None
 
     def delete(self, call: Call) -> Response:
-        condition = required(call.headers)
-        operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev)
+        grant, condition = self._grant("delete", call), required(call.headers)
+        operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev, grant.among)
         with condition.or_refuse():
             return carried_out(self._store, call, [operation], lambda made: Response(204))
 
     # -- parts
+
+    def _grant(self, operation: str, call: Call) -> Grant:
+        return self._access.grant(self._entity, operation, call.caller)
 
     def _write(self, call: Call, operation: Create | Put | Update) -> Response:
         def answer(made: Sequence[Written]) -> Response:
@@ -159,7 +183,9 @@ class Collection:
         """All operations of the collection."""
         path = f"{ROOT}/{self._entity.collection}"
         beside = (*self._queries.operations(path), *self._batches.operations(path))
-        return (*self._of_the_collection(path), *beside, *self._of_a_record())
+        found = (*self._of_the_collection(path), *beside, *self._of_a_record())
+        refusals = ACCESS_ERRORS if self._access.restricts else ()
+        return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
 
     def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models
@@ -184,7 +210,7 @@ class Collection:
                 self.list,
                 Answer(200, "The page.", models.page),
                 description="Conditions fix every property that an index needs, then properties from the left: "
-                "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(entity),
+                "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
                 tag=entity.collection,
                 query_parameters=(
                     *self._list_query.parameters,

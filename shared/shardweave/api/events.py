@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
 
+from ..access.access import ACCESS_ERRORS, refusal
 from ..entity_type import field_faults
 from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
 from ..projections import Event, EventProjection, event_types
@@ -21,6 +22,7 @@ from ..property_json import json_bytes
 from ..store import Store
 from .messages import Response
 from .operation import Answer, Body, Call, Operation
+from .operators import ALL_OPERATORS, Operators
 
 EVENTS = "/v1/_events"
 
@@ -35,14 +37,17 @@ class AppliedEvent(BaseModel):
 
 
 class Events:
-    """The route of one projection on a store."""
+    """The route of one projection on a store. Events go past what rules say of records, so only `senders` send them."""
 
-    def __init__(self, projection: EventProjection, store: Store) -> None:
+    def __init__(self, projection: EventProjection, store: Store, senders: Operators = ALL_OPERATORS) -> None:
+        self._senders = senders
         self._projection = projection
         self._store = store
         self._kinds = {name: kind for kind in projection.events for name in event_types(kind)}
 
     def apply(self, call: Call) -> Response:
+        if not self._senders.include(call.caller):
+            raise refusal(call.caller, "only operators send events", "operators")
         applied = self._store.apply(self._projection.name, self._event(call))
         return Response.json(200, json_bytes({"eventId": applied.event_id, "repeated": applied.repeated}))
 
@@ -59,7 +64,7 @@ class Events:
             "one record count in the order of their `position`, whatever the order in which they arrive.",
             tag="events",
             body=Body(self._body()),
-            errors=(Conflict, ImmutableProperty, RecordTooLarge),
+            errors=(Conflict, ImmutableProperty, RecordTooLarge, *ACCESS_ERRORS),
         )
 
     def _event(self, call: Call) -> Event:

@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from ..access.access import Access
+from ..access.caller import Caller
+from ..access.grant import Grant
 from ..entity import Entity
 from ..errors import FieldFault, UnknownName, ValidationFailed
 from ..store import Store
@@ -26,7 +29,8 @@ EXPAND = "expand"
 class Expansion:
     """The relations of one entity, over HTTP."""
 
-    def __init__(self, models: RecordModels, store: Store) -> None:
+    def __init__(self, models: RecordModels, store: Store, access: Access) -> None:
+        self._access = access
         self._models = models
         self._store = store
         self._relations = models.entity.relations
@@ -76,22 +80,25 @@ class Expansion:
 
     # -- how it is answered
 
-    def json(self, records: Sequence[Entity], names: Sequence[str]) -> list[bytes]:
-        """The JSON text of each record, with what it leads to."""
+    def json(self, records: Sequence[Entity], names: Sequence[str], caller: Caller) -> list[bytes]:
+        """The JSON text of each record, with those that it leads to and that the caller may get. Raises Forbidden."""
         texts = [self._models.json(record) for record in records]
         if not names:
             return texts
+        grants = {name: self._access.grant(self._targets[name].entity, "get", caller) for name in names}
         found = self._store.expand(records, *names)
-        return [_with(text, self._expanded(related)) for text, related in zip(texts, found, strict=True)]
+        return [_with(text, self._expanded(related, grants)) for text, related in zip(texts, found, strict=True)]
 
-    def _expanded(self, related: Mapping[str, Any]) -> bytes:
-        return b",".join(b'"' + name.encode() + b'":' + self._related(name, each) for name, each in related.items())
+    def _expanded(self, related: Mapping[str, Any], grants: Mapping[str, Grant]) -> bytes:
+        return b",".join(
+            b'"' + name.encode() + b'":' + self._related(name, each, grants[name]) for name, each in related.items()
+        )
 
-    def _related(self, name: str, related: Any) -> bytes:
+    def _related(self, name: str, related: Any, grant: Grant) -> bytes:
         models = self._targets[name]
         if isinstance(related, tuple):
-            return b"[" + b",".join(models.json(each) for each in related) + b"]"
-        return b"null" if related is None else models.json(related)
+            return b"[" + b",".join(models.json(each) for each in related if grant.sees_record(each)) + b"]"
+        return b"null" if related is None or not grant.sees_record(related) else models.json(related)
 
 
 def _with(text: bytes, expanded: bytes) -> bytes:

@@ -14,6 +14,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from ..access.grant import Grant
 from ..declared import LookupType
 from ..entity_type import EntityType
 from ..errors import InputError, InvalidCursor, UnknownName, UnsupportedQuery
@@ -57,17 +58,17 @@ class LookupList:
             ),
         )
 
-    def run(self, given: Mapping[str, str], expand: Sequence[str]) -> Page:
+    def run(self, given: Mapping[str, str], expand: Sequence[str], grant: Grant) -> Page:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
         InvalidCursor, LimitExceeded."""
         lookup = self._lookup(given[LOOKUP])
-        values = self._values(lookup, given)
+        values = self._values(lookup, given, grant)
         value = values.pop(lookup.property_name)
         after = None if CONTINUATION not in given else _place(given[CONTINUATION])
         limit = paging({"limit": given["limit"]} if "limit" in given else {})["limit"]
         while True:
             found = self._store.find_by(self._entity.model, lookup.name, value, within=values, limit=limit, after=after)
-            texts = self._pages.texts(found.items, expand)
+            texts = self._pages.texts([each for each in found.items if grant.sees_record(each)], expand, grant.caller)
             room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
             if room == len(texts):
                 return Page(tuple(texts), None if found.after is None else _token(found.after))
@@ -80,19 +81,22 @@ class LookupList:
             raise UnknownName("there is no such lookup", where=LOOKUP, fix=fix)
         return found
 
-    def _values(self, lookup: LookupType, given: Mapping[str, str]) -> dict[str, Any]:
+    def _values(self, lookup: LookupType, given: Mapping[str, str], grant: Grant) -> dict[str, Any]:
         names = {self._parameter(name): name for name in _names(lookup)}
         for name in given:
             if name not in names and name not in _BESIDE:
                 raise UnsupportedQuery(
                     "it does not go with this lookup", where=name, fix=f"give {', '.join(names)} alone, or an index"
                 )
-        for name in names:
-            if name not in given:
+        for name, stored in names.items():
+            if name not in given and stored not in grant.bound:
                 raise InputError("the lookup needs it", where=name, fix="give it")
-        return {
-            stored: self._entity.properties[stored].read_text(given[name], (name,)) for name, stored in names.items()
+        read = {
+            stored: self._entity.properties[stored].read_text(given[name], (name,))
+            for name, stored in names.items()
+            if name in given
         }
+        return {stored: grant.within(stored, read.get(stored)) for stored in names.values()}
 
     def _parameter(self, name: str) -> str:
         """What the equality of a property is called: its own name, unless that is another parameter's."""

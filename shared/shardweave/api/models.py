@@ -62,15 +62,15 @@ class RecordModels:
 
     @cached_property
     def read(self) -> type[BaseModel]:
-        return self._derived("", self._always_there, answered=True)
+        return self._derived("", self._always_there, answered=True, shown=True)
 
     @cached_property
     def part(self) -> type[BaseModel]:
-        return self._derived("Part", lambda each: False)
+        return self._derived("Part", lambda each: False, shown=True)
 
     @cached_property
     def write(self) -> type[BaseModel]:
-        return self._derived("Write", lambda each: each.required and not self._is_read_only(each))
+        return self._derived("Write", self._must_be_written)
 
     @cached_property
     def patch(self) -> type[BaseModel]:
@@ -86,11 +86,12 @@ class RecordModels:
 
     def json(self, record: Entity) -> bytes:
         """The JSON text of a record."""
-        return record_json(record, self._key(record.key) if self.entity.origin is not None else "")
+        return record_json(record, self._key(record.key) if self.entity.origin is not None else "", self._private)
 
     def part_json(self, part: Part) -> bytes:
         """The JSON text of some properties of a record."""
-        return part_json(self.part.model_validate(part), "" if part.key is None else self._key(part.key))
+        shown = {name: value for name, value in part.items() if name not in self._private_stored}
+        return part_json(self.part.model_validate(shown), "" if part.key is None else self._key(part.key))
 
     def _key(self, key: AnyKey) -> str:
         return "" if self.external is None else self.keys.text(key)
@@ -103,6 +104,18 @@ class RecordModels:
         every = self.entity.properties.values()
         made = [KEY] if self.entity.origin is not None else []
         return frozenset((*made, *(each.stored for each in every if self._is_read_only(each))))
+
+    @cached_property
+    def _private(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.entity.properties.values() if each.private)
+
+    @cached_property
+    def _private_stored(self) -> frozenset[str]:
+        return frozenset(each.stored for each in self.entity.properties.values() if each.private)
+
+    def _must_be_written(self, each: Property) -> bool:
+        given_by_caller = each.claim is not None or any(rule.owner == each.name for rule in self.entity.access)
+        return each.required and not given_by_caller and not self._is_read_only(each)
 
     def _is_read_only(self, each: Property) -> bool:
         return each.role is Role.UPDATED or is_derived(self._declared(each))
@@ -129,6 +142,7 @@ class RecordModels:
         nullable: Callable[[Property], bool] = lambda each: False,
         *,
         answered: bool = False,
+        shown: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
         if self.entity.origin is not None:
@@ -136,6 +150,8 @@ class RecordModels:
         if answered and self.entity.relations:
             fields[EXPANDED] = (dict[str, Any], _EXPANDED)
         for each in self.entity.properties.values():
+            if shown and each.private:
+                continue
             annotation = json_type(each.annotation)
             annotation = annotation | None if nullable(each) else annotation
             fields[each.name] = (annotation, self._field(each, required=required(each)))
@@ -147,6 +163,8 @@ class RecordModels:
         extra = dict(declared.json_schema_extra) if isinstance(declared.json_schema_extra, dict) else {}
         if each.role is Role.UPDATED:
             extra["readOnly"] = True
+        if each.private:
+            extra["writeOnly"] = True
         given: dict[str, Any] = {
             "alias": each.stored,
             "title": declared.title,

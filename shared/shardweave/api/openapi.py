@@ -10,6 +10,18 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+SECURITY_SCHEMES = {
+    "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+    "signature": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "AWS Signature Version 4, where no issuer of tokens is configured.",
+        "x-amazon-apigateway-authtype": "awsSigv4",
+    },
+}
+"""Who asks is said in one of these ways; which one, the deployment decides. A local server takes tokens, or nothing."""
+
 _SCHEMAS = "#/components/schemas/"
 
 
@@ -26,6 +38,8 @@ def tidied(text: str) -> bytes:
             if _is_a_repetition(each.get("title", ""), name):
                 del each["title"]
     _drop_unused(document["paths"], schemas)
+    document.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
+    document["security"] = [{name: []} for name in SECURITY_SCHEMES]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -20,6 +20,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from ..access.access import Access
+from ..access.caller import Caller
 from ..entity import Entity
 from ..entity_type import field_faults
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
@@ -93,12 +95,21 @@ def token_named() -> Iterator[None]:
 class Pages:
     """The pages of one entity's queries. `expansion` shows related records where `expand` names relations."""
 
-    def __init__(self, models: RecordModels, queries: QueryRunner, expansion: Expansion | None = None) -> None:
+    def __init__(
+        self, models: RecordModels, queries: QueryRunner, access: Access, expansion: Expansion | None = None
+    ) -> None:
         self._models = models
+        self._access = access
         self._queries = queries
         self._expansion = expansion
 
-    def run(self, spec: QuerySpec, call: Call, expand: Sequence[str] = ()) -> Page:
+    def asked(self, spec: QuerySpec, call: Call, operation: str) -> tuple[QueryRunner, QuerySpec]:
+        """The query of a caller's own records, in the time that there is, and what runs it. Raises Unauthenticated,
+        Forbidden, UnknownName, LimitExceeded."""
+        grant = self._access.grant(self._models.entity, operation, call.caller)
+        return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(spec), call)
+
+    def run(self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str) -> Page:
         """One page, in time and as long as an answer may be, its records as JSON text. Raises what `QueryRunner.run`
         raises."""
         if expand and spec.properties is not None:
@@ -108,18 +119,18 @@ class Pages:
         texts: list[bytes] = []
 
         def sizes_of(records: Sequence[Any]) -> list[int]:
-            texts[:] = self.texts(records, expand)
+            texts[:] = self.texts(records, expand, call.caller)
             return [carried_bytes(text) for text in texts]
 
-        asked = within(replace(spec, hydrate=True) if expand else spec, call)
+        queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation)
         with token_named():
-            page = self._queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
+            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
         return replace(page, items=tuple(texts[: len(page.items)]))
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str]) -> list[bytes]:
+    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller) -> list[bytes]:
         """The JSON text of each record, with what `expand` names."""
         if expand and self._expansion is not None:
-            return self._expansion.json(records, expand)
+            return self._expansion.json(records, expand, caller)
         return [item_json(self._models, record) for record in records]
 
     def listed(self, page: Page) -> Response:

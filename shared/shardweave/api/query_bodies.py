@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from ..entity_type import EntityType
 from ..query.filters import MAX_NODES
 from ..query.spec import DEFAULT_LIMIT, MAX_BRANCHES, MAX_BUDGET, MAX_LIMIT, MAX_TIME_LIMIT_MS
 from .list_query import index_names, indexed_properties
-from .models import RecordModels
 
 Scalar = str | int | float | bool
 Time = int | dt.date | dt.datetime
@@ -154,7 +154,7 @@ class QueryBodies:
     """The bodies of one entity: those above with the names of its properties and indexes, and `more` fields in
     queries."""
 
-    records: RecordModels
+    entity: EntityType[Any]
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -166,21 +166,21 @@ class QueryBodies:
     @cached_property
     def explain(self) -> type[BaseModel]:
         run = Field(False, description="Whether to run it and say what it cost; in place of `stats`.")
-        name = f"{self.records.name}Explain"
+        name = f"{self.entity.model.__name__}Explain"
         return create_model(name, __base__=self.query, __doc__="A query to explain.", run=(bool | None, run))
 
     @cached_property
     def _conditions(self) -> type[BaseModel]:
-        properties = indexed_properties(self.records.entity)
+        properties = indexed_properties(self.entity)
         fields: dict[str, Any] = {each.stored: (AnyCondition, _may_lack()) for each in properties}
         described = "Properties of one index: all of its hash key, then of its range key from the left."
-        return create_model(f"{self.records.name}Conditions", __config__=_ASKED, __doc__=described, **fields)
+        return create_model(f"{self.entity.model.__name__}Conditions", __config__=_ASKED, __doc__=described, **fields)
 
     def _named(self, suffix: str, base: type[BaseModel], **more: Any) -> type[BaseModel]:
-        indexes = index_names(self.records.entity)
+        indexes = index_names(self.entity)
         fields: dict[str, Any] = {
             "conditions": (self._conditions | None, None),
             "index": ((Literal[tuple(indexes)] if indexes else str) | None, None),
             **more,
         }
-        return create_model(self.records.name + suffix, __base__=base, __doc__=base.__doc__, **fields)
+        return create_model(self.entity.model.__name__ + suffix, __base__=base, __doc__=base.__doc__, **fields)

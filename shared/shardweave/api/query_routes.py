@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..access.access import Access
 from ..errors import (
     CursorExpired,
     CursorMismatch,
@@ -25,14 +26,13 @@ from ..errors import (
     ValidationFailed,
 )
 from ..property_json import json_bytes
-from ..query.runner import QueryRunner
 from ..query.spec import QuerySpec
 from ..query.spec_json import spec_from_json
 from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .operation import Answer, Body, Call, Operation
-from .pages import Pages, token_named, within
+from .pages import Pages, token_named
 from .query_answers import Counted, Explained, costs, explained, page_model
 from .query_bodies import QueryBodies
 
@@ -51,39 +51,39 @@ QUERY_ERRORS: tuple[type[ShardweaveError], ...] = (
 class Queries:
     """The query operations of one entity."""
 
-    def __init__(self, models: RecordModels, queries: QueryRunner, expansion: Expansion) -> None:
-        self._entity = models.entity
-        self._queries = queries
+    def __init__(self, models: RecordModels, pages: Pages, access: Access, expansion: Expansion) -> None:
+        self._entity = access.visible(models.entity)
         self._expansion = expansion
-        self._pages = Pages(models, queries, expansion)
+        self._pages = pages
         self._models = models
 
     def query(self, call: Call) -> Response:
         expand = self._expansion.of_body(call.document)
-        page = self._pages.run(self._spec(call), call, expand)
+        page = self._pages.run(self._spec(call), call, expand, operation="query")
         more = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
             more["stats"] = costs(page.stats)
         return self._pages.answer(page, more)
 
     def count(self, call: Call) -> Response:
-        answer = self._queries.count(within(self._spec(call), call))
+        queries, spec = self._pages.asked(self._spec(call), call, "count")
+        answer = queries.count(spec)
         found: dict[str, Any] = {"count": answer.count}
         if _says(call, "stats"):
             found["stats"] = costs(answer.stats)
         return Response.json(200, json_bytes(found))
 
     def explain(self, call: Call) -> Response:
-        spec = within(self._spec(call, "run"), call)
+        queries, spec = self._pages.asked(self._spec(call, "run"), call, "explain")
         with token_named():
-            return Response.json(200, explained(self._queries.explain(spec, run=_says(call, "run"))))
+            return Response.json(200, explained(queries.explain(spec, run=_says(call, "run"))))
 
     def operations(self, path: str) -> tuple[Operation, ...]:
         """The operations, below the path of the collection."""
         name, collection, bodies = (
             self._models.name,
             self._entity.collection,
-            QueryBodies(self._models, self._expansion.member),
+            QueryBodies(self._entity, self._expansion.member),
         )
         shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS}
         return (

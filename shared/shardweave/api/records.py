@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -20,9 +20,10 @@ from pydantic import BaseModel
 from ..entity import Entity
 
 
-def record_json(record: Entity, key: str = "") -> bytes:
-    """The JSON text of a record, with its key if it has one."""
-    return _with_key(key, _closed(record).model_dump_json(by_alias=True, exclude_none=True).encode())
+def record_json(record: Entity, key: str = "", private: Set[str] = frozenset()) -> bytes:
+    """The JSON text of a record, with its key if it has one, without its `private` properties (Python names)."""
+    hidden = set(private) or None
+    return _with_key(key, _closed(record).model_dump_json(by_alias=True, exclude_none=True, exclude=hidden).encode())
 
 
 def part_json(part: BaseModel, key: str = "") -> bytes:

@@ -59,11 +59,13 @@ EXCHANGE = "exchange"
 """Where a resolver's context has the Exchange."""
 
 
-def build_router(operations: Sequence[Operation], paths: Paths, max_body_bytes: int) -> APIGatewayHttpResolver:
-    """A resolver for the events of an HTTP API, for one thread."""
+def build_router(
+    operations: Sequence[Operation], paths: Paths, max_body_bytes: int, claims: Sequence[str] = ()
+) -> APIGatewayHttpResolver:
+    """A resolver for the events of an HTTP API, for one thread. `claims` together are a caller's tenant."""
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
     for operation in operations:
-        _add(router, operation, _handler(router, operation, max_body_bytes))
+        _add(router, operation, _handler(router, operation, max_body_bytes, claims))
     _answer_errors(router, paths)
     return router
 
@@ -83,7 +85,9 @@ def _add(router: APIGatewayHttpResolver, operation: Operation, handler: Callable
         router.route(rule, method="HEAD", include_in_schema=False)(handler)
 
 
-def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_bytes: int) -> Callable[..., Any]:
+def _handler(
+    router: APIGatewayHttpResolver, operation: Operation, max_body_bytes: int, claims: Sequence[str]
+) -> Callable[..., Any]:
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
@@ -93,7 +97,7 @@ def _handler(router: APIGatewayHttpResolver, operation: Operation, max_body_byte
             document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
             headers=_headers(operation, event.headers),
             time_left_ms=exchange.time_left_ms,
-            caller=caller_of(event.raw_event),
+            caller=caller_of(event.raw_event).acting_for(claims),
             operation=operation.name,
         )
         response = operation.run(call)

@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -67,6 +68,14 @@ class QueryRunner:
         self._cursors = CursorCodec(cursor_keys, cursor_life_ms)
         self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter)
         self._observer = observer
+
+    def hiding(self, indexes: frozenset[str]) -> QueryRunner:
+        """This runner for queries that must not use some indexes. It has the same threads, and is not closed."""
+        if not indexes:
+            return self
+        found = copy(self)
+        found._schema = self._schema.hiding(indexes)
+        return found
 
     # -- pages
 

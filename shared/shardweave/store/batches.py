@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..entity import Entity
 from ..entity_type import EntityType
@@ -31,7 +31,7 @@ from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
 from .actions import unconditional_item
 from .at_once import at_once
-from .operations import BatchWriteResult, Delete, Put, WriteOutcome, shard_of
+from .operations import Among, BatchWriteResult, Delete, Put, WriteOutcome, shard_of
 from .places import Sighting
 from .planned import Moment, key_of
 from .readiness import Readiness
@@ -40,6 +40,8 @@ from .retries import UNANSWERED, Pauses, Waiting
 from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
 from .writer import Writer, check_distinct
+
+E = TypeVar("E", bound=Entity)
 
 DEADLINE = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
@@ -72,13 +74,15 @@ class Batches:
     moment_of: Callable[[EntityType[Any]], Moment]
     workers: int
 
-    def get(self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None) -> list[Entity | None]:
+    def get(
+        self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None, among: Among | None
+    ) -> list[Entity | None]:
         """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
         wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
         try:
-            return _records(entity, self.reader.find_at(wanted, deadline))
+            return _records(entity, self.reader.find_at(wanted, deadline), among)
         except BatchIncomplete as error:
-            error.found = tuple(_records(entity, error.found))
+            error.found = tuple(_records(entity, error.found, among))
             raise
 
     def write(self, puts: Sequence[Put], deletes: Sequence[Delete], deadline: float) -> BatchWriteResult:
@@ -209,7 +213,13 @@ class Batches:
             outcomes[position] = WriteOutcome("written", plan.record)
 
 
-def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None]) -> list[Entity | None]:
+def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None], among: Among | None) -> list[Entity | None]:
     """The live records that were seen, None where there is none, or where nothing could be seen."""
-    found = [None if sighting is None else sighting.found for sighting in sightings]
-    return [None if each is None else entity.load(each.item) for each in found]
+    return [None if sighting is None else record_among(entity, sighting, among) for sighting in sightings]
+
+
+def record_among(entity: EntityType[E], sighting: Sighting, among: Among | None) -> E | None:
+    """The live record that was seen, None where there is none for whoever asks. Raises StoredRecordInvalid."""
+    if sighting.found is None or (among is not None and not among(sighting.found.item)):
+        return None
+    return entity.load(sighting.found.item)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ..entity import Entity
 from ..errors import ShardweaveError
 from ..shard_key.key import AnyKey
+from ..table.values import Item
 
 Key = Any
 """A unique value, a mapping of the properties that identify a record, or its shard key."""
@@ -30,12 +31,18 @@ def shard_of(key: Key) -> str | None:
     return key.shard if isinstance(key, AnyKey) else None
 
 
+Among = Callable[[Item], bool]
+"""Whether there is a stored record for whoever asks. For them, no other exists; and where ids are shared with others
+(`EntityType.shares_ids`) they make records only with ids that are made up for them."""
+
+
 @dataclass(frozen=True)
 class Create:
-    """Write a record whose identity no live record has."""
+    """Write a record whose identity no live record has. `among` says which there are, as in the others."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
+    among: Among | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class Put:
     model: type[Entity] | None = None
     rev: Rev = None
     exists: bool = False
+    among: Among | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,7 @@ class Update:
     key: Key
     changes: Changes
     rev: Rev = None
+    among: Among | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class Delete:
     model: type[Entity]
     key: Key
     rev: Rev = None
+    among: Among | None = None
 
 
 @dataclass(frozen=True)

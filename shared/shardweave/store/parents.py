@@ -29,7 +29,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..declared import RelationType
@@ -48,15 +48,22 @@ Entities = Mapping[str, EntityType[Any]]
 
 @dataclass(frozen=True)
 class Parent:
-    """A record that must be there: its entity and identity, and the property of the child that leads to it."""
+    """A record that must be there: its entity and identity, and the property of the child that leads to it. `shared`
+    is what it must have in common with the child: its properties that are bound to the same claims. They never change,
+    so that reading them once is enough."""
 
     entity: EntityType[Any]
     identity: Item
     property_name: str
+    shared: Item = field(default_factory=dict)
 
     @property
     def name(self) -> tuple[Any, ...]:
         return record_name(self.entity, self.identity)
+
+    def is_in(self, item: Item) -> bool:
+        """Whether a stored record with its identity is the one that is meant."""
+        return all(item.get(name) == value for name, value in self.shared.items())
 
     def missing(self) -> ParentMissing:
         return ParentMissing(
@@ -95,8 +102,8 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
     counted: list[str] = []
     was_counted = () if before is None else before.get(COUNTED, ())
     for relation in enforced(entity):
-        old = None if before is None else _parent(relation, before, entities)
-        new = None if after is None else _parent(relation, after, entities)
+        old = None if before is None else _parent(entity, relation, before, entities)
+        new = None if after is None else _parent(entity, relation, after, entities)
         attribute = f"{entity.token}_{relation.name}"
         if old is not None and new is not None and old.name == new.name:
             counted += [relation.name] if relation.name in was_counted else []
@@ -115,7 +122,7 @@ def uncounted(entity: EntityType[Any], stored: Item, names: Sequence[str], entit
     counted = list(stored.get(COUNTED, ()))
     tallies = []
     for relation in enforced(entity):
-        parent = _parent(relation, stored, entities)
+        parent = _parent(entity, relation, stored, entities)
         if relation.name in names and relation.name not in counted and parent is not None:
             tallies.append(Tally(parent, f"{entity.token}_{relation.name}", 1))
             counted.append(relation.name)
@@ -164,10 +171,12 @@ def has_children(entity: EntityType[Any], counter: Item | None) -> HasChildren:
     )
 
 
-def _parent(relation: RelationType, item: Item, entities: Entities) -> Parent | None:
+def _parent(child: EntityType[Any], relation: RelationType, item: Item, entities: Entities) -> Parent | None:
     values = [item.get(name) for name in relation.by]
     if any(value is None for value in values):
         return None
     entity = entities[relation.target]
     identity = entity.identify(dict(zip(entity.identity, values, strict=True)))
-    return Parent(entity, identity, ", ".join(relation.by))
+    values_of = {claim: item.get(name) for name, claim in child.claims.items()}
+    shared = {name: values_of[claim] for name, claim in entity.claims.items() if claim in values_of}
+    return Parent(entity, identity, ", ".join(relation.by), shared)

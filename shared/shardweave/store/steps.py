@@ -24,6 +24,7 @@ from ..errors import (
     RevisionConflict,
     ShardMapChanged,
     ShardweaveError,
+    ValueRefused,
 )
 from ..schema import Schema
 from ..table.values import Item
@@ -31,7 +32,7 @@ from .actions import create_actions, remove_actions, replace_actions
 from .checks import absence_actions, presence_actions
 from .claims import NOTHING_MET, Met
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
-from .operations import Changes, Check, Create, Operation, Put, Rev, Update
+from .operations import Among, Changes, Check, Create, Operation, Put, Rev, Update
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
@@ -67,11 +68,13 @@ class Context:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation on its way. `met` are the lookup records of others that its attempts came upon."""
+    """One operation on its way. `met` are the lookup records of others that its attempts came upon; `among` says which
+    records there are for whoever asks."""
 
     entity: EntityType[Any]
     identity: Item
     met: Met = field(default=NOTHING_MET, kw_only=True)
+    among: Among | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> tuple[Any, ...]:
@@ -112,11 +115,15 @@ class Step:
             for planned, reason in refused
         )
 
+    def is_hidden(self, seen: Sighting) -> bool:
+        """Whether what was found does not exist for whoever asks."""
+        return seen.found is not None and self.among is not None and not self.among(seen.found.item)
+
     def check_revision(self, seen: Sighting, rev: Rev) -> None:
         """Refuse a record of another revision than the one that is asked for, or none. Raises RevisionConflict."""
         if rev is None:
             return
-        stored = None if seen.found is None else seen.found.item.get(REVISION)
+        stored = None if seen.found is None or self.is_hidden(seen) else seen.found.item.get(REVISION)
         if stored is None or (stored not in rev if isinstance(rev, frozenset) else stored != rev):
             raise self.revision_conflict()
 
@@ -177,12 +184,18 @@ class PutStep(Step):
 
     @property
     def makes(self) -> bool:
-        return not self.exists and self.rev is None
+        return not (self.exists or self._may_only_replace) and self.rev is None
+
+    @property
+    def _may_only_replace(self) -> bool:
+        return self.among is not None and self.entity.shares_ids
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         self.check_revision(seen, self.rev)
+        if self.is_hidden(seen):
+            raise self.not_found()
         if seen.found is None:
-            if self.exists:
+            if self.exists or self._may_only_replace:
                 raise self.not_found()
             return creation(self.entity, self.draft, seen, moment, context, self.met)
         stored = seen.found.item
@@ -198,7 +211,7 @@ class UpdateStep(Step):
     rev: Rev
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
-        if seen.found is None:
+        if seen.found is None or self.is_hidden(seen):
             raise self.not_found()
         self.check_revision(seen, self.rev)
         stored = seen.found.item
@@ -235,7 +248,7 @@ class DeleteStep(Step):
                 raise ShardMapChanged("the record can be in several places now", where=self.entity.token, fix="retry")
             actions = remove_actions(self.entity, place.key, self.identity, self.rev, moment)
             return Plan(actions, removes=True)
-        if seen.found is None:
+        if seen.found is None or self.is_hidden(seen):
             if self.strict:
                 raise self.not_found()
             return Plan()
@@ -352,11 +365,11 @@ class StepMaker:
         entity = self._schema[operation.model]
         identity = entity.identify(operation.key)
         if isinstance(operation, Update):
-            return UpdateStep(entity, identity, operation.changes, operation.rev)
+            return UpdateStep(entity, identity, operation.changes, operation.rev, among=operation.among)
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
-        direct = isinstance(operation.rev, str) and self._has_one_place(entity)
-        return DeleteStep(entity, identity, operation.rev, strict, direct)
+        direct = isinstance(operation.rev, str) and operation.among is None and self._has_one_place(entity)
+        return DeleteStep(entity, identity, operation.rev, strict, direct, among=operation.among)
 
     def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[Step, ...]:
         """The steps of a transaction. With `named` an error says which operation it is about."""
@@ -377,8 +390,10 @@ class StepMaker:
         if len(identity) < len(entity.identity):
             identity = entity.identify(identity)
         if isinstance(operation, Create) or draft.generated:
-            return CreateStep(entity, identity, draft)
-        return PutStep(entity, identity, record, draft, operation.rev, operation.exists)
+            if operation.among is not None and entity.shares_ids and not draft.generated:
+                raise ValueRefused("it is made up here", where=", ".join(entity.identity), fix="leave it out")
+            return CreateStep(entity, identity, draft, among=operation.among)
+        return PutStep(entity, identity, record, draft, operation.rev, operation.exists, among=operation.among)
 
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
         """The entity of what is to be written. Raises UnknownName."""

@@ -37,12 +37,13 @@ from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
 from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
-from .batches import DEADLINE, Batches
+from .batches import DEADLINE, Batches, record_among
 from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
 from .numbering import Numbering, scope_of, sequence_of
 from .operations import (
+    Among,
     BatchWriteResult,
     Changes,
     Create,
@@ -156,11 +157,11 @@ class Store:
         plan = self._writer.run(self._steps.make(numbered))
         return Written(plan.record, plan.creates)
 
-    def get(self, model: type[E], key: Key) -> E | None:
-        """The live record, or None. The shard in a shard key spares the search for it."""
+    def get(self, model: type[E], key: Key, *, among: Among | None = None) -> E | None:
+        """The live record, or None. The shard in a shard key spares the search for it. `among` says which there are."""
         entity = self.schema[model]
         (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
-        return None if seen.found is None else entity.load(seen.found.item)
+        return record_among(entity, seen, among)
 
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None) -> E:
         """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
@@ -198,10 +199,12 @@ class Store:
         steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
         return said(self._writer.transact(steps) if len(steps) > 1 else [self._writer.run(step) for step in steps])
 
-    def batch_get(self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None) -> list[E | None]:
+    def batch_get(
+        self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None, among: Among | None = None
+    ) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
         positions that could not be read within `deadline` seconds, with what was `found` at the others."""
-        return cast("list[E | None]", self._batches.get(self.schema[model], keys, deadline))
+        return cast("list[E | None]", self._batches.get(self.schema[model], keys, deadline, among))
 
     def batch_write(
         self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), *, deadline: float = DEADLINE

@@ -153,7 +153,7 @@ class Writer:
         seen = self._reader.find([Wanted(parent.entity, parent.identity, moment) for parent, moment in asked.values()])
         checks: dict[int, list[PlannedAction]] = {}
         for ((position, _), (parent, moment)), sighting in zip(asked.items(), seen, strict=True):
-            if sighting.found is None:
+            if sighting.found is None or not parent.is_in(sighting.found.item):
                 raise placed(parent.missing(), position)
             about = parent.property_name
             checks.setdefault(position, []).extend(

@@ -1,0 +1,142 @@
+"""What can be wrong with claims, rules and private properties. Generators of faults, as in `schema_faults`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..codecs import StringCodec
+from ..declarations import Lookup, Unique
+from ..declarations import Sequence as SequenceDeclaration
+from ..entity import Descending, Entity, HashKey, Role, identity_of
+from ..errors import Fault
+from .rules import EVERY, OPERATIONS
+
+if TYPE_CHECKING:
+    from ..entity_type import Property
+    from ..schema import Index, Schema
+
+Properties = dict[str, "Property"]
+
+
+def access_faults(schema: Schema) -> Iterator[Fault]:
+    """Every fault of a schema's claims, rules and private properties."""
+    from ..schema import properties_of
+
+    for model in schema.models:
+        properties = properties_of(model)
+        yield from _claim_faults(model, properties)
+        yield from _private_faults(model, properties)
+        yield from _rule_faults(model, properties)
+    for index in schema.indexes:
+        yield from _index_faults(schema, index)
+
+
+def _claims(properties: Properties) -> list[str]:
+    return [name for name, each in properties.items() if each.claim is not None]
+
+
+def _claim_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
+    where, claims, declaration = f"entity {model.__name__}", _claims(properties), model.declaration
+    for name in claims:
+        each = properties[name]
+        if not each.claim:
+            yield Fault(f"{where}.{name}", "the claim has no name", 'use claim_property("tenant"), say')
+        if not each.required or each.codec is None or not each.codec.sortable:
+            message = "a property that is bound to a claim is required, and of a type for keys"
+            yield Fault(f"{where}.{name}", message, "use str, without a default")
+        if each.role not in (None, Role.UNIQUE):
+            yield Fault(f"{where}.{name}", "it has another role already", "bind another property to the claim")
+    names = [properties[name].claim for name in claims]
+    if len(set(names)) < len(names):
+        yield Fault(where, "two properties are bound to one claim", "bind one")
+    identity = [name for name in identity_of(model) if name in properties]
+    if claims and not set(claims) <= set(identity):
+        made = [name for name in identity if properties[name].required]
+        if declaration.singleton or made:
+            message = "callers of several tenants would give records the same identity"
+            fix = f"put {', '.join(claims)} into the partition, or let the unique property have a default_factory"
+            yield Fault(where, message, fix)
+    for place, declared in model.declared().items():
+        if isinstance(declared, (Lookup, Unique, SequenceDeclaration)) and not set(claims) <= set(declared.within):
+            kind = "numbers" if isinstance(declared, SequenceDeclaration) else "values"
+            message = f"the {kind} of different tenants are not apart"
+            yield Fault(f"{where}.{place}", message, f"declare it within {', '.join(claims)} too")
+
+
+def _private_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
+    declaration = model.declaration
+    placing = {*identity_of(model), *declaration.shard_by}
+    for name, each in properties.items():
+        if each.private and (name in placing or each.role is not None or each.claim is not None):
+            message = "a private property can't be in a record's key, nor have another role"
+            yield Fault(f"entity {model.__name__}.{name}", message, "use another property there")
+
+
+def _rule_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
+    for number, rule in enumerate(model.declaration.access):
+        where = f"entity {model.__name__}, access[{number}]"
+        unknown = [name for name in rule.operations if name != EVERY and name not in OPERATIONS]
+        if unknown or not rule.operations:
+            message = f"there is no operation {', '.join(map(repr, unknown))}" if unknown else "it allows nothing"
+            yield Fault(where, message, f"use some of {', '.join(OPERATIONS)}, or *")
+        yield from _group_faults(where, rule.groups)
+        yield from _owner_faults(where, rule.owner, properties)
+
+
+def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:
+    from ..schema import generated_keys, index_models, properties_of
+
+    where = f"index {index.name}"
+    yield from _group_faults(where, index.groups)
+    for model in index_models(schema, index):
+        properties, generated = properties_of(model), generated_keys(model)
+        yield from _owner_faults(where, index.owner, properties)
+        if not index.exposed:
+            continue
+        hashed, ranged = _elements(model, index.hash_key), _elements(model, index.range_key)
+        missing = [name for name in _claims(properties) if name not in hashed]
+        if missing and (index.hash_key == "hash_key" or index.hash_key in generated):
+            message = f"{', '.join(missing)} of {model.__name__} is bound to a claim, and not in the index's hash key"
+            yield Fault(where, message, "put it there, or keep the index from HTTP with exposed=False")
+        hidden = [name for name in (*hashed, *ranged) if _is_private(properties, name)]
+        if hidden:
+            message = f"{', '.join(hidden)} of {model.__name__} is private, and the index would sort or find by it"
+            yield Fault(where, message, "use another property, or keep the index from HTTP with exposed=False")
+
+
+def _elements(model: type[Entity], key: str) -> tuple[str, ...]:
+    """The properties in one key of an index."""
+    from ..schema import generated_keys
+
+    if key == "hash_key":
+        return model.declaration.partition
+    if key == "range_key":
+        return model.declaration.sort
+    found = generated_keys(model).get(key)
+    if found is None:
+        return (key,)
+    declared = found[1]
+    names: Sequence[str | Descending] = declared.elements
+    if isinstance(declared, HashKey):
+        return declared.elements
+    return tuple(each.name if isinstance(each, Descending) else each for each in names)
+
+
+def _is_private(properties: Properties, name: str) -> bool:
+    return name in properties and properties[name].private
+
+
+def _group_faults(where: str, groups: object) -> Iterator[Fault]:
+    if not isinstance(groups, tuple) or not all(isinstance(group, str) and group for group in groups):
+        yield Fault(where, "groups are a tuple of names", 'write groups=("reader",)')
+
+
+def _owner_faults(where: str, owner: str | None, properties: Properties) -> Iterator[Fault]:
+    if owner is None:
+        return
+    found = properties.get(owner)
+    if found is None:
+        yield Fault(where, f"there is no property {owner!r}", f"use one of {', '.join(properties)}")
+    elif not isinstance(found.codec, StringCodec) or found.private:
+        yield Fault(where, f"{owner!r} can't be an owner", "use a property of type str that is not private")

@@ -1,0 +1,184 @@
+"""What one caller may do with the records of one entity, in one operation.
+
+`bound` are the properties whose values the caller's claims say, `owners` those of which one must be the caller's
+subject (None: any record will do). What does not fit does not exist for the caller. Everything here is worked out from
+values at hand; queries are narrowed by conditions, so that the plan itself has no lane of another tenant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import Forbidden, InputError, UnknownName
+from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
+from ..stored_form import stored_form
+from ..table.conditions import Compare, Condition, Or
+from ..table.values import Item, Value
+from .caller import Caller
+from .rules import is_member
+
+NOT_YOURS = "read what you may, and leave the property out"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The records of an entity that a caller may see, make and change in an operation."""
+
+    entity: EntityType[Any]
+    caller: Caller
+    bound: Mapping[str, Value]
+    owners: tuple[str, ...] | None = None
+
+    # -- records
+
+    def sees(self, item: Item) -> bool:
+        """Whether a stored record exists for the caller."""
+        if any(item.get(name) != value for name, value in self.bound.items()):
+            return False
+        return self.owners is None or any(item.get(name) == self.caller.subject for name in self.owners)
+
+    def sees_record(self, record: Entity) -> bool:
+        """Whether a record exists for the caller."""
+        names = (*self.bound, *(self.owners or ()))
+        return self.sees({name: self._stored(name, getattr(record, self._property(name).name)) for name in names})
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether some records may not exist for the caller."""
+        return bool(self.bound) or self.owners is not None
+
+    @property
+    def among(self) -> Any:
+        """Tells the store which records there are, None when all are."""
+        return self.sees if self.is_limited else None
+
+    def names_it(self, identity: Item) -> bool:
+        """Whether a record of the caller could have an identity."""
+        return all(identity[name] == value for name, value in self.bound.items() if name in identity)
+
+    # -- what is written
+
+    def made(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The properties (stored names) of a record that the caller makes: what the claims say, and the caller as its
+        owner. Raises Forbidden for other values."""
+        claimed = {name: self._property(name).python(each) for name, each in self.bound.items()}
+        found = {**self._checked(values), **claimed}
+        if self.owners is None:
+            return found
+        given = [name for name in self.owners if found.get(name) is not None]
+        if not given and len(self.owners) == 1:
+            found[self.owners[0]] = self.caller.subject
+        elif not any(found[name] == self.caller.subject for name in given):
+            raise Forbidden("the record would not be the caller's", where=", ".join(self.owners), fix=NOT_YOURS)
+        return found
+
+    def changed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The changes (stored names) that the caller makes. Raises Forbidden for one that gives the record away."""
+        for name in self.owners or ():
+            if name in values and values[name] != self.caller.subject:
+                raise Forbidden("the record would not be the caller's", where=name, fix=NOT_YOURS)
+        return {name: value for name, value in self._checked(values).items() if name not in self.bound}
+
+    def _checked(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name, value in self.bound.items():
+            if values.get(name) is not None and self._stored(name, values[name]) != value:
+                raise self._another(name)
+        return values
+
+    # -- what is asked
+
+    def narrowed(self, spec: QuerySpec) -> QuerySpec:
+        """The query over the caller's records alone, its cursor bound to the caller. Raises Forbidden for one that asks
+        for those of others, or by an index that the caller may not use; UnknownName for private properties."""
+        self._refuse_private(spec)
+        branches = _branches(spec)
+        owners = {view.owner for each in branches if (view := self.entity.views.get(each.index)) and view.owner}
+        for each in branches:
+            view = self.entity.views.get(each.index)
+            if view is not None and not is_member(self.caller, view.groups):
+                raise Forbidden("the index is for others", where="index", fix="use another one")
+        narrowed = tuple(replace(each, conditions=self._conditions(each.conditions)) for each in branches)
+        filters = [*([] if spec.filter is None else [spec.filter])]
+        filters += [] if self.owners is None else [self._owned(self.owners)]
+        filters += [self._owned((owner,)) for owner in sorted(owners)]
+        whole = filters[0] if len(filters) == 1 else (filters[0] & _all(filters[1:]) if filters else None)
+        found = replace(spec, filter=whole, scope=self.caller.scope)
+        if spec.branches is not None:
+            return replace(found, branches=narrowed)
+        return replace(found, conditions=narrowed[0].conditions)
+
+    def hidden_indexes(self, spec: QuerySpec) -> frozenset[str]:
+        """The indexes that may not be chosen for a query."""
+        named = {each.index for each in _branches(spec)}
+        return frozenset(
+            name
+            for name, view in self.entity.views.items()
+            if name is not None
+            and not (view.exposed and is_member(self.caller, view.groups) and (view.owner is None or name in named))
+        )
+
+    def within(self, name: str, given: Any) -> Any:
+        """The value of a property in a lookup: what was given, or what the claim says. Raises Forbidden."""
+        if name not in self.bound:
+            return given
+        if given is not None and self._stored(name, given) != self.bound[name]:
+            raise self._another(name)
+        return self._property(name).python(self.bound[name])
+
+    # -- parts
+
+    def _conditions(self, given: Mapping[str, Constraint | OneOf]) -> dict[str, Constraint | OneOf]:
+        found = dict(given)
+        for name, constraint in given.items():
+            stored = self.entity.stored_name(name)
+            if stored not in self.bound:
+                continue
+            if not isinstance(constraint, Equal) or self._stored(stored, constraint.value) != self.bound[stored]:
+                raise self._another(stored)
+            del found[name]
+        return {**found, **{name: Equal(self._property(name).python(each)) for name, each in self.bound.items()}}
+
+    def _owned(self, names: tuple[str, ...]) -> Condition:
+        parts = tuple(Compare(name, "=", self.caller.subject) for name in names)
+        return parts[0] if len(parts) == 1 else Or(parts)
+
+    def _refuse_private(self, spec: QuerySpec) -> None:
+        private = {each.stored for each in self.entity.properties.values() if each.private}
+        if not private:
+            return
+        asked = [(name, "properties") for name in spec.properties or ()]
+        for branch in (BranchSpec(spec.conditions, None, spec.filter), *(spec.branches or ())):
+            asked += [(name, "conditions") for name in branch.conditions]
+            asked += [(name, "filter") for name in (branch.filter.attributes() if branch.filter else ())]
+        for name, where in asked:
+            if self.entity.stored_name(name) in private:
+                known = ", ".join(each for each in self.entity.properties if each not in private)
+                message = f"the entity {self.entity.token!r} has no property {name[:80]!r}"
+                raise UnknownName(message, where=where, fix=f"use one of {known}")
+
+    def _another(self, name: str) -> Forbidden:
+        return Forbidden("it is what the caller's claim says, and nothing else", where=name, fix="leave it out")
+
+    def _property(self, name: str) -> Any:
+        return self.entity.properties[name]
+
+    def _stored(self, name: str, value: Any) -> Value:
+        try:
+            return stored_form(value) if isinstance(value, str) else self._property(name).parse(value)
+        except InputError:
+            raise self._another(name) from None
+
+
+def _branches(spec: QuerySpec) -> tuple[BranchSpec, ...]:
+    return (BranchSpec(spec.conditions, spec.index),) if spec.branches is None else spec.branches
+
+
+def _all(conditions: list[Condition]) -> Condition:
+    first, *rest = conditions
+    for each in rest:
+        first = first & each
+    return first

@@ -1,0 +1,137 @@
+"""Rules: what is not allowed is refused, once anything is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardweave.access import Allow, claim_property, private_property
+from shardweave.api.application import Api
+from shardweave.declarations import Sequence, Unique
+from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
+from shardweave.errors import SchemaError
+from shardweave.schema import Index, Schema
+from tests.unit.access_world import RULES, Person, person
+from tests.unit.api_world import api_of, json_of, problem_of
+
+
+@pytest.fixture
+def api() -> Api:
+    return api_of(RULES)
+
+
+@pytest.fixture
+def admin(api: Api) -> Person:
+    return person(api, "root", "admin")
+
+
+def listed(caller: Person, target: str) -> list[Any]:
+    return [each["userId"] for each in json_of(caller.get(target))["items"]]
+
+
+def test_groups_may_do_what_their_rule_lists_and_no_more(api: Api, admin: Person) -> None:
+    report = admin.made("reports", userId="ann", subject="s")
+    reader = person(api, "eve", "reader")
+    path = f"/v1/reports/{report['reportId']}"
+    assert json_of(reader.get(path)) == report
+    assert listed(reader, "/v1/reports?userId=ann") == ["ann"]
+    assert json_of(reader.post("/v1/reports/batch-get", {"keys": [report["reportId"]]}))["items"] == [report]
+    for method, document in (("DELETE", None), ("PATCH", {"draft": True}), ("PUT", {"subject": "s"})):
+        problem_of(reader.ask(method, path, document), 404, "not_found")
+    assert admin.ask("DELETE", path).status == 204
+
+
+def test_who_is_in_no_group_has_their_own_alone(api: Api, admin: Person) -> None:
+    theirs = admin.made("reports", userId="bob", subject="s")
+    ann = person(api, "ann")
+    mine = ann.made("reports", subject="s")
+    assert mine["userId"] == "ann"
+    problem_of(ann.post("/v1/reports", {"userId": "bob", "subject": "s"}), 403, "forbidden")
+    problem_of(ann.ask("PATCH", f"/v1/reports/{mine['reportId']}", {"userId": "bob"}), 403, "forbidden")
+    for method, document in (("GET", None), ("PATCH", {"draft": True}), ("DELETE", None)):
+        assert ann.ask(method, f"/v1/reports/{theirs['reportId']}", document).status == 404
+    assert listed(ann, "/v1/reports?userId=bob") == []
+    assert listed(ann, "/v1/reports?userId=ann") == ["ann"]
+    problem_of(ann.post("/v1/reports/count", {"conditions": {"userId": "ann"}}), 403, "forbidden")
+    put = {"reportId": theirs["reportId"], "subject": "taken"}
+    outcome = json_of(ann.post("/v1/reports/batch-write", {"puts": [put], "deletes": [mine["reportId"]]}))
+    assert (outcome["puts"][0]["problem"]["status"], outcome["deletes"]) == (404, [{"status": "written"}])
+    assert json_of(admin.get(f"/v1/reports/{theirs['reportId']}")) == theirs
+
+
+def test_what_no_rule_lists_is_refused_whoever_asks(api: Api, admin: Person) -> None:
+    for target in ("/v1/memos", "/v1/memos/m", "/v1/memos/m?expand=report"):
+        problem_of(admin.get(target), 403, "forbidden")
+        problem_of(Person(api).get(target), 401, "unauthenticated")
+
+
+def test_an_index_narrows_what_the_rules_allow(api: Api, admin: Person) -> None:
+    for user in ("ann", "bob"):
+        admin.made("reports", userId=user, subject="s")
+    reader = person(api, "ann", "reader")
+    problem_of(reader.get("/v1/reports?index=bySubject&subject=s"), 403, "forbidden")
+    problem_of(reader.get("/v1/reports?subject=s"), 400, "unsupported_query")
+    assert sorted(listed(admin, "/v1/reports?subject=s")) == ["ann", "bob"]
+    assert listed(reader, "/v1/reports?index=mySubjects&subject=s") == ["ann"]
+    problem_of(person(api, "x", "librarian").post("/v1/reports/query", {"index": "bySubject"}), 403, "forbidden")
+
+
+def test_an_index_that_is_not_exposed_is_not_there(api: Api, admin: Person) -> None:
+    problem_of(admin.get("/v1/reports?index=unexposed"), 400, "unknown_name")
+    problem_of(admin.post("/v1/reports/query", {"index": "unexposed"}), 400, "unknown_name")
+    assert "unexposed" not in api.openapi.decode()
+
+
+def test_refusals_and_schemes_are_described(api: Api) -> None:
+    document = json_of(Person(api).get("/openapi.json"))
+    answers = document["paths"]["/v1/reports"]["get"]["responses"]
+    assert "`unauthenticated`" in answers["401"]["description"]
+    assert "`forbidden`" in answers["403"]["description"]
+    assert set(document["components"]["securitySchemes"]) == {"token", "signature"}
+    assert document["security"] == [{"token": []}, {"signature": []}]
+
+
+def test_every_fault_is_found_at_once() -> None:
+    class Wrong(Entity, token="wrong", access=[Allow("gett", owner="nobody"), Allow(groups="x")]):
+        wrong_id: str = unique_property()
+        tenant_id: str | None = claim_property("tenant", default=None)
+        other: str = claim_property("tenant")
+        pay: int = private_property(default=0)
+        num: int = 0
+
+        pay_hash_key = HashKey("tenant_id")
+        pay_range_key = RangeKey("pay")
+
+        numbering = Sequence("num")
+        pays = Unique("pay")
+
+    class Hidden(Entity, token="hidden"):
+        hidden_id: str = private_property()
+        named: str = unique_property(default_factory=nanoid)
+        tenant_id: str = claim_property("tenant")
+
+    indexes = [
+        Index("byPay", "pay_hash_key", "pay_range_key", owner="num"),
+        Index("all", "hash_key", "named", entities=(Hidden,)),
+    ]
+    with pytest.raises(SchemaError) as caught:
+        Schema([Wrong, Hidden], indexes)
+    found = {(fault.where, fault.message) for fault in caught.value.faults}
+    different = "callers of several tenants would give records the same identity"
+    for fault in (
+        ("entity Wrong, access[0]", "there is no operation 'gett'"),
+        ("entity Wrong, access[0]", "there is no property 'nobody'"),
+        ("entity Wrong, access[1]", "it allows nothing"),
+        ("entity Wrong.tenant_id", "a property that is bound to a claim is required, and of a type for keys"),
+        ("entity Wrong", "two properties are bound to one claim"),
+        ("entity Wrong", different),
+        ("entity Wrong.numbering", "the numbers of different tenants are not apart"),
+        ("entity Wrong.pays", "the values of different tenants are not apart"),
+        ("index byPay", "other of Wrong is bound to a claim, and not in the index's hash key"),
+        ("index byPay", "pay of Wrong is private, and the index would sort or find by it"),
+        ("index byPay", "'num' can't be an owner"),
+        ("index all", "tenant_id of Hidden is bound to a claim, and not in the index's hash key"),
+    ):
+        assert fault in found
+    assert ("entity Hidden", different) not in found
