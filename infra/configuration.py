@@ -69,7 +69,8 @@ requestsPerSecond, burst   the most that the API takes
 lanes              reads at once for one query
 reshardWaits       how long the phases of a re-shard last: normal, or, for stages that are thrown away, fast or JSON
 reshardPolicy      off; propose: an alarm says when more shards would help; apply: they are made then
-operators          who may move records: ARNs, or a token's issuer and subject with a space between, by commas
+operators          who may move records and send events: group:NAME, ARNs, or a token's issuer and subject with a space
+                   between, by commas
 indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
 
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")

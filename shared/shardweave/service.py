@@ -21,7 +21,7 @@ from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
 from .api.operation import Operation
-from .api.operators import NO_OPERATORS, Operators
+from .api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
 from .changes import ChangeHandler
 from .entity import now_ms
 from .errors import ConfigurationError
@@ -55,9 +55,9 @@ class Settings:
 
     `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
     process; queries do not use `hidden_indexes`, which are still being filled. `waits` are those of re-shards, short
-    in stages that are thrown away only; cursors live as long as they say. `operators` are the principals that may move
-    an entity's records: without any, there are no such operations. `external_keys` gives the secrets of external keys,
-    and is asked only where an entity has an origin.
+    in stages that are thrown away only; cursors live as long as they say. `operators` are those who may send events
+    and move an entity's records: without any, nobody may, and there are no operations for moving.
+    `external_keys` gives the secrets of external keys, and is asked only where an entity has an origin.
     """
 
     cursor_keys: CursorKeys
@@ -159,7 +159,7 @@ def build(
     )
     store = Store(schema, table, clock=clock, maps=maps, first=queries.first)
     parts = Parts(schema, table, store, queries, _external_keys(settings, schema), maps)
-    operations = operations_of(module, parts)
+    operations = operations_of(module, parts, settings.operators)
     if settings.operators:
         operator = reshard_operator(table, settings.waits, clock)
         operations += operators_operations(parts, settings.operators, operator)
@@ -174,13 +174,14 @@ def build(
     return Service(settings, parts, api)
 
 
-def operations_of(module: ModuleType, parts: Parts) -> tuple[Operation, ...]:
-    """The operations of every collection and every projection, then those that the service declares."""
+def operations_of(module: ModuleType, parts: Parts, operators: Operators = ALL_OPERATORS) -> tuple[Operation, ...]:
+    """The operations of every collection and every projection, then those that the service declares. `operators` are
+    who may send events."""
     collections = [
         Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access)
         for entity in parts.schema.entities.values()
     ]
-    events = [Events(projection, parts.store) for projection in parts.schema.projections.values()]
+    events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
     return (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in events),

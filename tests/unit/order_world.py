@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shardweave.api.operators import ALL_OPERATORS
 from shardweave.service import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of
@@ -14,7 +15,7 @@ EVENTS = "/v1/_events/orders"
 def order_client() -> Client:
     clock = Clock()
     service = build(
-        Settings(cursor_keys=CURSOR_KEYS, service="order_tracking"),
+        Settings(cursor_keys=CURSOR_KEYS, service="order_tracking", operators=ALL_OPERATORS),
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
     )

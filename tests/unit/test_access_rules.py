@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from shardweave.access import Allow, claim_property, private_property
+from shardweave.access.caller import Caller
 from shardweave.api.application import Api
+from shardweave.api.operators import Operators
 from shardweave.declarations import Sequence, Unique
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
 from shardweave.errors import SchemaError
+from shardweave.query.runner import QueryRunner
 from shardweave.schema import Index, Schema
+from shardweave.service import Parts, operations_of
+from shardweave.store import Store
+from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import RULES, Person, person
-from tests.unit.api_world import api_of, json_of, problem_of
+from tests.unit.api_world import CURSOR_KEYS, Clock, api_of, json_of, problem_of
+from tests.unit.projection_world import SCHEMA as EVENTS
 
 
 @pytest.fixture
@@ -135,3 +143,33 @@ def test_every_fault_is_found_at_once() -> None:
     ):
         assert fault in found
     assert ("entity Hidden", different) not in found
+
+
+class TestOperators:
+    def test_they_are_principals_and_groups(self) -> None:
+        operators = Operators.of_text("arn:aws:iam::1:user/ann, https://i bob, group:movers")
+        callers = [
+            Caller("arn:aws:iam::1:user/ann"),
+            Caller("https://i bob"),
+            Caller("x", groups=frozenset({"movers"})),
+        ]
+        assert all(operators.include(each) for each in callers)
+        for stranger in (Caller(), Caller("group:movers"), Caller("movers"), Caller("x", groups=frozenset({"mover"}))):
+            assert not operators.include(stranger)
+
+    def test_they_alone_send_events(self) -> None:
+        parts = _parts(EVENTS)
+        operations = operations_of(ModuleType("plain"), parts, Operators.of_text("group:feeds"))
+        api = Api(operations, title="Test")
+        event = {"type": "Sent", "eventId": "a", "position": 1, "parcelId": "p", "owner": "ann"}
+        path = "/v1/_events/parcels"
+        problem_of(person(api, "ann", "admin").post(path, event), 403, "forbidden")
+        problem_of(Person(api).post(path, event), 401, "unauthenticated")
+        assert person(api, "feed", "feeds").post(path, event).status == 200
+
+
+def _parts(schema: Schema) -> Parts:
+    clock = Clock()
+    table = EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
+    queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
+    return Parts(schema, table, Store(schema, table, clock=clock, first=queries.first), queries)
