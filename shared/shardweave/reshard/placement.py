@@ -9,10 +9,13 @@ Pure.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
+import re
 from typing import Any
 
+from ..codecs import Codec
 from ..entity_type import EntityType
 from ..keys import Element
 from .phases import Control, Step
@@ -40,7 +43,7 @@ def placement_of(entity: EntityType[Any]) -> str:
 def schema_of(entity: EntityType[Any]) -> str:
     """The fingerprint of placement, properties and generated attributes."""
     generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
-    properties = [[each.stored, str(each.annotation)] for each in entity.properties.values()]
+    properties = [[each.stored, _stable(each.annotation)] for each in entity.properties.values()]
     return _fingerprint([placement_of(entity), properties, generated])
 
 
@@ -58,7 +61,31 @@ def fits(entity: EntityType[Any], control: Control) -> bool:
 
 
 def _elements(elements: tuple[Element, ...]) -> list[list[Any]]:
-    return [[each.name, repr(each.codec), each.descending] for each in elements]
+    return [[each.name, _codec(each.codec), each.descending] for each in elements]
+
+
+def _codec(codec: Any) -> list[Any]:
+    """A codec's kind and settings, which are plain values, members of an Enum, or a codec within."""
+    settings = {name: value for name, value in vars(codec).items() if not name.startswith("_")}
+    return [codec.name, *([name, _setting(settings[name])] for name in sorted(settings))]
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, Codec):
+        return _codec(value)
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    if isinstance(value, (list, tuple)):
+        return [_setting(each) for each in value]
+    return _stable(value)
+
+
+def _stable(value: Any) -> str:
+    """A value's text without the addresses of objects, so that every process has the same."""
+    return _ADDRESS.sub("", str(value))
+
+
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def _fingerprint(content: Any) -> str:

@@ -1,0 +1,65 @@
+"""Fingerprints of declarations: the same in every process, and another for whatever places records otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.order_tracking import schema as order_schema
+from services.user_service import schema as user_schema
+from shardweave.codecs import DecimalCodec, IntegerCodec, StringCodec
+from shardweave.entity_type import EntityType
+from shardweave.key_format import KEY_FORMATS
+from shardweave.keys import Element, EntityKeys
+from shardweave.reshard.placement import placement_of, schema_of
+from shardweave.sharding import ShardBump, ShardMap
+
+ROOT = Path(__file__).parents[2]
+USER = user_schema(KEY_FORMATS["ordered"]).entities["user"]
+PROGRAM = """
+from services.{service} import schema
+from shardweave.key_format import KEY_FORMATS
+from shardweave.reshard.placement import placement_of, schema_of
+for entity in schema(KEY_FORMATS["ordered"]).entities.values():
+    print(entity.token, placement_of(entity), schema_of(entity))
+"""
+
+
+@pytest.mark.parametrize(("service", "schema"), [("user_service", user_schema), ("order_tracking", order_schema)])
+def test_another_process_has_the_same(service: str, schema: Any) -> None:
+    entities = schema(KEY_FORMATS["ordered"]).entities.values()
+    here = [f"{entity.token} {placement_of(entity)} {schema_of(entity)}" for entity in entities]
+    environment = {"PYTHONPATH": str(ROOT / "shared"), "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-P", "-c", PROGRAM.format(service=service)]
+    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert there.splitlines() == here
+
+
+def with_design(**changes: Any) -> EntityType[Any]:
+    return replace(USER, keys=EntityKeys(replace(USER.keys.design, **changes)))
+
+
+def test_what_places_records_otherwise_has_another() -> None:
+    design = USER.keys.design
+    others = [
+        replace(USER, token="person"),
+        replace(USER, shard_map=ShardMap.of_bumps((ShardBump(0, 2, 2),))),
+        with_design(key_format=KEY_FORMATS["article"]),
+        with_design(shard_by=(Element("beneficiaryId", StringCodec()),)),
+        with_design(sort=(Element(design.sort[0].name, IntegerCodec()),)),
+        with_design(sort=(Element(design.sort[0].name, DecimalCodec(2)),)),
+        with_design(sort=(Element(design.sort[0].name, DecimalCodec(3)),)),
+    ]
+    prints = [placement_of(entity) for entity in [USER, *others]]
+    assert len(set(prints)) == len(prints)
+
+
+def test_what_only_indexes_are_made_of_is_the_schemas() -> None:
+    changed = with_design(generated=USER.keys.design.generated[1:])
+    assert placement_of(changed) == placement_of(USER)
+    assert schema_of(changed) != schema_of(USER)
