@@ -13,12 +13,13 @@ In a URL each is the text that stands in JSON, without quotes. What is written i
 
 from __future__ import annotations
 
+import base64
 import collections.abc
 import json
 import re
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar, Union
 
@@ -157,6 +158,20 @@ def text_of(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value) if isinstance(value, (int, Decimal)) else str(value)
+
+
+def json_value(value: Value) -> Any:
+    """A stored value as JSON, without its property at hand: a number of more than 15 digits that is not whole is text,
+    as are bytes; a set is a list in order."""
+    if isinstance(value, Decimal):
+        return float(value) if len(value.as_tuple().digits) <= MAX_NUMBER_DIGITS else number_text(value)
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: json_value(each) for name, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return [json_value(each) for each in sorted(value)]
+    return [json_value(each) for each in value] if isinstance(value, list) else value
 
 
 def json_bytes(value: Any) -> bytes:

@@ -129,6 +129,20 @@ def test_a_plan_needs_no_table_and_makes_nothing(tmp_path: Path, capsys: pytest.
     assert not list(tmp_path.iterdir())
 
 
+def test_a_plan_shows_filters_as_they_are_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_table, here = {"property": "phone", "begins_with": "1"}, {"property": "created", "lt": 10**12}
+    asked = ["explain", "--entity", "user", "--data", str(tmp_path / "none"), "--query", str(tmp_path / "query.json")]
+    (tmp_path / "query.json").write_text(json.dumps({"index": "created", "filter": {"and": [by_table, here]}}))
+    assert shardweave(*asked, "--json").code == 0
+    answered = json.loads(capsys.readouterr().out)
+    assert (answered["filterByTable"], answered["filterHere"]) == ([by_table], [here])
+    assert (answered["estimateIsLeast"], answered["lanes"][0]["firstFetch"] > 0) == (True, True)
+    assert shardweave(*asked).code == 0
+    said = capsys.readouterr().out
+    assert 'filter by the table: {"property": "phone", "begins_with": "1"}' in said
+    assert "; what is left out is read too, at worst all that the lanes hold" in said
+
+
 def test_a_plan_on_a_table_makes_no_cursor_keys(tmp_path: Path) -> None:
     shardweave("load", "-", "--data", str(tmp_path))
     (tmp_path / "cursor-keys.json").unlink()

@@ -151,5 +151,8 @@ def test_what_was_loaded_can_be_asked(folder: Folder, capsys: pytest.CaptureFixt
     assert [json.loads(line)["userId"] for line in capsys.readouterr().out.splitlines()] == ["u1", "u2"]
     assert shardweave("explain", *asked).code == 0
     assert "userBeneficiaryFirstName" in capsys.readouterr().out
+    assert shardweave("query", *asked, "--json").code == 0
+    (page,) = json.loads(capsys.readouterr().out)
+    assert (page["nextToken"], page["stats"]["failedLanes"], page["stats"]["returned"]) == (None, 0, 2)
     assert shardweave("query", "--entity", "usr", "--data", str(folder.data)).code == 2
     assert shardweave("query", "--entity", "user", "--data", str(folder.data), "nothing=1").code == 1

@@ -144,8 +144,9 @@ class TestFilters:
         people.fill(20, first=lambda n: f"n{n}", state=lambda n: "a" if n % 2 else "b")
         spec = QuerySpec("person", {"created": Range(0)}, "created", filter=Compare("created", "=", NOW))
         explanation = people.runner.explain(spec)
-        assert explanation.filter_by_table is None
-        assert explanation.filter_here is not None
+        assert explanation.filter_by_table == ()
+        assert explanation.filter_here == ({"property": "created", "eq": NOW},)
+        assert explanation.estimate_is_least
         assert len(people.ids(spec)) == 20
         either = Or((Compare("created", "<", NOW), Compare("state", "=", "a")))
         assert len(people.ids(replace(spec, filter=either))) == 10

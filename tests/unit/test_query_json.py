@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from services import user_service
 from services.user_service import User
 from shardweave.errors import InputError
-from shardweave.query.filters import filter_from_json
+from shardweave.query.filters import filter_as_json, filter_from_json
 from shardweave.query.spec import BranchSpec, Equal, OneOf, Prefix, QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.table.conditions import (
@@ -145,6 +145,7 @@ def test_every_filter() -> None:
     ]
     for content, filter_ in cases:
         assert filter_from_json(content) == filter_
+        assert filter_from_json(filter_as_json(filter_)) == filter_
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ class TestOtherQuestions:
         cursor = people.runner.run(spec).cursor
         resumed = people.runner.explain(replace(spec, cursor=cursor))
         assert [lane.resumes for lane in resumed.lanes] == [True] * 4
-        assert after.as_json()["stats"]["reports"][0]["lane"] == "first person!0"
+        assert after.stats.reports[0].lane == "first person!0"
 
     def test_every_page_and_count_is_observed(self, people: People) -> None:
         people.fill(12)

@@ -77,8 +77,14 @@ class Explained(BaseModel):
     lanes: list[LanePlan]
     estimated_reads: int
     estimated_units: float
-    filter_by_table: str | None = Field(description="The part of the filter that the table evaluates.")
-    filter_here: str | None = Field(description="The part that is evaluated after reading.")
+    estimate_is_least: bool = Field(
+        description="Whether a filter or a time window may leave records out: those are read too, at worst all that "
+        "the lanes hold."
+    )
+    filter_by_table: list[dict[str, Any]] = Field(
+        description="The parts of filters, as filters, that the table evaluates."
+    )
+    filter_here: list[dict[str, Any]] = Field(description="Those that are evaluated after reading.")
     stats: Costs | None
 
 

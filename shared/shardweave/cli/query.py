@@ -2,7 +2,7 @@
 
 A query is given as the API's list parameters (`firstNameCanonical.prefix=ja limit=10`), or as the JSON form with
 `--query FILE` (`-` for standard input). Records go to standard output, one JSON object a line; what the query did goes
-to standard error, unless `--json` asks for one JSON document of both.
+to standard error, unless `--json` asks for one JSON document of both, named as in the API's answers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..api.list_query import ListQuery
 from ..api.models import RecordModels
 from ..api.pages import item_json
+from ..api.query_answers import costs, explained
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName
 from ..query.explain import Explanation
@@ -76,7 +76,7 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
     spec = spec_of(options, entity)
     if options.count:
         answer = runner.count(spec)
-        _write({"count": answer.count, "stats": asdict(answer.stats)} if options.json else answer.count)
+        _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
         return 0
     models = RecordModels(entity)
     pages = runner.pages(spec) if options.all else iter([runner.run(spec)])
@@ -98,7 +98,7 @@ def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: Entity
     """`shardweave explain`."""
     explanation = runner.explain(spec_of(options, entity), run=options.run)
     if options.json:
-        _write(explanation.as_json())
+        print(explained(explanation).decode(), flush=True)
         return 0
     print_explanation(explanation)
     return 0
@@ -115,11 +115,13 @@ def print_explanation(explanation: Explanation) -> None:
     print(f"{explanation.entity} by {indexes}, {explanation.order}, {explanation.limit} a page")
     for reason in explanation.reasons:
         print(f"  because {reason}")
-    for text, where in ((explanation.filter_by_table, "by the table"), (explanation.filter_here, "here")):
-        if text is not None:
-            print(f"  filter {where}: {text}")
+    for filters, where in ((explanation.filter_by_table, "by the table"), (explanation.filter_here, "here")):
+        for each in filters:
+            print(visible(f"  filter {where}: {json.dumps(each, ensure_ascii=False)}"))
     units = f"{explanation.estimated_units:g} read unit{'' if explanation.estimated_units == 1 else 's'}"
-    print(f"  estimate: {counted(explanation.estimated_reads, 'read')}, {units}")
+    at_worst = "; what is left out is read too, at worst all that the lanes hold"
+    least = at_worst if explanation.estimate_is_least else ""
+    print(f"  estimate: {counted(explanation.estimated_reads, 'read')}, {units}{least}")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
     for title in ("stage", "lane", "generation", "from", "to", "first"):
         table.add_column(title, overflow="fold", justify="right" if title in ("stage", "first") else "left")
@@ -164,7 +166,7 @@ def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
         "complete": page.complete,
         "failed": list(page.failed),
         "late": page.late,
-        "stats": asdict(page.stats),
+        "stats": costs(page.stats),
     }
 
 

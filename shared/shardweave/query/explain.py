@@ -1,19 +1,21 @@
 """Explain: what a query does and why, before it runs and after.
 
-An explanation is plain data, made for people (`text`) and for programs (`as_json`). It holds conditions' property
-names and key texts, so it is for whoever may run the query, and nothing of other records.
+An explanation is plain data; filters are in their JSON form. It holds conditions' property names and key texts, so it
+is for whoever may run the query, and nothing of other records.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ..table.conditions import Condition
 from ..table.operations import Interval
 from ..table.values import Value
+from .filters import filter_as_json
 from .plan import Lane, Plan
 from .resume import Start
 from .sizes import RECORDS_PER_UNIT, fetch_size
@@ -40,7 +42,11 @@ class LanePlan:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The index and why, every lane, the estimate, and, after a run, what it cost."""
+    """The index and why, every lane, the estimate, and, after a run, what it cost.
+
+    `filter_by_table` and `filter_here` are the parts of filters, each once, that the table evaluates and that are
+    evaluated after reading. `estimate_is_least`: records that are left out are read too, at worst all that the lanes
+    hold."""
 
     entity: str
     indexes: tuple[str | None, ...]
@@ -51,13 +57,10 @@ class Explanation:
     lanes: tuple[LanePlan, ...]
     estimated_reads: int
     estimated_units: float
-    filter_by_table: str | None
-    filter_here: str | None
+    estimate_is_least: bool
+    filter_by_table: tuple[Mapping[str, Any], ...]
+    filter_here: tuple[Mapping[str, Any], ...]
     stats: QueryStats | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return asdict(self)
 
     def plan_text(self) -> str:
         """The plan without anything that changes from run to run: what tests record."""
@@ -85,8 +88,6 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Ex
     read = [lane for lane in lanes if lane.stage == first_stage and not lane.empty]
     half = 1.0 if plan.consistent else 0.5
     units = sum(half * -(-lane.first_fetch // RECORDS_PER_UNIT) for lane in read)
-    by_table = {_text(branch.filter.by_table) for branch in plan.branches} - {None}
-    here = {_text(branch.filter.here) for branch in plan.branches} - {None}
     return Explanation(
         entity=plan.entity.token,
         indexes=tuple(branch.view.index for branch in plan.branches),
@@ -97,8 +98,9 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Ex
         lanes=lanes,
         estimated_reads=min(len(open_lanes), sharing),
         estimated_units=units,
-        filter_by_table="; ".join(sorted(filter(None, by_table))) or None,
-        filter_here="; ".join(sorted(filter(None, here))) or None,
+        estimate_is_least=plan.leaves_out,
+        filter_by_table=_filters(branch.filter.by_table for branch in plan.branches),
+        filter_here=_filters(branch.filter.here for branch in plan.branches),
         stats=stats,
     )
 
@@ -130,5 +132,10 @@ def _bound(value: Value) -> str | None:
     return _FILLING.sub("…", str(value))
 
 
-def _text(condition: object | None) -> str | None:
-    return None if condition is None else repr(condition)
+def _filters(conditions: Iterable[Condition | None]) -> tuple[Mapping[str, Any], ...]:
+    found: list[Mapping[str, Any]] = []
+    for condition in conditions:
+        shown = None if condition is None else filter_as_json(condition)
+        if shown is not None and shown not in found:
+            found.append(shown)
+    return tuple(found)

@@ -17,10 +17,12 @@ from typing import Any
 
 from ..entity_type import EntityType, IndexView
 from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
+from ..property_json import json_value
 from ..stored_form import stored_form
 from ..table.conditions import (
     And,
     BeginsWith,
+    Between,
     Compare,
     Condition,
     Contains,
@@ -33,7 +35,7 @@ from ..table.conditions import (
     Size,
 )
 from ..table.values import Item
-from .filter_tests import Span, compiled_test
+from .filter_tests import WORDS, Span, compiled_test, word_of
 from .from_keys import hidden_in, values_in_keys
 
 MAX_DEPTH = 8
@@ -161,6 +163,37 @@ def filter_from_json(content: Any, read: Read = as_given, where: str = "filter")
     test: `{"property": "phone", "begins_with": "177"}`. Tests: eq, ne, lt, le, gt, ge, between [low, high],
     in [...], begins_with, contains, exists true or false, size {"gt": 3}. Raises InputError naming the place."""
     return _node(content, read, where, 1)
+
+
+def filter_as_json(condition: Condition) -> dict[str, Any]:
+    """The JSON form of a filter. Of a compiled one it says what is evaluated, in stored values; that a stored null is
+    no value is said with `exists`."""
+    if isinstance(condition, (And, Or)):
+        word = "and" if isinstance(condition, And) else "or"
+        return {word: [filter_as_json(part) for part in condition.conditions]}
+    if isinstance(condition, Not):
+        return {"not": filter_as_json(condition.condition)}
+    assert isinstance(condition, OnAttribute)
+    return {"property": condition.attribute} | _test_as_json(condition)
+
+
+def _test_as_json(node: OnAttribute) -> dict[str, Any]:
+    if isinstance(node, Compare) and node.value is None:
+        return {"exists": node.operator == "<>"}
+    if isinstance(node, (Exists, Missing)):
+        return {"exists": isinstance(node, Exists)}
+    if isinstance(node, Size):
+        return {"size": {WORDS[node.operator]: node.value}}
+    operand: Any = None
+    if isinstance(node, (Compare, Contains)):
+        operand = json_value(node.value)
+    elif isinstance(node, Between):
+        operand = [json_value(node.low), json_value(node.high)]
+    elif isinstance(node, In):
+        operand = [json_value(value) for value in node.values]
+    elif isinstance(node, BeginsWith):
+        operand = json_value(node.prefix)
+    return {word_of(node): operand}
 
 
 def _node(content: Any, read: Read, where: str, depth: int) -> Condition:

@@ -5,7 +5,8 @@ lane that can hold an answer, the total order of the answer, and the reasons for
 
 The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its exact reverse. Where every
 branch is ordered by the timestamp property, generations are disjoint ranges of that order: their lanes are put in
-stages, read one after another in query order, each narrowed to its generation's time.
+stages, read one after another in query order, each narrowed to its generation's time. A time window that was asked for
+narrows such a branch too; of other branches records outside it are left out after reading.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..codecs import Codec
 from ..entity_type import EntityType
-from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery
+from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery, ValueRefused
 from ..schema import Schema
 from ..sharding import READ_AHEAD_MS, Generation, ShardMap, placements
 from ..table.operations import Interval
@@ -27,6 +29,7 @@ from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
 from .filters import compile_filter
 from .from_keys import hidden_in
+from .intervals import intersection
 from .limits import check_limits
 from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
 
@@ -84,6 +87,12 @@ class Plan:
         return Overlap(self.branches, lanes)
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether records that are read may be left out: by a filter, or by the time window."""
+        filtered = any(branch.filter.by_table or branch.filter.here for branch in self.branches)
+        return filtered or (self.window != ANY_TIME and not all(branch.time_ordered for branch in self.branches))
+
+    @property
     def whole(self) -> bool:
         """Whether whole records are returned, not chosen properties."""
         return self.hydrate or (self.shown is None and all(branch.view.projected is None for branch in self.branches))
@@ -105,8 +114,9 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     check_limits(spec)
     entity = schema.entity(spec.entity)
     branches, reasons = _branches(schema, entity, spec)
+    window = _window(entity, spec, branches)
     generations = _generations(entity, spec, branches, shard_map, now_ms)
-    lanes, stages = _lanes(entity, branches, generations, spec.reverse)
+    lanes, stages = _lanes(entity, branches, generations, window, spec.reverse)
     if len(lanes) > MAX_LANES:
         raise LimitExceeded(
             f"the query needs {len(lanes)} lanes, {MAX_LANES} are possible",
@@ -119,10 +129,8 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     counts = ((len(lanes), "lane"), (len(generations), "generation"), (stages, "stage"))
     lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
     reasons.append(f"{lane_count} in {generation_count}, {stage_count}")
-    if (spec.earliest, spec.latest) != (None, None):
-        bounds = ((spec.earliest, "from"), (spec.latest, "to"))
-        asked = " ".join(f"{word} {bound}" for bound, word in bounds if bound is not None)
-        reasons.append(f"records made {asked} alone are given: it chooses generations, and records after reading")
+    if window != ANY_TIME:
+        reasons.append(_window_reason(window, branches))
     return Plan(
         entity=entity,
         branches=branches,
@@ -134,7 +142,7 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         map_id=shard_map.id,
         fingerprint=_fingerprint(schema, spec, branches),
         reasons=tuple(reasons),
-        window=_window(entity, spec, branches),
+        window=window,
         attributes=_attributes(entity, spec, branches, shown),
         shown=shown,
         hydrate=spec.hydrate,
@@ -179,7 +187,7 @@ def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple
 def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:
     following = branch.view.range_elements[branch.matched.fixed : branch.matched.fixed + 1]
     ordered = bool(following) and following[0].name == entity.timestamp and not isinstance(branch.matched.last, Prefix)
-    if not branch.view.raw and entity.keys.format.raw_timestamps:
+    if not branch.view.raw and (entity.keys.format.raw_timestamps or not entity.keys.format.ordered):
         ordered = False
     return replace(branch, time_ordered=ordered, time_reversed=ordered and following[0].descending)
 
@@ -212,7 +220,11 @@ def _strictest(choose_from: Any, values: list[Value]) -> Value:
 
 
 def _lanes(
-    entity: EntityType[Any], branches: Sequence[Branch], generations: Sequence[Generation], descending: bool
+    entity: EntityType[Any],
+    branches: Sequence[Branch],
+    generations: Sequence[Generation],
+    window: Range,
+    descending: bool,
 ) -> tuple[tuple[Lane, ...], int]:
     directions = {branch.time_reversed for branch in branches}
     staged = len(generations) > 1 and all(branch.time_ordered for branch in branches) and len(directions) == 1
@@ -222,7 +234,7 @@ def _lanes(
     for place, generation in enumerate(generations):
         stage = 0 if not staged else len(generations) - 1 - place if newest_first else place
         for branch in branches:
-            interval = _interval(entity, branch, generation if staged else None)
+            interval = _interval(entity, branch, window, generation if staged else None)
             for hash_value in _hash_values(entity, branch, generation):
                 lane = (branch.view.index, hash_value, interval, repr(branch.filter))
                 if lane not in seen:
@@ -231,13 +243,32 @@ def _lanes(
     return tuple(lanes), len(generations) if staged else 1
 
 
-def _interval(entity: EntityType[Any], branch: Branch, generation: Generation | None) -> Interval | None:
-    window = None
+def _interval(entity: EntityType[Any], branch: Branch, window: Range, generation: Generation | None) -> Interval | None:
+    """The interval of a lane: what the conditions say and, where the index is ordered by time, when records were
+    made."""
+    asked = Interval()
+    if branch.time_ordered:
+        codec = branch.view.range_elements[branch.matched.fixed].codec
+        asked = Interval(_holdable(codec, window.low), _holdable(codec, window.high))
     if generation is not None:
-        window = Range(generation.begins or None, None if generation.ends is None else generation.ends - 1)
-    return range_interval(
-        entity.keys, branch.view, branch.conditions, branch.matched, None if window == ANY_TIME else window
-    )
+        ends = None if generation.ends is None else generation.ends - 1
+        both = intersection(asked, Interval(generation.begins or None, ends))
+        if both is None:
+            return None
+        asked = both
+    narrower = None if asked == Interval() else Range(asked.low, asked.high)
+    return range_interval(entity.keys, branch.view, branch.conditions, branch.matched, narrower)
+
+
+def _holdable(codec: Codec, bound: Value) -> Value:
+    """The bound, or none where no key can hold it: then records are left out after reading."""
+    if bound is None:
+        return None
+    try:
+        codec.encode(bound)
+    except ValueRefused:
+        return None
+    return bound
 
 
 def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation) -> list[str]:
@@ -271,6 +302,14 @@ def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]
                 fix="project it, or drop the time window",
             )
     return window
+
+
+def _window_reason(window: Range, branches: Sequence[Branch]) -> str:
+    bounds = ((window.low, "from"), (window.high, "to"))
+    asked = " ".join(f"{word} {bound}" for bound, word in bounds if bound is not None)
+    if all(branch.time_ordered for branch in branches):
+        return f"records made {asked} alone are read, since the index is ordered by time"
+    return f"records made {asked} alone are given: it chooses generations, and records after reading"
 
 
 def _attributes(
