@@ -1,0 +1,91 @@
+"""What docs/access.md says is so: its schemas are valid, and answer as it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import shardweave.access
+import shardweave.declarations
+import shardweave.entity
+import shardweave.schema
+from shardweave.access import OPERATIONS
+from shardweave.access.access import ACCESS_ERRORS
+from shardweave.access.tokens import decode_token
+from shardweave.api.problems import STATUSES
+from shardweave.data_folder import DataFolder
+from tests.unit.access_world import Person, person
+from tests.unit.api_world import api_of, json_of, problem_of
+from tests.unit.cli_world import NOW
+from tests.unit.cli_world import shardweave as run_command
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "access.md").read_text(encoding="utf-8")
+FLAT = " ".join(GUIDE.split())
+
+
+def names() -> dict[str, Any]:
+    """What the examples of the guide define."""
+    found: dict[str, Any] = {"__name__": __name__}
+    for module in (shardweave.entity, shardweave.schema, shardweave.declarations, shardweave.access):
+        found |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    examples = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "docs/access.md", "exec", dont_inherit=True), found)
+    return found
+
+
+NAMES = names()
+
+
+def test_tenants_are_apart() -> None:
+    api = api_of(NAMES["TENANTS"])
+    acme, bolt = person(api, tenant="acme"), person(api, tenant="bolt")
+    for each in (acme, bolt):
+        each.made("teams", name="red")
+    task = bolt.made("tasks", teamName="red", slug="s", pay=5)
+    assert (task["tenantId"], task["num"], "pay" in task) == ("bolt", 1, False)
+    assert acme.made("tasks", teamName="red", slug="s")["num"] == 1
+    path = f"/v1/tasks/{task['taskId']}"
+    problem_of(acme.get(path), 404, "not_found")
+    problem_of(acme.ask("PUT", path, {"teamName": "red"}), 404, "not_found")
+    problem_of(acme.post("/v1/tasks", {"taskId": "t", "teamName": "red"}), 400, "value_refused")
+    problem_of(acme.get("/v1/tasks?tenantId=bolt"), 403, "forbidden")
+    problem_of(person(api).get("/v1/tasks"), 403, "forbidden")
+    problem_of(Person(api).get("/v1/tasks"), 401, "unauthenticated")
+    assert [each["tenantId"] for each in json_of(acme.get("/v1/tasks"))["items"]] == ["acme"]
+
+
+def test_rules_hold() -> None:
+    api = api_of(NAMES["RULES"])
+    admin, ann, reader = person(api, "root", "admin"), person(api, "ann"), person(api, "eve", "reader")
+    mine = ann.made("reports", subject="s")
+    theirs = admin.made("reports", userId="bob", subject="s")
+    assert mine["userId"] == "ann"
+    problem_of(ann.get(f"/v1/reports/{theirs['reportId']}"), 404, "not_found")
+    assert reader.get(f"/v1/reports/{theirs['reportId']}").status == 200
+    problem_of(reader.post("/v1/reports/query", {"conditions": {"userId": "bob"}}), 403, "forbidden")
+    problem_of(reader.get("/v1/reports?index=bySubject&subject=s"), 403, "forbidden")
+    found = json_of(ann.get("/v1/reports?index=mySubjects&subject=s"))["items"]
+    assert found == [mine]
+
+
+def test_every_operation_is_named() -> None:
+    listed = re.search(r"The operations are (.*?)\. Rules", FLAT)
+    assert listed is not None
+    assert tuple(re.findall(r"`(\w+)`", listed[1])) == OPERATIONS
+
+
+def test_the_command_makes_the_token(tmp_path: Path) -> None:
+    command = re.search(r"^\./run shardweave (token .*)$", GUIDE, re.MULTILINE)
+    assert command is not None
+    made = run_command(*shlex.split(command[1]), "--data", str(tmp_path)).output.strip()
+    claims = decode_token(made, DataFolder(tmp_path).token_secret(), now=NOW // 1000)
+    assert (claims["sub"], claims["tenant"], claims["groups"]) == ("ann", "acme", ["admin"])
+
+
+def test_the_statuses_are_as_listed() -> None:
+    rows = set(re.findall(r"^\| (\d+) \| `(\w+)` \|", GUIDE, re.MULTILINE))
+    assert rows == {*((str(STATUSES[kind][0]), kind.code) for kind in ACCESS_ERRORS), ("404", "not_found")}
