@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -150,11 +151,26 @@ class Connections:
             cached_statements=_STATEMENTS,
         )
         if self._path is not None:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_write_ahead_log(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Set the journal's mode. Where several processes do so to one new file, SQLite refuses all but one at once,
+    without waiting for the time that the connection allows."""
+    ends = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if _kind(error) not in _IN_USE or time.monotonic() >= ends:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 _FULL, _IN_USE = {sqlite3.SQLITE_FULL}, {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
