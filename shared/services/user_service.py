@@ -255,7 +255,8 @@ def user_search(parts: Parts) -> Operation:
         "Users whose first or last name begins with a text",
         run,
         Answer(200, "The page, each user once.", models.page),
-        description="Case, accents and punctuation do not matter. The order is that of the name that was found: a user "
+        description="Case, accents and punctuation do not matter. It is the beginning of one of the two: a full "
+        "name, `Mary Smith`, is not found. The order is that of the name that was found: a user "
         "who is found by both stands where the lower one belongs.",
         tag="users",
         query_parameters=(Parameter("name", "How the name begins.", required=True), *PAGING),

@@ -126,6 +126,29 @@ def test_a_property_named_like_a_parameter_is_compared_with_eq() -> None:
     assert [part["sku"] for part in listed(parts, "limit.prefix=l", "parts")] == ["a"]
 
 
+def test_equality_may_be_called_eq_for_any_property(client: Client) -> None:
+    both = [names(client, f"beneficiaryId{eq}=b1&firstNameCanonical{eq}=anna") for eq in ("", ".eq")]
+    assert both[0] == both[1] == ["Anna"]
+    problem_of(client.get("/v1/users?beneficiaryId=b1&beneficiaryId.eq=b1"), 400, "unsupported_query")
+
+
+def test_a_list_gives_chosen_properties_or_whole_records(client: Client) -> None:
+    (found,) = json_of(client.get("/v1/users?index=firstName&properties=firstName,lastName&limit=1"))["items"]
+    assert set(found) == {"firstName", "lastName"}
+    refused = problem_of(client.get("/v1/users?index=firstName&properties=firstName,nosuch"), 400, "unknown_name")
+    assert refused["where"] == "properties"
+    problem_of(client.get("/v1/users?index=firstName&properties="), 400, "unknown_name")
+    both = problem_of(client.get("/v1/users?index=firstName&properties=firstName&hydrate=true"), 400, "invalid_input")
+    assert both["where"] == "hydrate"
+
+
+def test_a_narrow_index_is_hydrated_on_request() -> None:
+    parts = Client(api_of(PARTS))
+    serial = "12345678-1234-5678-1234-567812345678"
+    made = parts.post("/v1/parts", {"sku": "a", "serial": serial, "price": "2.50", "labels": {"x": 1}})
+    assert listed(parts, f"serial={serial}&hydrate=true", "parts") == [json_of(made)]
+
+
 def test_without_a_limit_a_page_has_100_records_and_with_500_it_has_500() -> None:
     service = user_service()
     client = Client(service.api)

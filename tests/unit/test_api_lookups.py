@@ -27,6 +27,7 @@ def ids(client: Client, query: str) -> list[str]:
 
 def test_a_unique_value_finds_the_one_that_has_it(client: Client) -> None:
     assert ids(client, "lookup=phone&phone=%2B43") == ["c3"]
+    assert ids(client, "lookup=phone&phone.eq=%2B43") == ["c3"]
     assert ids(client, "lookup=phone&phone=nobody") == []
     client.patch("/v1/customers/c3", {"phone": "new"})
     assert ids(client, "lookup=phone&phone=%2B43") == []
@@ -64,6 +65,7 @@ def test_what_is_found_can_be_expanded() -> None:
     [
         ("lookup=nosuch&phone=1", "unknown_name", "lookup"),
         ("lookup=phone", "invalid_input", "phone"),
+        ("lookup=phone&phone=1&phone.eq=1", "invalid_input", "phone.eq"),
         ("lookup=email&email=a", "invalid_input", "tenant"),
         ("lookup=phone&phone=1&city=Rome", "unsupported_query", "city"),
         ("lookup=phone&phone=1&reverse=true", "unsupported_query", "reverse"),

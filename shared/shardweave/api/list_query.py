@@ -1,14 +1,16 @@
 """Lists: from query parameters to a QuerySpec.
 
-A condition is a parameter named after a property: `p=` for equality (`p.eq=` for a property that is named like one of
-the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude one another. Every
-property of one of the entity's indexes has its parameters; a prefix only where the property is text. A time may be
-given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its midnight in UTC, a time
-without a zone is refused. A key of several properties may be given as one value (see `composite`). The rest of the
-query:
+A condition is a parameter named after a property: `p=` or `p.eq=` for equality (`p.eq=` alone for a property that is
+named like one of the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude
+one another. Every property of one of the entity's indexes has its parameters; a prefix only where the property is
+text. A time may be given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its
+midnight in UTC, a time without a zone is refused. A key of several properties may be given as one value (see
+`composite`). The rest of the query:
 
     index       the index to use; without it the one that uses the conditions best
     consistent  true for a consistent read, where the table itself answers
+    properties  the properties to answer, separated by commas, in place of all that the index holds
+    hydrate     true for whole records, where the index has less
 
 and the parameters of every page (see `pages`).
 """
@@ -63,8 +65,16 @@ class ListQuery:
             conditions=self._conditions_of(given),
             index=given.get("index"),
             consistent=flag(given, "consistent"),
+            properties=self._properties_of(given),
+            hydrate=flag(given, "hydrate"),
             **paging(given),
         )
+
+    def _properties_of(self, given: Mapping[str, str]) -> tuple[str, ...] | None:
+        if "properties" not in given:
+            return None
+        names = given["properties"].split(",")
+        return tuple(dict.fromkeys(self._entity.property_of(name, "properties").stored for name in names))
 
     def _conditions_of(self, given: Mapping[str, str]) -> dict[str, Constraint]:
         groups: dict[str, str] = {}
@@ -118,10 +128,11 @@ class ListQuery:
             )
             if text
         )
-        plain = name if name not in RESERVED else f"{name}.eq"
-        self._conditions[plain] = ConditionParameter(each, "eq")
         annotation, notation = _annotation(each), _notation(each)
-        found = [Parameter(plain, f"Equal to this; {used}.{notation}", annotation)]
+        found = []
+        for plain in equality_names(name):
+            self._conditions[plain] = ConditionParameter(each, "eq")
+            found.append(Parameter(plain, f"Equal to this; {used}.{notation}", annotation))
         if not ranged:
             return found
         if codec.is_text:
@@ -172,12 +183,20 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
     return titles("hash_elements"), titles("range_elements")
 
 
-RESERVED = frozenset({"index", "consistent", EXPAND, "lookup", *(parameter.name for parameter in PAGING)})
+RESERVED = frozenset(
+    {"index", "consistent", "properties", "hydrate", EXPAND, "lookup", *(parameter.name for parameter in PAGING)}
+)
 """Parameters that are no conditions."""
+
+
+def equality_names(stored: str) -> tuple[str, ...]:
+    """What the equality of a property is called: its own name, unless that is another parameter's, and `p.eq`."""
+    return (f"{stored}.eq",) if stored in RESERVED else (stored, f"{stored}.eq")
 
 
 def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
     indexes = index_names(entity)
+    named = ",".join([name for name, each in entity.properties.items() if not each.private][:2])
     return (
         Parameter(
             "index",
@@ -186,6 +205,8 @@ def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
         ),
         *PAGING,
         Parameter("consistent", "True for a consistent read, where the table itself answers.", bool, default=False),
+        Parameter("properties", "Only these properties, separated by commas, such as `" + named + "`."),
+        Parameter("hydrate", "True for whole records, where the index has less.", bool, default=False),
     )
 
 

@@ -22,7 +22,7 @@ from ..query.room import fitting
 from ..query.spec import Page
 from ..store import Store
 from .expansion import EXPAND
-from .list_query import RESERVED
+from .list_query import equality_names
 from .operation import Parameter
 from .pages import CONTINUATION, MAX_PAGE_BYTES, Pages, carried_bytes, paging
 
@@ -45,16 +45,16 @@ class LookupList:
         lookups = self._entity.lookups
         if not lookups:
             return ()
-        asked = {name: ", ".join(map(self._parameter, _names(each))) for name, each in lookups.items()}
+        asked = {name: ", ".join(map(_plain_name, _names(each))) for name, each in lookups.items()}
         meant = "; ".join(f"`{name}` by {names}" for name, names in asked.items())
         described = f"Records with a value, consistently, in place of an index: {meant}."
         names = dict.fromkeys(name for each in lookups.values() for name in _names(each))
-        properties = [self._entity.properties[name] for name in names if self._parameter(name) not in self._taken]
+        free = [(name, stored) for stored in names for name in equality_names(stored) if name not in self._taken]
         return (
             Parameter(LOOKUP, described, Literal[tuple(lookups)]),
             *(
-                Parameter(self._parameter(each.stored), "Equal to this, in a lookup.", each.annotation)
-                for each in properties
+                Parameter(name, "Equal to this, in a lookup.", self._entity.properties[stored].annotation)
+                for name, stored in free
             ),
         )
 
@@ -82,25 +82,26 @@ class LookupList:
         return found
 
     def _values(self, lookup: LookupType, given: Mapping[str, str], grant: Grant) -> dict[str, Any]:
-        names = {self._parameter(name): name for name in _names(lookup)}
-        for name in given:
-            if name not in names and name not in _BESIDE:
-                raise UnsupportedQuery(
-                    "it does not go with this lookup", where=name, fix=f"give {', '.join(names)} alone, or an index"
-                )
-        for name, stored in names.items():
-            if name not in given and stored not in grant.bound:
-                raise InputError("the lookup needs it", where=name, fix="give it")
-        read = {
-            stored: self._entity.properties[stored].read_text(given[name], (name,))
-            for name, stored in names.items()
-            if name in given
-        }
-        return {stored: grant.within(stored, read.get(stored)) for stored in names.values()}
+        names = {name: stored for stored in _names(lookup) for name in equality_names(stored)}
+        read: dict[str, Any] = {}
+        for name, text in given.items():
+            stored = names.get(name)
+            if stored is None and name not in _BESIDE:
+                fix = f"give {', '.join(map(_plain_name, _names(lookup)))} alone, or an index"
+                raise UnsupportedQuery("it does not go with this lookup", where=name, fix=fix)
+            if stored is not None and stored in read:
+                raise InputError("the property is given twice", where=name, fix="give it once")
+            if stored is not None:
+                read[stored] = self._entity.properties[stored].read_text(text, (name,))
+        for stored in _names(lookup):
+            if stored not in read and stored not in grant.bound:
+                raise InputError("the lookup needs it", where=_plain_name(stored), fix="give it")
+        return {stored: grant.within(stored, read.get(stored)) for stored in _names(lookup)}
 
-    def _parameter(self, name: str) -> str:
-        """What the equality of a property is called: its own name, unless that is another parameter's."""
-        return f"{name}.eq" if name in RESERVED else name
+
+def _plain_name(stored: str) -> str:
+    """The first of the names that the equality of a property has."""
+    return equality_names(stored)[0]
 
 
 def _names(lookup: LookupType) -> list[str]:

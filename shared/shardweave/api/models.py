@@ -122,8 +122,7 @@ class RecordModels:
 
     @cached_property
     def page(self) -> type[BaseModel]:
-        partly = any(view.projected is not None for view in self.entity.views.values())
-        item: Any = self.read | self.part if partly else self.read
+        item: Any = self.read | self.part
         return create_model(
             f"{self.name}List",
             __config__=JSON_CONFIG,

@@ -125,7 +125,11 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         )
     if spec.properties is not None and spec.hydrate:
         raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
-    shown = None if spec.properties is None else tuple(entity.property_of(name).stored for name in spec.properties)
+    shown = (
+        None
+        if spec.properties is None
+        else tuple(entity.property_of(name, "properties").stored for name in spec.properties)
+    )
     counts = ((len(lanes), "lane"), (len(generations), "generation"), (stages, "stage"))
     lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
     reasons.append(f"{lane_count} in {generation_count}, {stage_count}")
