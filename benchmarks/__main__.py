@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def names() -> list[str]:
     """The benchmarks there are."""
-    skipped = {"__main__", "tables"}
+    skipped = {"__main__", "stub", "tables"}
     found = pkgutil.iter_modules(benchmarks.__path__)
     return sorted(module.name for module in found if not (module.ispkg or module.name in skipped))
 
