@@ -7,10 +7,11 @@ import importlib
 import json
 import pkgutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import benchmarks
-from benchmarks.tables import machine
+from benchmarks.tables import Table, machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
@@ -18,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def names() -> list[str]:
     """The benchmarks there are."""
-    skipped = {"__main__", "stub", "tables"}
+    skipped = {"__main__", "plots", "stub", "tables"}
     found = pkgutil.iter_modules(benchmarks.__path__)
     return sorted(module.name for module in found if not (module.ispkg or module.name in skipped))
 
@@ -34,11 +35,20 @@ def write_docs(name: str, text: str) -> None:
             print(f"written to {page.relative_to(ROOT)}", flush=True)
 
 
+def write_plots(tables: Sequence[Table]) -> None:
+    """The drawings of tables that have one, where the pages show them."""
+    for plot in [table.plot for table in tables if table.plot is not None]:
+        folder = ROOT / "docs" / "plots"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{plot.name}.svg").write_text(plot.svg(), encoding="utf-8")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run bench", description="Measure, side by side.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; without one they are listed")
     parser.add_argument("--docs", action="store_true", help="put the tables into the pages that show them")
     parser.add_argument("--all", action="store_true", help="run every benchmark")
+    parser.add_argument("--full", action="store_true", help="with the sizes that take minutes, where there are such")
     options = parser.parse_args(arguments)
     available = names()
     chosen = available if options.all else [name.replace("-", "_") for name in options.names]
@@ -53,10 +63,11 @@ def main(arguments: list[str]) -> int:
     for name in chosen:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"## {module.TITLE}\n\n{machine()}\n", flush=True)
-        tables = module.run()
+        tables = module.run_full() if options.full and hasattr(module, "run_full") else module.run()
         for table in tables:
             print(table.markdown() + "\n", flush=True)
         if options.docs:
+            write_plots(tables)
             write_docs(name, "\n\n".join([f"{machine()}.", *(table.markdown() for table in tables)]))
         result = {"title": module.TITLE, "machine": machine(), "tables": [table.as_json() for table in tables]}
         (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2, default=str) + "\n", encoding="utf-8")

