@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "data" / "entity_manager_8_0_vectors.json"
 FORMATS = ("ordered", "article", "entity_manager")
 TARGET = 1.5
-ROUNDS, TIMES, WARMING = 25, 20, 200
+ROUNDS, TIMES, WARMING = 100, 6, 200
 
 
 class Side:

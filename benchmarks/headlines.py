@@ -1,0 +1,75 @@
+"""The rows that matter most, from the last results of the other benchmarks. Run it after them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import Table
+
+TITLE = "headlines: what the last runs of the others came to"
+RESULTS = Path(__file__).parent / "results"
+
+Row = dict[str, Any]
+
+
+def run() -> list[Table]:
+    rows = []
+    for benchmark, make in HEADLINES:
+        path = RESULTS / f"{benchmark}.json"
+        if path.exists():
+            rows.append(make([table["rows"] for table in json.loads(path.read_text(encoding="utf-8"))["tables"]]))
+    return [Table("Measured", ["what", "ours", "the other side", "ours / other", "aim"], rows)]
+
+
+def _keys(tables: list[list[Row]]) -> list[Any]:
+    ours, *_, theirs = tables[0]
+    name = f"records that get their keys in a second, against {theirs['side']}"
+    return [name, ours["best"], theirs["best"], ours["best"] / theirs["best"], "at least 1.50"]
+
+
+def _lane(number: int) -> Callable[[list[list[Row]]], list[Any]]:
+    def row(tables: list[list[Row]]) -> list[Any]:
+        sides = {each["side"]: each for each in tables[number]}
+        ours, boto3 = sides["ours"], sides["boto3 client"]
+        name = f"CPU ms of a query of {25 if number == 0 else 3} records, against boto3's client"
+        return [name, ours["min ms"], boto3["min ms"], boto3["ours / side (min)"], f"at most {boto3['target']:.2f}"]
+
+    return row
+
+
+def _fan_out(tables: list[list[Row]]) -> list[Any]:
+    waited = tables[1][-1]
+    name = "ms of a page over 256 lanes of 10 ms, 32 at once, against the time of the waits"
+    return [name, waited["best ms"], waited["bound ms"], waited["best / bound"], "at most 1.50"]
+
+
+def _fan_out_over_http(tables: list[list[Row]]) -> list[Any]:
+    ours, boto3 = tables[0]
+    name = "ms of the same page over HTTP, against boto3 on a thread pool"
+    return [name, ours["best ms"], boto3["best ms"], ours["best ms"] / boto3["best ms"], "at most 0.50"]
+
+
+def _create(tables: list[list[Row]]) -> list[Any]:
+    row = tables[0][0]
+    name = "CPU ms of a create with six generated properties, against the bare call"
+    return [name, row["ours ms"], row["bare calls ms"], row["ours / bare (best)"], ""]
+
+
+def _paging(tables: list[list[Row]]) -> list[Any]:
+    ours, theirs = (next(row for row in tables[0] if row["side"].startswith(side)) for side in ("ours", "entity"))
+    name = f"rows that come back of {ours['records']} records in {ours['shards']} shards, against {theirs['side']}"
+    return [name, ours["rows"], theirs["rows"], ours["rows"] / theirs["rows"], f"{ours['records']} rows"]
+
+
+HEADLINES: tuple[tuple[str, Callable[[list[list[Row]]], list[Any]]], ...] = (
+    ("key_building", _keys),
+    ("lanes", _lane(0)),
+    ("lanes", _lane(1)),
+    ("fan_out", _fan_out),
+    ("fan_out", _fan_out_over_http),
+    ("writes", _create),
+    ("paging", _paging),
+)
