@@ -247,6 +247,11 @@ def test_a_private_property_is_not_asked_about(bolt: Person, query: dict[str, An
         problem_of(bolt.post(f"/v1/tasks/{verb}", query), 400, "unknown_name")
 
 
+def test_a_list_does_not_give_a_private_property(bolt: Person) -> None:
+    problem_of(bolt.get("/v1/tasks?index=byTitle&properties=title,note"), 400, "unknown_name")
+    assert all(set(each) <= {"title"} for each in items(bolt.get("/v1/tasks?index=byTitle&properties=title")))
+
+
 # -- anything ---------------------------------------------------------------------------------------------------------
 
 VALUES = st.sampled_from(["bolt", "acme", SECRET, "red", "blue", "urgent", "", "mine", f"{SECRET}-1"])
