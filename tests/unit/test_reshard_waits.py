@@ -9,7 +9,7 @@ from shardweave.reshard.phases import Waits
 from shardweave.reshard.wait_settings import FAST, LOCAL, NAMED, decode_waits, encode_waits
 
 
-@pytest.mark.parametrize("waits", [Waits(), LOCAL, FAST])
+@pytest.mark.parametrize("waits", [Waits(), LOCAL, FAST, Waits(recheck_ms=())])
 def test_they_come_back_from_their_json(waits: Waits) -> None:
     assert decode_waits(encode_waits(waits), "here") == waits
 

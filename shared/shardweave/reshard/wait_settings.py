@@ -53,8 +53,8 @@ def encode_waits(waits: Waits) -> str:
 
 def _checked(name: str, value: Any, where: str) -> Any:
     several = name == "recheckMs"
-    values = value if several and isinstance(value, list) else [value]
-    if not all(type(each) is int and 0 <= each <= 10**11 for each in values) or (several and value is values[0]):
+    values = value if isinstance(value, list) else [value]
+    if several is not isinstance(value, list) or not all(type(each) is int and 0 <= each <= 10**11 for each in values):
         kind = "a list of milliseconds" if several else "milliseconds"
         raise ConfigurationError(f"{name} is not {kind}", where=where, fix="give whole numbers from 0")
     return tuple(values) if several else value
