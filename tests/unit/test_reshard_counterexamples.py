@@ -193,7 +193,7 @@ def test_abort_under_live_cursors() -> None:
 
     assert sorted(world.walk(take_back)) == [*"abcdef", "z"]
     world.finish(Leaf)
-    assert world.places() == {**dict.fromkeys("abcdef", [1]), "z": [3]}
+    assert world.places() == {**{name: [1] for name in "abcdef"}, "z": [3]}
 
 
 def test_the_same_token_with_another_composition() -> None:
