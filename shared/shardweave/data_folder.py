@@ -122,6 +122,7 @@ class DataFolder:
                 where="--data",
                 fix="check the name; `./run serve --data DIR` and `shardweave load --data DIR` make one",
             )
+        self._refuse_lost_table(path, self.position_file(service, key_format))
         kept_at, wanted = self._manifest_path(service, key_format), manifest_of(schema)
         kept = self._kept_manifest(kept_at)
         filled = kept is not None and kept != wanted and holds_items(path)
@@ -135,6 +136,12 @@ class DataFolder:
         if kept != wanted:
             self._write(kept_at, encode_manifest(wanted))
         return table
+
+    def _refuse_lost_table(self, path: Path, position: Path) -> None:
+        """A new table's changes would never be found after the position kept of the lost one."""
+        if position.is_file() and not (path.is_file() and path.stat().st_size):
+            fix = f"put a copy back; or, for a new table, remove {position.name} and the table's other files"
+            raise ConfigurationError(f"{path} is missing or empty beside its {position.name}", where="--data", fix=fix)
 
     def _manifest_path(self, service: str, key_format: str) -> Path:
         return self.table_path(service, key_format).with_suffix(".schema.json")

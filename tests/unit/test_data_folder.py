@@ -204,6 +204,21 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
         opened(folder, note_schema())
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_lost_table_is_not_taken_for_a_new_one(emptied: bool, tmp_path: Path) -> None:
+    folder = filled(tmp_path, note_schema())
+    position, path = folder.position_file("notes", "ordered"), folder.table_path("notes", "ordered")
+    position.write_text("{}")
+    path.unlink()
+    if emptied:
+        path.touch()
+    with pytest.raises(ConfigurationError, match=f"missing or empty beside its {position.name}.*Fix: "):
+        opened(folder, note_schema())
+    assert path.exists() == emptied
+    position.unlink()
+    opened(folder, note_schema()).close()
+
+
 def test_the_manifest_is_readable(tmp_path: Path) -> None:
     filled(tmp_path, note_schema())
     kept = json.loads((tmp_path / "notes-ordered.schema.json").read_text())
