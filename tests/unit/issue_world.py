@@ -28,9 +28,13 @@ def issue_service() -> Service:
 def load_told(*, generated: int = 0) -> Client:
     """A client of the service with the small projects, and some issues of the big one."""
     service = issue_service()
+    load_samples(service, generated=generated)
+    return Client(service.api)
+
+
+def load_samples(service: Service, *, generated: int = 0) -> None:
     samples = [each for each in issue_tracker_samples(DAY) if not _is_left_out(each, generated)]
     load(service.parts.store, samples, "", io.StringIO())
-    return Client(service.api)
 
 
 def grid(client: Client, project: Project, sort: str, **more: Any) -> dict[str, Any]:
@@ -42,6 +46,12 @@ def grid(client: Client, project: Project, sort: str, **more: Any) -> dict[str, 
     assert answer.status == 200, answer.body
     found: dict[str, Any] = json_of(answer)
     return found
+
+
+def issue_of(client: Client, project: Project, num: int) -> dict[str, Any]:
+    """The issue of a number."""
+    (found,) = [issue for issue in grid(client, project, "num")["items"] if issue["num"] == num]
+    return dict(found)
 
 
 def numbers(page: dict[str, Any]) -> list[int]:

@@ -6,6 +6,8 @@
     Merge     one project's issues on their way to another project
 
 `GET /v1/issue-grid` shows a project's issues sorted by any one column either way, at the same cost for every page.
+`POST /v1/custom-fields` declares a custom field of a project, `POST /v1/custom-values` sets an issue's values by name.
+`POST /v1/project-merges` moves all issues of one project to another: they get new numbers and keep their ids.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from shardweave.key_format import ORDERED, KeyFormat
 from shardweave.schema import Schema
 from shardweave.service import Parts
 
+from .custom_fields import declare_field, set_values
 from .grid import grid
+from .merging import merge_projects
 from .records import INDEXES, Issue, Merge, Project, Tenant
 
 
@@ -26,4 +30,4 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 
 def operations(parts: Parts) -> tuple[Operation, ...]:
     """The routes that this service adds to those of its collections."""
-    return (grid(parts),)
+    return (grid(parts), declare_field(parts), set_values(parts), merge_projects(parts))

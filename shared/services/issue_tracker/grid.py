@@ -7,6 +7,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from shardweave.store import Store
 from shardweave.store.operations import Among
 
 from .records import COLUMNS, PLACES, Issue, Project, presence
-from .sorting import sorting
+from .sorting import LAST, sorting
 
 HIDDEN = {*PLACES, *(presence(place) for place in PLACES)}
 """The properties that a grid shows under the names that the project gave them."""
@@ -69,6 +70,15 @@ def columns_of(project: Project) -> list[Column]:
     ]
 
 
+def grid_query(project: Project, sort: str) -> QuerySpec:
+    """The query of a project's grid. Raises UnknownName, UnsupportedQuery."""
+    chosen = sorting(sort, project.custom_fields)
+    conditions = {"tenantId": Equal(project.tenant_id), "projectId": Equal(project.project_id)}
+    if chosen.place is not None:
+        conditions[presence(chosen.place)] = Equal(True)
+    return QuerySpec(Issue.declaration.token, conditions, chosen.index, chosen.reverse)
+
+
 def grid(parts: Parts) -> Operation:
     """The route of grids."""
     models = RecordModels(parts.schema[Issue], parts.external_keys)
@@ -79,13 +89,10 @@ def grid(parts: Parts) -> Operation:
         grant = parts.access.grant(parts.schema[Project], "get", call.caller)
         project = project_of(parts.store, tenant_id, project_id, grant.among)
         pages = GridPages(models, parts.queries, parts.access, project.custom_fields)
-        chosen = sorting(call.query.get("sort", "num"), project.custom_fields)
-        conditions = {"tenantId": Equal(tenant_id), "projectId": Equal(project_id)}
-        if chosen.place is not None:
-            conditions[presence(chosen.place)] = Equal(True)
+        asked = grid_query(project, call.query.get("sort", LAST))
         given = paging(call.query)
-        reverse = given.pop("reverse") != chosen.reverse
-        spec = QuerySpec(entity.token, conditions, chosen.index, reverse, **given)
+        reverse = given.pop("reverse") != asked.reverse
+        spec = replace(asked, reverse=reverse, **given)
         columns = [column.model_dump() for column in columns_of(project)]
         return pages.answer(pages.run(spec, call, operation="list"), {"columns": columns})
 

@@ -180,7 +180,7 @@ class Merge(Entity, token="merge", partition="tenant_id", sort="source_id"):
     state: MergeState = MergeState.OPEN
     created: Timestamp = timestamp_property()
     updated: Timestamp = updated_property()
-    places: dict[str, str] = Field(default_factory=dict)
+    places: dict[Place, Place] = Field(default_factory=dict)
 
     state_hash_key = HashKey("tenant_id", "state")
 

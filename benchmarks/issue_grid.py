@@ -1,0 +1,131 @@
+"""A project with 100,000 issues: how long it takes to load, and what its grid costs at the beginning, in the middle and
+at the end, sorted by every column.
+
+Numbers are taken in blocks, and a transaction holds 25 issues. A page in the middle or at the end is reached as a
+reader would reach it, page by page; what is shown is the page itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.tables import Table
+from local.sample_issues import ACME, TUNNEL, generated_issues
+from services.issue_tracker import schema
+from services.issue_tracker.grid import grid_query
+from services.issue_tracker.records import COLUMNS, Issue
+from shardweave.query.cursor import CursorKeys
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import MAX_LIMIT, Page, QuerySpec
+from shardweave.store import Create, Store
+from shardweave.table.embedded import EmbeddedTable
+
+TITLE = "issue tracker: every column of a grid of 100,000 issues, first, middle and last page"
+ISSUES = 100_000
+LIMIT = 100
+BLOCK = 1_000
+AT_ONCE = 25
+TIMES = 5
+DAY = dt.date(2025, 1, 1)
+KEYS = CursorKeys("bench", {"bench": b"b" * 32})
+SORTED = (*COLUMNS, "state,-num", *TUNNEL.custom_fields)
+
+
+def run() -> list[Table]:
+    made = schema()
+    with tempfile.TemporaryDirectory() as folder:
+        table = EmbeddedTable(made.layout, Path(folder) / "table.db")
+        queries = QueryRunner(made, table, KEYS)
+        seconds = load(Store(made, table), ISSUES)
+        rows = [row for sort in SORTED for row in _rows(queries, sort)]
+        queries.close()
+        table.close()
+    note = (
+        f"{ISSUES:,} issues in one project over 4 shards, {len(made.indexes)} indexes, the embedded table; loaded in "
+        f"{seconds:,.0f} s ({ISSUES / seconds:,.0f} a second). Pages of {LIMIT}; the median of {TIMES} times. A custom "
+        "field's grid has the issues with a value."
+    )
+    columns = ["sorted by", "way", "issues", "requests first", "middle", "last", "ms first", "middle", "last"]
+    return [Table("Pages of a grid", columns, rows, note, {"seconds": seconds})]
+
+
+def load(store: Store, count: int) -> float:
+    """Load so many issues into the big project, and give the seconds."""
+    store.transact([Create(ACME)])
+    store.transact([Create(TUNNEL)])
+    within = {"tenant_id": TUNNEL.tenant_id, "project_id": TUNNEL.project_id}
+    issues = generated_issues(TUNNEL, count, DAY)
+    began = time.perf_counter()
+    with Progress(console=Console(file=sys.stderr)) as progress:
+        task = progress.add_task("Loading issues", total=count)
+        while block := list(islice(issues, BLOCK)):
+            numbers = store.take(Issue, "num", within=within, count=len(block))
+            numbered = [issue.model_copy(update={"num": num}) for issue, num in zip(block, numbers, strict=True)]
+            for start in range(0, len(numbered), AT_ONCE):
+                store.transact([Create(issue) for issue in numbered[start : start + AT_ONCE]])
+            progress.advance(task, len(block))
+    return time.perf_counter() - began
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How many issues a grid has, and the queries of its first, middle and last page."""
+
+    issues: int
+    pages: tuple[QuerySpec, QuerySpec, QuerySpec]
+
+
+def walk(queries: QueryRunner, spec: QuerySpec) -> Walk:
+    """Go through a whole grid by large pages, and find the pages of `spec.limit` in it."""
+    count = queries.count(spec).count
+    last = (count - 1) // spec.limit * spec.limit
+    cursors = {position: _cursor_at(queries, spec, position) for position in (0, last // 2, last)}
+    first, middle, end = (replace(spec, cursor=cursor) for cursor in cursors.values())
+    return Walk(count, (first, middle, end))
+
+
+def _cursor_at(queries: QueryRunner, spec: QuerySpec, position: int) -> str | None:
+    """The cursor of the page that begins after so many issues."""
+    cursor = None
+    for size in _sizes(position):
+        cursor = queries.run(replace(spec, cursor=cursor, limit=size)).cursor
+    return cursor
+
+
+def _sizes(position: int) -> Iterator[int]:
+    while position:
+        yield min(position, MAX_LIMIT)
+        position -= min(position, MAX_LIMIT)
+
+
+def _rows(queries: QueryRunner, sort: str) -> Iterator[Sequence[object]]:
+    for way, text in (("ascending", sort), ("descending", _turned(sort))):
+        spec = replace(grid_query(TUNNEL, text), limit=LIMIT)
+        found = walk(queries, spec)
+        measured = [[queries.run(page) for _ in range(TIMES)] for page in found.pages]
+        yield (
+            sort,
+            way,
+            found.issues,
+            *(runs[-1].stats.requests for runs in measured),
+            *(_milliseconds(runs) for runs in measured),
+        )
+
+
+def _milliseconds(runs: Sequence[Page]) -> float:
+    return statistics.median(page.stats.milliseconds for page in runs)
+
+
+def _turned(sort: str) -> str:
+    return ",".join(each.removeprefix("-") if each.startswith("-") else f"-{each}" for each in sort.split(","))

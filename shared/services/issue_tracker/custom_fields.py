@@ -1,0 +1,142 @@
+"""Custom fields: a project gives a name to one of the places that issues have, and values are set by that name.
+
+A place is of a kind, and so are its values: they are validated and sorted as such. A field keeps its place for ever, so
+no value is ever shown under another name; the places bound how many fields a project may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from shardweave.api.collection import stored
+from shardweave.api.keys import ROOT
+from shardweave.api.messages import Response
+from shardweave.api.models import RecordModels, validated
+from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
+from shardweave.api.operation import Answer, Body, Call, Operation
+from shardweave.errors import AlreadyExists, Conflict, NotFound, UnknownName
+from shardweave.property_json import JSON_CONFIG
+from shardweave.service import Parts
+from shardweave.store import Update
+from shardweave.store.operations import Written
+
+from .grid import project_of
+from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
+
+
+class NewField(BaseModel):
+    """A custom field of a project."""
+
+    model_config = JSON_CONFIG
+
+    tenant_id: UUID = Field(alias="tenantId")
+    project_id: UUID = Field(alias="projectId")
+    name: FieldName
+    kind: FieldKind
+
+
+class NewValues(BaseModel):
+    """Values of an issue's custom fields."""
+
+    model_config = JSON_CONFIG
+
+    tenant_id: UUID = Field(alias="tenantId")
+    issue_id: UUID = Field(alias="issueId")
+    values: dict[str, Any] = Field(description="By the fields' names: text, a number, a date; null removes the value.")
+
+
+def with_field(fields: Mapping[str, str], name: str, kind: FieldKind) -> dict[str, str]:
+    """A project's fields and one more, in a place that is free. Raises AlreadyExists, Conflict."""
+    if name in fields or name in COLUMNS:
+        raise AlreadyExists("there is such a column", where="name", fix="choose another name")
+    free = [place for place in PLACES if PLACES[place] is kind and place not in fields.values()]
+    if not free:
+        total = sum(each is kind for each in PLACES.values())
+        raise Conflict(
+            f"a project has at most {total} field(s) of the kind {kind.value}", where="kind", fix="use one it has"
+        )
+    return {**fields, name: free[0]}
+
+
+def declare_field(parts: Parts) -> Operation:
+    """A new custom field of a project."""
+    models = RecordModels(parts.schema[Project], parts.external_keys)
+
+    def run(call: Call) -> Response:
+        given = validated(NewField, call.document)
+        key = {"tenant_id": given["tenantId"], "project_id": given["projectId"]}
+
+        def changes(project: Project) -> dict[str, Any]:
+            return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
+
+        return carried_out(parts.store, call, [Update(Project, key, changes)], answer)
+
+    def answer(made: Sequence[Written]) -> Response:
+        (project,) = (each.record for each in made if each.record is not None)
+        return stored(models, project)
+
+    return Operation(
+        "POST",
+        f"{ROOT}/custom-fields",
+        "declareCustomField",
+        "A new custom field of a project",
+        run,
+        Answer(200, "The project as it is stored.", models.read),
+        description=f"A project has at most {_most()}.",
+        tag="projects",
+        header_parameters=(ONCE,),
+        body=Body(NewField),
+        errors=(NotFound, AlreadyExists, Conflict, *ONCE_ERRORS),
+    )
+
+
+def set_values(parts: Parts) -> Operation:
+    """Values of an issue's custom fields."""
+    entity = parts.schema[Issue]
+    models = RecordModels(entity, parts.external_keys)
+
+    def run(call: Call) -> Response:
+        given = validated(NewValues, call.document)
+
+        def changes(issue: Issue) -> dict[str, Any]:
+            fields = project_of(parts.store, issue.tenant_id, issue.project_id).custom_fields
+            return dict(placed(name, value, fields) for name, value in given["values"].items())
+
+        def placed(name: str, value: Any, fields: Mapping[str, str]) -> tuple[str, Any]:
+            if name not in fields:
+                listed = ", ".join(fields) or "(it has none)"
+                raise UnknownName(
+                    f"the project has no custom field {name[:40]!r}", where="values", fix=f"use some of {listed}"
+                )
+            place = entity.properties[fields[name]]
+            return place.stored, None if value is None else place.read_json(value, ("values", name))
+
+        key = {"tenant_id": given["tenantId"], "issue_id": given["issueId"]}
+        return carried_out(parts.store, call, [Update(Issue, key, changes)], answer)
+
+    def answer(made: Sequence[Written]) -> Response:
+        (issue,) = (each.record for each in made if each.record is not None)
+        return stored(models, issue)
+
+    return Operation(
+        "POST",
+        f"{ROOT}/custom-values",
+        "setCustomValues",
+        "Values of an issue's custom fields, by name",
+        run,
+        Answer(200, "The issue as it is stored.", models.read),
+        description="Fields that are not named keep their values.",
+        tag="issues",
+        header_parameters=(ONCE,),
+        body=Body(NewValues),
+        errors=(NotFound, Conflict, *ONCE_ERRORS),
+    )
+
+
+def _most() -> str:
+    counts = {kind: sum(each is kind for each in PLACES.values()) for kind in FieldKind}
+    return ", ".join(f"{count} of the kind `{kind.value}`" for kind, count in counts.items())

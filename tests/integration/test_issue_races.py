@@ -1,0 +1,109 @@
+"""Many at once on the issue tracker: numbers are unique and without gaps, no issue is left without its project."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from services.issue_tracker import schema
+from services.issue_tracker.records import Issue, Project, Tenant
+from shardweave.errors import HasChildren, ParentMissing
+from shardweave.store import Store
+from shardweave.table.embedded import EmbeddedTable
+
+THREADS = 20
+CREATES = 2_000
+ROUNDS = 25
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = schema()
+    return Store(made, EmbeddedTable(made.layout, tmp_path / "table.db"))
+
+
+def test_2000_issues_created_by_20_threads_have_the_numbers_1_to_2000(store: Store) -> None:
+    project = _project(store)
+
+    def create(position: int) -> int:
+        return store.create(_values(project, f"Issue {position}"), Issue).num
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        given = list(pool.map(create, range(CREATES)))
+    assert sorted(given) == list(range(1, CREATES + 1))
+    within = {"tenant_id": project.tenant_id, "project_id": project.project_id}
+    for number in (1, CREATES // 2, CREATES):
+        found = store.get_by(Issue, "num", number, within=within)
+        assert found is not None
+        assert found.num == number
+
+
+def test_a_project_is_deleted_without_issues_or_not_at_all(store: Store) -> None:
+    """Two create issues while a third deletes the project. Whoever comes first wins, and what is there fits."""
+    for _ in range(ROUNDS):
+        _race(store)
+
+
+def test_a_project_that_has_issues_is_not_deleted_while_more_are_created(store: Store) -> None:
+    project = _project(store)
+    store.create(_values(project, "The first"), Issue)
+    stop = threading.Event()
+    refused = []
+
+    def remove() -> None:
+        while not stop.is_set():
+            with pytest.raises(HasChildren):
+                store.delete(Project, _key(project))
+            refused.append(1)
+
+    with ThreadPoolExecutor(2) as pool:
+        removing = pool.submit(remove)
+        list(pool.map(lambda number: store.create(_values(project, f"Issue {number}"), Issue), range(50)))
+        stop.set()
+        removing.result()
+    assert refused
+    assert store.get(Project, _key(project)) is not None
+
+
+def _race(store: Store) -> None:
+    project = _project(store)
+    ready = threading.Barrier(3)
+
+    def create() -> Issue | None:
+        ready.wait()
+        try:
+            return store.create(_values(project, "One"), Issue)
+        except ParentMissing:
+            return None
+
+    def remove() -> bool:
+        ready.wait()
+        try:
+            return store.delete(Project, _key(project))
+        except HasChildren:
+            return False
+
+    with ThreadPoolExecutor(3) as pool:
+        creating = [pool.submit(create), pool.submit(create)]
+        removed = pool.submit(remove).result()
+        issues = [each.result() for each in creating]
+    there = store.get(Project, _key(project)) is not None
+    assert there is not removed
+    assert removed == (issues == [None, None])
+
+
+def _project(store: Store) -> Project:
+    tenant = store.create(Tenant(name="ACME Engineering"))
+    return store.create(Project(tenant_id=tenant.tenant_id, project_id=uuid4(), name="Forth Rail Bridge"))
+
+
+def _key(project: Project) -> dict[str, object]:
+    return {"tenant_id": project.tenant_id, "project_id": project.project_id}
+
+
+def _values(project: Project, title: str) -> dict[str, object]:
+    return {**_key(project), "title": title}

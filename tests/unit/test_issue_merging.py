@@ -1,0 +1,107 @@
+"""Merging projects: ids stay, numbers go on, and a merge that was cut off anywhere goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.sample_issues import ACME, BRIDGE, NEWS, TUNNEL
+from services.issue_tracker.merging import FieldPlan, Merger, field_plan
+from services.issue_tracker.records import Issue, MergeState, Project
+from shardweave.errors import Conflict, HasChildren
+from tests.unit.api_world import Client, json_of, problem_of
+from tests.unit.issue_world import grid, issue_service, load_samples, load_told, numbers
+
+SEVERAL_STEPS = 25
+
+
+def test_issues_get_new_numbers_in_their_old_order_and_keep_their_ids() -> None:
+    client = load_told(generated=5)
+    before = grid(client, BRIDGE, "num")["items"]
+    answer = json_of(_merge(client, BRIDGE, TUNNEL))
+    assert answer == {"state": "done", "moved": 3}
+    moved = grid(client, TUNNEL, "num")["items"][5:]
+    assert [(each["num"], each["issueId"]) for each in moved] == [
+        (6 + place, each["issueId"]) for place, each in enumerate(before)
+    ]
+    assert client.get(f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}").status == 404
+
+
+def test_a_merge_sent_again_is_done() -> None:
+    client = load_told()
+    _merge(client, BRIDGE, TUNNEL)
+    assert json_of(_merge(client, BRIDGE, TUNNEL)) == {"state": "done", "moved": 0}
+    assert numbers(grid(client, TUNNEL, "num")) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_a_merge_that_was_cut_off_goes_on(steps: int) -> None:
+    service = issue_service()
+    load_samples(service, generated=SEVERAL_STEPS)
+    merger = Merger(service.parts.store, service.parts.queries)
+    ids = (ACME.tenant_id, TUNNEL.project_id, BRIDGE.project_id)
+    merge = merger.begin(*ids)
+    left = iter([True] * steps)
+    merge, first = merger.go_on(merge, lambda: next(left, False))
+    merge, second = merger.go_on(merger.begin(*ids), lambda: True)
+    assert merge.state is MergeState.DONE
+    assert first + second == SEVERAL_STEPS
+    assert numbers(grid(Client(service.api), BRIDGE, "num")) == list(range(1, 3 + SEVERAL_STEPS + 1))
+
+
+def test_an_issue_that_is_created_meanwhile_moves_too() -> None:
+    service = issue_service()
+    load_samples(service)
+    store, merger = service.parts.store, Merger(service.parts.store, service.parts.queries)
+    merge = merger.begin(ACME.tenant_id, BRIDGE.project_id, TUNNEL.project_id)
+    assert merger.move(merge) == 3
+    late = store.create({"tenantId": ACME.tenant_id, "projectId": BRIDGE.project_id, "title": "Late"}, Issue)
+    with pytest.raises(HasChildren):
+        merger.end(merge)
+    merge, moved = merger.go_on(merge, lambda: True)
+    found = store.get(Issue, {"tenant_id": ACME.tenant_id, "issue_id": late.issue_id})
+    assert (merge.state, moved) == (MergeState.DONE, 1)
+    assert found is not None
+    assert (found.project_id, found.num) == (TUNNEL.project_id, 4)
+    assert store.get(Project, {"tenant_id": ACME.tenant_id, "project_id": BRIDGE.project_id}) is None
+
+
+def test_values_of_custom_fields_stay_with_their_names() -> None:
+    client = load_told(generated=9)
+    _declare(client, "contractor", "text")
+    _declare(client, "remark", "text")
+    before = {issue["issueId"]: issue["custom"] for issue in grid(client, TUNNEL, "num")["items"]}
+    problem_of(_merge(client, TUNNEL, BRIDGE), 409, "conflict")
+    client.patch(f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}", {"customFields": {"remark": None}})
+    assert json_of(_merge(client, TUNNEL, BRIDGE))["state"] == "done"
+    after = {issue["issueId"]: issue["custom"] for issue in grid(client, BRIDGE, "num")["items"]}
+    assert {issue_id: after[issue_id] for issue_id in before} == before
+
+
+def test_what_becomes_of_fields() -> None:
+    assert field_plan({"a": "text1"}, {}) == FieldPlan({"a": "text1"}, {"text1": "text1"})
+    assert field_plan({"a": "text1"}, {"b": "text1"}) == FieldPlan({"b": "text1", "a": "text2"}, {"text1": "text2"})
+    assert field_plan({"a": "text1"}, {"a": "text2"}) == FieldPlan({"a": "text2"}, {"text1": "text2"})
+    with pytest.raises(Conflict, match="text here and number there"):
+        field_plan({"a": "text1"}, {"a": "number1"})
+    with pytest.raises(Conflict, match="at most 1"):
+        field_plan({"a": "date1"}, {"b": "date1"})
+
+
+def test_what_can_not_be_merged() -> None:
+    client = load_told()
+    problem_of(_merge(client, BRIDGE, BRIDGE), 400, "invalid_input")
+    problem_of(_merge(client, BRIDGE, NEWS), 404, "not_found")
+    assert _merge(client, BRIDGE, TUNNEL).status == 200
+    problem_of(_merge(client, BRIDGE, NEWS), 409, "conflict")
+
+
+def _merge(client: Client, source: Project, target: Project) -> Any:
+    ids = {"sourceId": str(source.project_id), "targetId": str(target.project_id)}
+    return client.post("/v1/project-merges", {"tenantId": str(ACME.tenant_id), **ids})
+
+
+def _declare(client: Client, name: str, kind: str) -> None:
+    document = {"tenantId": str(ACME.tenant_id), "projectId": str(BRIDGE.project_id), "name": name, "kind": kind}
+    assert client.post("/v1/custom-fields", document).status == 200
