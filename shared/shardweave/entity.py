@@ -22,7 +22,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from .access.rules import Allow
-from .errors import InvalidShardArguments
+from .errors import Fault, InvalidShardArguments, SchemaError
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 
@@ -190,16 +190,24 @@ class Entity(BaseModel):
         access: Sequence[Allow] = (),
         **rest: Any,
     ) -> None:
-        super().__init_subclass__(**rest)
+        if rest:
+            known = "token, shard_bumps, partition, sort, shard_by, singleton, collection, origin, separator, access"
+            fault = Fault(
+                f"entity {cls.__name__}", f"it has no keyword {', '.join(sorted(rest))}", f"use one of {known}"
+            )
+            raise SchemaError([fault])
+        super().__init_subclass__()
+        # What is no list is found by the schema, with its place.
+        bumps: Any = tuple(shard_bumps) if isinstance(shard_bumps, (list, tuple)) else (shard_bumps,)
         token = token if token is not None else cls.__name__[:1].lower() + cls.__name__[1:]
         cls.declaration = EntityDeclaration(
             token=token,
-            shard_bumps=tuple(shard_bumps),
+            shard_bumps=bumps,
             partition=_names(partition),
             sort=_names(sort),
             shard_by=_names(shard_by),
             singleton=singleton,
-            collection=collection or token + "s",
+            collection=collection or f"{token}s",
             origin=origin,
             separator=separator,
             access=tuple(access),

@@ -24,6 +24,7 @@ from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign
+from .kind_faults import kind_faults
 from .projections import EventProjection
 from .schema_faults import is_optional, schema_faults
 from .sharding import ShardMap
@@ -76,7 +77,7 @@ class Schema:
         self.hash_key = hash_key
         self.range_key = range_key
         self.projection_list = tuple(projections)
-        faults = schema_faults(self)
+        faults = kind_faults(self) or schema_faults(self)
         if faults:
             raise SchemaError(faults)
         ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
@@ -95,7 +96,9 @@ class Schema:
             return self._by_model[model]
         except KeyError:
             raise UnknownName(
-                f"{model.__name__} is not in the schema", where="entity", fix="add it to Schema(entities=[...])"
+                f"{getattr(model, '__name__', repr(model)[:80])} is not in the schema",
+                where="entity",
+                fix="give the class of an entity in Schema(entities=[...]); `entity(token)` takes a token",
             ) from None
 
     def entity(self, token: str) -> EntityType[Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ..entity import Entity
@@ -85,14 +86,24 @@ class Batches:
             error.found = tuple(_records(entity, error.found, among))
             raise
 
-    def write(self, puts: Sequence[Put], deletes: Sequence[Delete], deadline: float) -> BatchWriteResult:
-        """Carry out the puts and deletes. Raises InputError when two of them are about one record."""
+    def write(
+        self,
+        puts: Sequence[Put],
+        deletes: Sequence[Delete],
+        deadline: float,
+        failed: Mapping[int, ShardweaveError] = MappingProxyType({}),
+    ) -> BatchWriteResult:
+        """Carry out the puts and deletes, but for those that have `failed` already, by position. Raises InputError when
+        two of them are about one record."""
         ends = self.waiting.monotonic() + deadline
         names = [f"puts[{at}]" for at in range(len(puts))] + [f"deletes[{at}]" for at in range(len(deletes))]
         steps: dict[int, Step] = {}
         outcomes: dict[int, WriteOutcome] = {}
         operations: list[Put | Delete] = [*puts, *deletes]
         for position, operation in enumerate(operations):
+            if position in failed:
+                outcomes[position] = WriteOutcome("failed", error=failed[position])
+                continue
             try:
                 steps[position] = self.steps.make(operation)
             except ShardweaveError as error:

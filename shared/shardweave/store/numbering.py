@@ -100,9 +100,12 @@ class Numbering:
         )
         self._sent(update)
 
-    def numbered(self, operations: Sequence[Operation]) -> list[Operation]:
+    def numbered(
+        self, operations: Sequence[Operation], failed: dict[int, ShardweaveError] | None = None
+    ) -> list[Operation]:
         """The operations, with numbers for the records that lack them. What can't be made is left as it is, for the
-        caller to find."""
+        caller to find. A record without what its number is counted within is refused, or noted in `failed` by its
+        position. Raises ValueRefused, KeyTooLong."""
         found = list(operations)
         lacking: dict[tuple[str, ...], list[_Unnumbered]] = {}
         for position, operation in enumerate(operations):
@@ -111,7 +114,13 @@ class Numbering:
             except ShardweaveError:
                 continue
             for each in unnumbered:
-                key = counter_key(each.entity, each.sequence, each.scope)
+                try:
+                    key = counter_key(each.entity, each.sequence, each.scope)
+                except ShardweaveError as error:
+                    if failed is None:
+                        raise
+                    failed[position] = error
+                    continue
                 lacking.setdefault(tuple(key.values()), []).append(each)
         for group in lacking.values():
             entity, sequence = group[0].entity, group[0].sequence

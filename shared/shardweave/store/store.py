@@ -31,6 +31,7 @@ from typing import Any, TypeVar, cast, overload
 
 from ..entity import Entity, now_ms
 from ..entity_type import EntityType
+from ..errors import ShardweaveError
 from ..projections import Event
 from ..schema import Schema
 from ..shard_maps import ShardMaps, StaticMaps
@@ -212,8 +213,9 @@ class Store:
         """Carry out puts (as `put` does) and deletes, each on its own, and say of each what became of it. What could
         not be done within `deadline` seconds is `unprocessed`. Raises InputError when two are about one record."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
-        numbered = [each for each in self._numbering.numbered(operations) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, deadline)
+        failed: dict[int, ShardweaveError] = {}
+        numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
+        return self._batches.write(numbered, deletes, deadline, failed)
 
     # -- by a value
 

@@ -1,0 +1,44 @@
+"""Records that lack what their number is counted within: refused, and in a batch alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardweave.declarations import Sequence
+from shardweave.entity import Entity, nanoid, unique_property
+from shardweave.errors import ValueRefused
+from shardweave.schema import Schema
+from shardweave.store import Put, Store
+from shardweave.table.embedded import EmbeddedTable
+
+
+class Beast(Entity, token="beast"):
+    """Is numbered within a color, which it may lack."""
+
+    beast_id: str = unique_property(default_factory=nanoid)
+    color: str | None = None
+    num: int | None = None
+
+    by_color = Sequence("num", within="color")
+
+
+@pytest.fixture
+def store() -> Store:
+    schema = Schema([Beast])
+    return Store(schema, EmbeddedTable(schema.layout))
+
+
+def test_a_record_without_the_scope_of_its_number_is_refused(store: Store) -> None:
+    with pytest.raises(ValueRefused) as refused:
+        store.create({"beast_id": "a"}, Beast)
+    assert refused.value.where == "color"
+
+
+def test_in_a_batch_it_fails_alone(store: Store) -> None:
+    puts = [Put({"beast_id": "a", "color": "red"}, Beast), Put({"beast_id": "b"}, Beast)]
+    written, failed = store.batch_write(puts).puts
+    assert written.status == "written"
+    assert failed.status == "failed"
+    assert isinstance(failed.error, ValueRefused)
+    assert store.get(Beast, "a") is not None
+    assert store.get(Beast, "b") is None
