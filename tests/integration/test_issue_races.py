@@ -97,7 +97,7 @@ def _race(store: Store) -> None:
 
 
 def _project(store: Store) -> Project:
-    tenant = store.create(Tenant(name="ACME Engineering"))
+    tenant = store.create(Tenant(tenant_id=uuid4(), name="ACME Engineering"))
     return store.create(Project(tenant_id=tenant.tenant_id, project_id=uuid4(), name="Forth Rail Bridge"))
 
 

@@ -7,11 +7,12 @@ import io
 from typing import Any
 
 from local.loading import load
-from local.sample_issues import TUNNEL, issue_tracker_samples
-from services.issue_tracker.records import Issue, Project
+from local.sample_issues import ACME, TUNNEL, issue_tracker_samples
+from services.issue_tracker.records import Issue, Project, Tenant
 from shardweave.service import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
-from tests.unit.api_world import CURSOR_KEYS, NOW, Client, Clock, json_of
+from tests.unit.access_world import Person, person
+from tests.unit.api_world import CURSOR_KEYS, NOW, Clock, json_of
 
 DAY = dt.datetime.fromtimestamp(NOW / 1000, dt.UTC).date()
 
@@ -25,11 +26,16 @@ def issue_service() -> Service:
     )
 
 
-def load_told(*, generated: int = 0) -> Client:
-    """A client of the service with the small projects, and some issues of the big one."""
+def load_told(*, generated: int = 0) -> Person:
+    """Somebody of ACME; the service has the small projects, and some issues of the big one."""
     service = issue_service()
     load_samples(service, generated=generated)
-    return Client(service.api)
+    return somebody(service, ACME)
+
+
+def somebody(service: Service, tenant: Tenant) -> Person:
+    """Somebody of a tenant."""
+    return person(service.api, tenant=str(tenant.tenant_id))
 
 
 def load_samples(service: Service, *, generated: int = 0) -> None:
@@ -37,18 +43,16 @@ def load_samples(service: Service, *, generated: int = 0) -> None:
     load(service.parts.store, samples, "", io.StringIO())
 
 
-def grid(client: Client, project: Project, sort: str, **more: Any) -> dict[str, Any]:
+def grid(client: Person, project: Project, sort: str, **more: Any) -> dict[str, Any]:
     """A page of a project's grid."""
     given = "".join(f"&{name}={value}" for name, value in more.items())
-    answer = client.get(
-        f"/v1/issue-grid?tenantId={project.tenant_id}&projectId={project.project_id}&sort={sort}{given}"
-    )
+    answer = client.get(f"/v1/issue-grid?projectId={project.project_id}&sort={sort}{given}")
     assert answer.status == 200, answer.body
     found: dict[str, Any] = json_of(answer)
     return found
 
 
-def issue_of(client: Client, project: Project, num: int) -> dict[str, Any]:
+def issue_of(client: Person, project: Project, num: int) -> dict[str, Any]:
     """The issue of a number."""
     (found,) = [issue for issue in grid(client, project, "num")["items"] if issue["num"] == num]
     return dict(found)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from local.sample_issues import BRIDGE, TUNNEL
-from tests.unit.api_world import Client, json_of, problem_of
+from tests.unit.access_world import Person
+from tests.unit.api_world import json_of, problem_of
 from tests.unit.issue_world import grid, issue_of, load_told, numbers
-
-TENANT = {"tenantId": str(BRIDGE.tenant_id)}
 
 
 def test_a_field_is_declared_set_shown_and_sorted_by() -> None:
@@ -56,9 +55,9 @@ def test_a_project_has_as_many_fields_as_there_are_places() -> None:
 def test_two_fields_never_share_a_place() -> None:
     client = load_told()
     path = f"/v1/projects/{BRIDGE.tenant_id}/{BRIDGE.project_id}"
-    answer = client.patch(path, {"customFields": {"a": "text1", "b": "text1"}})
+    answer = client.ask("PATCH", path, {"customFields": {"a": "text1", "b": "text1"}})
     assert "one place" in problem_of(answer, 400, "validation_failed")["errors"][0]["detail"]
-    answer = client.patch(path, {"customFields": {"title": "text1"}})
+    answer = client.ask("PATCH", path, {"customFields": {"title": "text1"}})
     assert "title is a column" in problem_of(answer, 400, "validation_failed")["errors"][0]["detail"]
 
 
@@ -72,11 +71,11 @@ def test_the_generated_project_is_sorted_by_each_of_its_fields() -> None:
         assert 0 < len(values) < 60
 
 
-def _declare(client: Client, name: str, kind: str) -> Any:
-    document = {**TENANT, "projectId": str(BRIDGE.project_id), "name": name, "kind": kind}
+def _declare(client: Person, name: str, kind: str) -> Any:
+    document = {"projectId": str(BRIDGE.project_id), "name": name, "kind": kind}
     return client.post("/v1/custom-fields", document)
 
 
-def _set(client: Client, num: int, values: dict[str, Any]) -> Any:
+def _set(client: Person, num: int, values: dict[str, Any]) -> Any:
     issue = issue_of(client, BRIDGE, num)
-    return client.post("/v1/custom-values", {**TENANT, "issueId": issue["issueId"], "values": values})
+    return client.post("/v1/custom-values", {"issueId": issue["issueId"], "values": values})

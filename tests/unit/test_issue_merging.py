@@ -10,8 +10,9 @@ from local.sample_issues import ACME, BRIDGE, NEWS, TUNNEL
 from services.issue_tracker.merging import FieldPlan, Merger, field_plan
 from services.issue_tracker.records import Issue, MergeState, Project
 from shardweave.errors import Conflict, HasChildren
-from tests.unit.api_world import Client, json_of, problem_of
-from tests.unit.issue_world import grid, issue_service, load_samples, load_told, numbers
+from tests.unit.access_world import Person
+from tests.unit.api_world import json_of, problem_of
+from tests.unit.issue_world import grid, issue_service, load_samples, load_told, numbers, somebody
 
 SEVERAL_STEPS = 25
 
@@ -47,7 +48,7 @@ def test_a_merge_that_was_cut_off_goes_on(steps: int) -> None:
     merge, second = merger.go_on(merger.begin(*ids), lambda: True)
     assert merge.state is MergeState.DONE
     assert first + second == SEVERAL_STEPS
-    assert numbers(grid(Client(service.api), BRIDGE, "num")) == list(range(1, 3 + SEVERAL_STEPS + 1))
+    assert numbers(grid(somebody(service, ACME), BRIDGE, "num")) == list(range(1, 3 + SEVERAL_STEPS + 1))
 
 
 def test_an_issue_that_is_created_meanwhile_moves_too() -> None:
@@ -73,7 +74,7 @@ def test_values_of_custom_fields_stay_with_their_names() -> None:
     _declare(client, "remark", "text")
     before = {issue["issueId"]: issue["custom"] for issue in grid(client, TUNNEL, "num")["items"]}
     problem_of(_merge(client, TUNNEL, BRIDGE), 409, "conflict")
-    client.patch(f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}", {"customFields": {"remark": None}})
+    client.ask("PATCH", f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}", {"customFields": {"remark": None}})
     assert json_of(_merge(client, TUNNEL, BRIDGE))["state"] == "done"
     after = {issue["issueId"]: issue["custom"] for issue in grid(client, BRIDGE, "num")["items"]}
     assert {issue_id: after[issue_id] for issue_id in before} == before
@@ -97,11 +98,11 @@ def test_what_can_not_be_merged() -> None:
     problem_of(_merge(client, BRIDGE, NEWS), 409, "conflict")
 
 
-def _merge(client: Client, source: Project, target: Project) -> Any:
+def _merge(client: Person, source: Project, target: Project) -> Any:
     ids = {"sourceId": str(source.project_id), "targetId": str(target.project_id)}
-    return client.post("/v1/project-merges", {"tenantId": str(ACME.tenant_id), **ids})
+    return client.post("/v1/project-merges", ids)
 
 
-def _declare(client: Client, name: str, kind: str) -> None:
-    document = {"tenantId": str(ACME.tenant_id), "projectId": str(BRIDGE.project_id), "name": name, "kind": kind}
+def _declare(client: Person, name: str, kind: str) -> None:
+    document = {"projectId": str(BRIDGE.project_id), "name": name, "kind": kind}
     assert client.post("/v1/custom-fields", document).status == 200

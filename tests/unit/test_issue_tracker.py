@@ -8,25 +8,25 @@ import io
 import pytest
 
 from local.loading import load
-from local.sample_issues import ACME, BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
+from local.sample_issues import BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
 from services.issue_tracker import schema
 from services.issue_tracker.records import COLUMNS, Issue
 from services.issue_tracker.sorting import Sorting, sorting
 from shardweave.errors import UnknownName, UnsupportedQuery
 from shardweave.store import Store
-from tests.unit.api_world import Client
+from tests.unit.access_world import Person
 from tests.unit.issue_world import grid, issue_service, load_told, numbers
 
 DAY = dt.date(2025, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def told() -> Client:
+def told() -> Person:
     """The small projects, for tests that only read."""
     return load_told()
 
 
-def test_state_ascending_and_number_descending(told: Client) -> None:
+def test_state_ascending_and_number_descending(told: Person) -> None:
     assert numbers(grid(told, BRIDGE, "state,-num")) == [3, 1, 2]
 
 
@@ -47,7 +47,7 @@ def test_state_ascending_and_number_descending(told: Client) -> None:
         ("due", [1, 2, 3]),
     ],
 )
-def test_one_column_either_way(told: Client, sort: str, expected: list[int]) -> None:
+def test_one_column_either_way(told: Person, sort: str, expected: list[int]) -> None:
     assert numbers(grid(told, BRIDGE, sort)) == expected
 
 
@@ -103,8 +103,8 @@ def test_the_sample_data_are_the_same_every_time() -> None:
     assert all(each.created < ends for each in samples if isinstance(each, Issue))
 
 
-def test_a_tenants_projects_by_name(told: Client) -> None:
-    found = told.get(f"/v1/projects?tenantId={ACME.tenant_id}&index=projectsByName")
+def test_a_tenants_projects_by_name(told: Person) -> None:
+    found = told.get("/v1/projects?index=projectsByName")
     assert b"Forth Rail Bridge" in found.body
     assert b"The Daily News" not in found.body
 

@@ -5,6 +5,7 @@
     Issue     something to be done: UUID, number, title, state, priority, people, dates
     Merge     one project's issues on their way to another project
 
+The claim `tenant` of a caller's token is the tenant's id: no request sees or changes anything of another tenant.
 `GET /v1/issue-grid` shows a project's issues sorted by any one column either way, at the same cost for every page.
 `POST /v1/custom-fields` declares a custom field of a project, `POST /v1/custom-values` sets an issue's values by name.
 `POST /v1/project-merges` moves all issues of one project to another: they get new numbers and keep their ids.

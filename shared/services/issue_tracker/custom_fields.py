@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from shardweave.access.access import ACCESS_ERRORS
 from shardweave.api.collection import stored
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
@@ -24,7 +25,7 @@ from shardweave.service import Parts
 from shardweave.store import Update
 from shardweave.store.operations import Written
 
-from .grid import project_of
+from .grid import project_of, tenant_of
 from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
 
 
@@ -33,7 +34,6 @@ class NewField(BaseModel):
 
     model_config = JSON_CONFIG
 
-    tenant_id: UUID = Field(alias="tenantId")
     project_id: UUID = Field(alias="projectId")
     name: FieldName
     kind: FieldKind
@@ -44,7 +44,6 @@ class NewValues(BaseModel):
 
     model_config = JSON_CONFIG
 
-    tenant_id: UUID = Field(alias="tenantId")
     issue_id: UUID = Field(alias="issueId")
     values: dict[str, Any] = Field(description="By the fields' names: text, a number, a date; null removes the value.")
 
@@ -68,7 +67,7 @@ def declare_field(parts: Parts) -> Operation:
 
     def run(call: Call) -> Response:
         given = validated(NewField, call.document)
-        key = {"tenant_id": given["tenantId"], "project_id": given["projectId"]}
+        key = {"tenant_id": tenant_of(parts, Project, "update", call), "project_id": given["projectId"]}
 
         def changes(project: Project) -> dict[str, Any]:
             return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
@@ -90,7 +89,7 @@ def declare_field(parts: Parts) -> Operation:
         tag="projects",
         header_parameters=(ONCE,),
         body=Body(NewField),
-        errors=(NotFound, AlreadyExists, Conflict, *ONCE_ERRORS),
+        errors=(NotFound, AlreadyExists, Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
     )
 
 
@@ -115,7 +114,7 @@ def set_values(parts: Parts) -> Operation:
             place = entity.properties[fields[name]]
             return place.stored, None if value is None else place.read_json(value, ("values", name))
 
-        key = {"tenant_id": given["tenantId"], "issue_id": given["issueId"]}
+        key = {"tenant_id": tenant_of(parts, Issue, "update", call), "issue_id": given["issueId"]}
         return carried_out(parts.store, call, [Update(Issue, key, changes)], answer)
 
     def answer(made: Sequence[Written]) -> Response:
@@ -133,7 +132,7 @@ def set_values(parts: Parts) -> Operation:
         tag="issues",
         header_parameters=(ONCE,),
         body=Body(NewValues),
-        errors=(NotFound, Conflict, *ONCE_ERRORS),
+        errors=(NotFound, Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
     )
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, create_model
 
-from shardweave.access.access import Access
+from shardweave.access.access import ACCESS_ERRORS, Access
 from shardweave.access.caller import Caller
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
@@ -21,14 +21,13 @@ from shardweave.api.models import RecordModels
 from shardweave.api.operation import Answer, Call, Operation, Parameter
 from shardweave.api.pages import PAGING, Pages, paging
 from shardweave.api.query_routes import QUERY_ERRORS
-from shardweave.entity_type import EntityType
+from shardweave.entity import Entity
 from shardweave.errors import NotFound
 from shardweave.property_json import json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.service import Parts
 from shardweave.store import Store
-from shardweave.store.operations import Among
 
 from .records import COLUMNS, PLACES, Issue, Project, presence
 from .sorting import LAST, sorting
@@ -54,9 +53,15 @@ class Column(BaseModel):
     custom: bool = Field(description="Whether it is a custom field of the project.")
 
 
-def project_of(store: Store, tenant_id: UUID, project_id: UUID, among: Among | None = None) -> Project:
-    """A tenant's project, `among` those there are for whoever asks. Raises NotFound."""
-    found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id}, among=among)
+def tenant_of(parts: Parts, model: type[Entity], operation: str, call: Call) -> UUID:
+    """The tenant of a caller who may do this. Raises Unauthenticated, Forbidden."""
+    tenant_id: UUID = parts.access.grant(parts.schema[model], operation, call.caller).within("tenantId", None)
+    return tenant_id
+
+
+def project_of(store: Store, tenant_id: UUID, project_id: UUID) -> Project:
+    """A tenant's project. Raises NotFound."""
+    found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
     if found is None:
         raise NotFound("there is no such project", where="projectId", fix="give one of the tenant's projects")
     return found
@@ -82,12 +87,10 @@ def grid_query(project: Project, sort: str) -> QuerySpec:
 def grid(parts: Parts) -> Operation:
     """The route of grids."""
     models = RecordModels(parts.schema[Issue], parts.external_keys)
-    entity = parts.schema[Issue]
 
     def run(call: Call) -> Response:
-        tenant_id, project_id = (_id(entity, name, call) for name in ("tenantId", "projectId"))
-        grant = parts.access.grant(parts.schema[Project], "get", call.caller)
-        project = project_of(parts.store, tenant_id, project_id, grant.among)
+        project_id = parts.schema[Issue].properties["projectId"].read_text(call.query["projectId"], ("projectId",))
+        project = project_of(parts.store, tenant_of(parts, Project, "get", call), project_id)
         pages = GridPages(models, parts.queries, parts.access, project.custom_fields)
         asked = grid_query(project, call.query.get("sort", LAST))
         given = paging(call.query)
@@ -108,18 +111,12 @@ def grid(parts: Parts) -> Operation:
         "field come the issues that have a value there.",
         tag="issues",
         query_parameters=(
-            Parameter("tenantId", "The tenant.", UUID, required=True),
             Parameter("projectId", "The project.", UUID, required=True),
             Parameter("sort", f"{', '.join(COLUMNS)}, or a custom field.", str, "num"),
             *PAGING,
         ),
-        errors=(NotFound, *QUERY_ERRORS),
+        errors=(NotFound, *QUERY_ERRORS, *ACCESS_ERRORS),
     )
-
-
-def _id(entity: EntityType[Any], name: str, call: Call) -> UUID:
-    found: UUID = entity.properties[name].read_text(call.query[name], (name,))
-    return found
 
 
 class GridPages(Pages):

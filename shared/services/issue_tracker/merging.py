@@ -23,6 +23,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from shardweave.access.access import ACCESS_ERRORS
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import validated
@@ -35,7 +36,7 @@ from shardweave.service import Parts
 from shardweave.store import Create, Delete, Store, Update
 
 from .custom_fields import with_field
-from .grid import project_of
+from .grid import project_of, tenant_of
 from .records import PLACES, Issue, Merge, MergeState, Project
 
 AT_ONCE = 20
@@ -89,11 +90,10 @@ def moved_values(issue: Issue, places: Mapping[Any, str]) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Merger:
-    """Carries merges out. `scope` is whose queries these are."""
+    """Carries merges out."""
 
     store: Store
     queries: QueryRunner
-    scope: str = ""
 
     def begin(self, tenant_id: UUID, source_id: UUID, target_id: UUID) -> Merge:
         """The merge of a source, begun if it is not yet. Raises NotFound, Conflict, InputError."""
@@ -113,7 +113,7 @@ class Merger:
     def move(self, merge: Merge) -> int:
         """Move some of the issues that are still to be moved, and say how many; 0 when none was found."""
         asked = {"tenantId": Equal(merge.tenant_id), "projectId": Equal(merge.source_id)}
-        page = self.queries.run(QuerySpec("issue", asked, "gridNum", limit=AT_ONCE, scope=self.scope))
+        page = self.queries.run(QuerySpec("issue", asked, "gridNum", limit=AT_ONCE))
         keys = [{"tenant_id": each.tenant_id, "issue_id": each.issue_id} for each in page.items]
         issues = [each for each in self.store.batch_get(Issue, keys) if each and each.project_id == merge.source_id]
         if not issues:
@@ -180,7 +180,6 @@ class ProjectMerge(BaseModel):
 
     model_config = JSON_CONFIG
 
-    tenant_id: UUID = Field(alias="tenantId")
     source_id: UUID = Field(alias="sourceId", description="The project whose issues move. It is removed in the end.")
     target_id: UUID = Field(alias="targetId", description="The project that they move to.")
 
@@ -198,7 +197,7 @@ def merge_projects(parts: Parts) -> Operation:
 
     def run(call: Call) -> Response:
         given = validated(ProjectMerge, call.document)
-        merge = merger.begin(given["tenantId"], given["sourceId"], given["targetId"])
+        merge = merger.begin(tenant_of(parts, Project, "delete", call), given["sourceId"], given["targetId"])
         merge, moved = merger.go_on(merge, _in_time(call))
         return Response.json(200, json_bytes({"state": merge.state.value, "moved": moved}))
 
@@ -214,7 +213,7 @@ def merge_projects(parts: Parts) -> Operation:
         "it was cut off, it goes on where it stands.",
         tag="projects",
         body=Body(ProjectMerge),
-        errors=(NotFound, Conflict),
+        errors=(NotFound, Conflict, *ACCESS_ERRORS),
     )
 
 

@@ -1,9 +1,9 @@
 """What the issue tracker stores: tenants, their projects, the projects' issues, and merges of projects.
 
-Everything lies inside a tenant: the tenant's id is in every identity, every hash key of an index, every lookup and
-every sequence. So a key, a query or a number of one tenant can't lead to another's record, and a project of another
-tenant is no parent. Issues are spread over 4 shards by their own id, so that a project may have any number of them; a
-tenant's projects lie together.
+Everything lies inside a tenant, whose id is a claim of the caller's token: it is in every identity, every hash key of
+an index, every lookup and every sequence. So a key, a query or a number of one tenant can't lead to another's record,
+and a project of another tenant is no parent. Issues are spread over 4 shards by their own id, so that a project may
+have any number of them; a tenant's projects lie together.
 
 An issue has a place for each kind of custom field (`text1`, `text2`, `number1`, `date1`), and a sparse index for each
 place: an issue without a value there is not in it. A project says what the places mean to it.
@@ -24,11 +24,15 @@ from uuid import UUID, uuid4
 from pydantic import Field, field_validator
 from pydantic.alias_generators import to_camel
 
+from shardweave.access import claim_property
 from shardweave.codecs import DecimalCodec, Timestamp
 from shardweave.declarations import Sequence, Unique, belongs_to
 from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property, updated_property
 from shardweave.schema import Index
 from shardweave.sharding import ShardBump
+
+CLAIM = "tenant"
+"""The claim of a caller's token that says whose records these are."""
 
 FOUR_SHARDS = (ShardBump(0, char_bits=2, chars=1),)
 
@@ -77,7 +81,7 @@ PLACES: dict[str, FieldKind] = {
 class Tenant(Entity, token="tenant"):
     """Whose projects these are."""
 
-    tenant_id: UUID = unique_property(default_factory=uuid4)
+    tenant_id: UUID = claim_property(CLAIM, unique=True)
     created: Timestamp = timestamp_property()
     name: Name
 
@@ -85,7 +89,7 @@ class Tenant(Entity, token="tenant"):
 class Project(Entity, token="project", partition="tenant_id", shard_bumps=FOUR_SHARDS):
     """What issues are about. A project that has issues can't be deleted."""
 
-    tenant_id: UUID
+    tenant_id: UUID = claim_property(CLAIM)
     project_id: UUID = unique_property(default_factory=uuid4)
     created: Timestamp = timestamp_property()
     name: Name
@@ -111,7 +115,7 @@ class Project(Entity, token="project", partition="tenant_id", shard_bumps=FOUR_S
 class Issue(Entity, token="issue", partition="tenant_id", shard_by="issue_id", shard_bumps=FOUR_SHARDS):
     """Something to be done. Its number tells it from the others of its project, its id from all."""
 
-    tenant_id: UUID
+    tenant_id: UUID = claim_property(CLAIM)
     issue_id: UUID = unique_property(default_factory=uuid4)
     project_id: UUID
     num: int = Field(0, ge=0, description="1, 2, 3, ... inside the project; given when it is not, or 0.")
@@ -174,7 +178,7 @@ class MergeState(enum.Enum):
 class Merge(Entity, token="merge", partition="tenant_id", sort="source_id"):
     """One project's issues move to another, see `merging`. `places` says where the values of custom fields go."""
 
-    tenant_id: UUID
+    tenant_id: UUID = claim_property(CLAIM)
     source_id: UUID
     target_id: UUID
     state: MergeState = MergeState.OPEN
