@@ -126,8 +126,11 @@ def test_a_proposal_never_comes_before_enough_windows_in_a_row(rates: list[float
 
 @pytest.mark.parametrize("target", [None, ShardBump(0, 2, 3)])
 def test_a_verdict_reads_back_as_it_was(target: ShardBump | None) -> None:
-    verdict = Verdict(START, {"0": 5}, {"0": 2}, 1, 0, target, "why", "advice")
-    assert decode_verdict(encode_verdict(THING, verdict, "r")) == verdict
+    verdict = Verdict(START, {"0": 5, "": 3}, {"0": 2, "": 1}, 1, 0, target, "why", "advice")
+    table = EmbeddedTable(SCHEMA.layout)
+    table.run(Put(encode_verdict(THING, verdict, "r")))
+    (record,) = table.run(Scan()).items
+    assert decode_verdict(record) == verdict
 
 
 def test_a_policy_that_does_not_exist_is_refused() -> None:

@@ -165,8 +165,8 @@ def encode_verdict(entity: EntityType[Any], verdict: Verdict, rev: str) -> dict[
     return {
         **verdict_key(entity),
         "at": verdict.at_ms,
-        "writes": dict(verdict.writes),
-        "hot": dict(verdict.hot),
+        "writes": _named(verdict.writes),
+        "hot": _named(verdict.hot),
         "high": verdict.high,
         "low": verdict.low,
         "target": None if target is None else [target.char_bits, target.chars],
@@ -181,11 +181,20 @@ def decode_verdict(record: Item) -> Verdict:
     target = record["target"]
     return Verdict(
         at_ms=int(record["at"]),
-        writes={suffix: int(number) for suffix, number in record["writes"].items()},
-        hot={suffix: int(number) for suffix, number in record["hot"].items()},
+        writes=_by_suffix(record["writes"]),
+        hot=_by_suffix(record["hot"]),
         high=int(record["high"]),
         low=int(record["low"]),
         target=None if target is None else ShardBump(0, int(target[0]), int(target[1])),
         why=str(record["why"]),
         advice=str(record["advice"]),
     )
+
+
+def _named(numbers: Mapping[str, int]) -> dict[str, int]:
+    """Numbers by suffix as a map whose names are never empty, as the suffix of a single shard is."""
+    return {f"!{suffix}": number for suffix, number in numbers.items()}
+
+
+def _by_suffix(named: Mapping[str, Any]) -> dict[str, int]:
+    return {name.removeprefix("!"): int(number) for name, number in named.items()}
