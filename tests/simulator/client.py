@@ -22,7 +22,6 @@ from shardweave.errors import (
 from shardweave.table import Guard
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import (
-    BatchWrite,
     Delete,
     Operation,
     Put,
@@ -30,12 +29,11 @@ from shardweave.table.operations import (
     TransactWrite,
     Update,
 )
+from shardweave.table.simulated import WRITES
 from tests.simulator.scheduler import Process
 from tests.simulator.server import Applying, Server
 
 R = TypeVar("R")
-
-WRITES = (Put, Update, Delete, BatchWrite, TransactWrite)
 
 
 @dataclass(frozen=True)

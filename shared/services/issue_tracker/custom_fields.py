@@ -6,7 +6,7 @@ no value is ever shown under another name; the places bound how many fields a pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -72,11 +72,7 @@ def declare_field(parts: Parts) -> Operation:
         def changes(project: Project) -> dict[str, Any]:
             return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
 
-        return carried_out(parts.store, call, [Update(Project, key, changes)], answer)
-
-    def answer(made: Sequence[Written]) -> Response:
-        (project,) = (each.record for each in made if each.record is not None)
-        return stored(models, project)
+        return carried_out(parts.store, call, [Update(Project, key, changes)], answer_with(models))
 
     return Operation(
         "POST",
@@ -115,11 +111,7 @@ def set_values(parts: Parts) -> Operation:
             return place.stored, None if value is None else place.read_json(value, ("values", name))
 
         key = {"tenant_id": tenant_of(parts, Issue, "update", call), "issue_id": given["issueId"]}
-        return carried_out(parts.store, call, [Update(Issue, key, changes)], answer)
-
-    def answer(made: Sequence[Written]) -> Response:
-        (issue,) = (each.record for each in made if each.record is not None)
-        return stored(models, issue)
+        return carried_out(parts.store, call, [Update(Issue, key, changes)], answer_with(models))
 
     return Operation(
         "POST",
@@ -139,3 +131,13 @@ def set_values(parts: Parts) -> Operation:
 def _most() -> str:
     counts = {kind: sum(each is kind for each in PLACES.values()) for kind in FieldKind}
     return ", ".join(f"{count} of the kind `{kind.value}`" for kind, count in counts.items())
+
+
+def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:
+    """The answer to a write of one record: the record as it is stored."""
+
+    def answer(made: Sequence[Written]) -> Response:
+        (record,) = (each.record for each in made if each.record is not None)
+        return stored(models, record)
+
+    return answer

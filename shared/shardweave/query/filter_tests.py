@@ -15,8 +15,6 @@ A set that reads back empty where nothing is stored exists and has size 0.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 from ..codecs import BinaryCodec, EnumCodec, StringCodec, TimestampCodec
@@ -25,6 +23,7 @@ from ..errors import ShardweaveError, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
 from ..table.conditions import (
     MAX_CHOICES,
+    OPERATORS,
     And,
     BeginsWith,
     Between,
@@ -40,14 +39,6 @@ from ..table.conditions import (
 from ..table.values import Value
 
 WORDS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class Span(Between):
@@ -108,7 +99,7 @@ def _compiled(each: Property, node: Condition) -> Condition:
     if isinstance(node, Size):
         _require(each.has_beginning or each.has_members, each, "size", "texts, bytes and what has members")
         size = Size(name, node.operator, node.value)
-        if each.empty_when_missing and _OPERATORS[node.operator](0, node.value):
+        if each.empty_when_missing and OPERATORS[node.operator](0, node.value):
             return Or((Missing(name), size))
         return size if not each.empty_when_missing else And((Exists(name), size))
     return _existence(each, isinstance(node, Exists))
@@ -144,7 +135,7 @@ def _among_members(each: Property, codec: EnumCodec, node: Compare | Between, lo
     else:
         tests = [(node.operator, ranks[0] if high is None else ranks[1])]
     members = [
-        value for value in codec.values if all(_OPERATORS[sign](codec.encode(value), rank) for sign, rank in tests)
+        value for value in codec.values if all(OPERATORS[sign](codec.encode(value), rank) for sign, rank in tests)
     ]
     chunks = [members[start : start + MAX_CHOICES] for start in range(0, len(members), MAX_CHOICES)]
     choices = tuple(In(each.stored, tuple(chunk)) for chunk in chunks)

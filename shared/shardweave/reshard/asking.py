@@ -7,6 +7,7 @@ the pauses are used up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..entity_type import EntityType
@@ -68,6 +69,16 @@ class Asking:
     def snapshot(self, keys: Iterable[Item]) -> tuple[Item | None, ...]:
         """The items as they were at one moment, in the order of their keys."""
         return self.run(TransactGet(tuple(keys))).items
+
+    def all(self, query: Query) -> list[Item]:
+        """Every item of a query, page by page."""
+        found: list[Item] = []
+        while True:
+            page = self.run(query)
+            found += page.items
+            if page.last_key is None:
+                return found
+            query = replace(query, start_key=page.last_key)
 
     def page(self, entity: EntityType[Any], source: Source, start_key: Item | None, limit: int) -> PageAnswer:
         """The next records of a source."""

@@ -14,7 +14,6 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import InputError, InvalidRequest, ShardweaveError, TransactionCanceled
-from ..store.planned import Part, PlannedAction
 from ..store.sending import CONDITION_FAILED, Sender
 from ..table.operations import Action
 from .copying import Piece, batches
@@ -63,7 +62,7 @@ class Carrier:
         """Send one transaction, and give what is to be sent without the pieces that lost."""
         token = token_check(self._entity, item)
         actions: list[Action] = [token, *(action for piece in batch for action in piece.actions)]
-        refusal = self._sender.send([PlannedAction(action, Part.MIRROR) for action in actions])
+        refusal = self._sender.send(actions)
         if refusal is None:
             carried.written += len(batch)
             self._paced(len(batch))

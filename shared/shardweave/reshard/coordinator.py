@@ -18,11 +18,12 @@ from typing import Any
 
 from ..entity import now_ms
 from ..entity_type import REVISION, EntityType
-from ..store.planned import Part, PlannedAction, absent, has_revision
+from ..store.planned import absent, has_revision
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
 from ..table.operations import Action, Delete, Interval, Put, Query, Update
+from ..table.values import Item
 from .asking import Asking
 from .control import control_key, decode_control, encode_control, partition_key
 from .phases import Control, Step, Waits, advanced
@@ -111,7 +112,7 @@ class Coordinator:
         has changed since it was read: then read it again."""
         if seen is None:
             put = Put(encode_control(entity, following, self._new_token()), absent(entity))
-            return self._sender.send([PlannedAction(put, Part.MIRROR)]) is None
+            return self._sender.send([put]) is None
         return self._leave(entity, seen, self.items(entity, seen.control), following)
 
     # -- parts
@@ -132,41 +133,32 @@ class Coordinator:
 
     def _opened(self, entity: EntityType[Any], seen: Seen, opening: Sequence[Action]) -> None:
         marks = Update(control_key(entity), {REVISION: self._new_token()}, condition=has_revision(seen.rev))
-        self._sender.send([PlannedAction(action, Part.MIRROR) for action in (marks, *opening)])
+        self._sender.send([marks, *opening])
 
     def _leave(self, entity: EntityType[Any], seen: Seen, items: Sequence[WorkItem], following: Control) -> bool:
         for item in items:
             if not item.closed:
                 closed = closed_again(item, self._new_token())
                 update = Update(work_key(entity, item), _standing(closed), condition=has_token(item))
-                if self._sender.send([PlannedAction(update, Part.MIRROR)]) is not None:
+                if self._sender.send([update]) is not None:
                     return False
         return self._put(entity, seen.rev, following)
 
     def _put(self, entity: EntityType[Any], rev: str, control: Control) -> bool:
         put = Put(encode_control(entity, control, self._new_token()), has_revision(rev))
-        return self._sender.send([PlannedAction(put, Part.MIRROR)]) is None
+        return self._sender.send([put]) is None
 
     def _tidy(self, entity: EntityType[Any]) -> None:
         """Remove the items of re-shards that have ended; their tokens are good for nothing without them."""
         design = entity.keys.design
         for record in self._records(entity, names_of_all()):
             key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}
-            self._sender.send([PlannedAction(Delete(key), Part.MIRROR)])
+            self._sender.send([Delete(key)])
 
-    def _records(self, entity: EntityType[Any], names: Interval) -> list[Any]:
+    def _records(self, entity: EntityType[Any], names: Interval) -> list[Item]:
         design = entity.keys.design
-        found: list[Any] = []
-        start = None
-        while True:
-            query = Query(
-                design.hash_name, partition_key(entity), design.range_name, names, start_key=start, consistent=True
-            )
-            answer = self._asking.run(query)
-            found += answer.items
-            start = answer.last_key
-            if start is None:
-                return found
+        hash_key = partition_key(entity)
+        return self._asking.all(Query(design.hash_name, hash_key, design.range_name, names, consistent=True))
 
 
 def _standing(item: WorkItem) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..entity import now_ms
@@ -39,9 +40,15 @@ def monotonic_ms() -> int:
 class _Copy:
     """A control value, and when it was asked for by both clocks."""
 
+    declared: ShardMap
     control: Control | None
     wall_ms: int
     monotonic_ms: int
+
+    @cached_property
+    def current(self) -> ShardMap:
+        """The map that decides. Raises ConfigurationError."""
+        return map_in_force(self.declared, self.control)
 
     @property
     def epoch(self) -> tuple[int, int, int]:
@@ -84,13 +91,13 @@ class LeasedMaps:
             return MapView(entity.shard_map, lease=lease)
         if control.moving:
             self._check_placement(entity, control)
-        return MapView(map_in_force(entity.shard_map, control), control.mirror, control.marked, lease)
+        return MapView(copy.current, control.mirror, control.marked, lease)
 
     def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
         """A map that a cursor names. Raises CursorExpired when it is no longer kept."""
-        control = self._recent(entity).control
-        current = map_in_force(entity.shard_map, control)
-        found = current if current.id == map_id else None
+        copy = self._recent(entity)
+        control = copy.control
+        found = copy.current if copy.current.id == map_id else None
         if found is None and control is not None:
             found = control.readable(map_id)
         if found is None:
@@ -125,7 +132,7 @@ class LeasedMaps:
     def _read(self, entity: EntityType[Any]) -> _Copy:
         wall, monotonic = self._clock(), self._monotonic()
         item = self._table.run(GetItem(control_key(entity), consistent=True)).item
-        copy = _Copy(None if item is None else decode_control(item), wall, monotonic)
+        copy = _Copy(entity.shard_map, None if item is None else decode_control(item), wall, monotonic)
         with self._lock:
             newest = self._copies.get(entity.token)
             if newest is None or newest.monotonic_ms <= monotonic:

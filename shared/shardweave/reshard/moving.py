@@ -16,7 +16,6 @@ from typing import Any
 
 from ..entity import now_ms
 from ..entity_type import EntityType
-from ..store.planned import Part, PlannedAction
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
@@ -130,7 +129,7 @@ class Mover:
             (has_token(item), Compare("owner", "=", item.owner), Compare("leaseUntil", "=", item.lease_until))
         )
         claim = Update(work_key(entity, item), {"owner": self._owner, "leaseUntil": until}, condition=unclaimed)
-        refused = self._sender.send([PlannedAction(claim, Part.MIRROR)])
+        refused = self._sender.send([claim])
         # A refusal after a lost answer may be of our own claim; the lease then has to run out, or the item come again.
         return None if refused is not None else replace(item, owner=self._owner, lease_until=until)
 
@@ -152,7 +151,7 @@ class Mover:
         mine = And((has_token(item), Compare("owner", "=", self._owner), Compare("leaseUntil", "=", item.lease_until)))
         free = {"owner": "", "leaseUntil": 0}
         save = Update(work_key(entity, item), {**encode_progress(item), **free}, condition=mine)
-        if self._sender.send([PlannedAction(save, Part.MIRROR)]) is not None:
+        if self._sender.send([save]) is not None:
             return None
         return replace(item, owner="", lease_until=0)
 

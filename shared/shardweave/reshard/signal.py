@@ -80,11 +80,11 @@ def load_key(entity: EntityType[Any], suffix: str) -> dict[str, Any]:
     return {design.hash_name: partition_key(entity), design.range_name: LOAD + suffix}
 
 
-def loads_query(entity: EntityType[Any], start: Item | None = None) -> Query:
+def loads_query(entity: EntityType[Any]) -> Query:
     """What reads the numbers of all shards."""
     design = entity.keys.design
     names = design.hash_name, partition_key(entity), design.range_name
-    return Query(*names, Interval(LOAD, LOAD + "~"), start_key=start, consistent=True)
+    return Query(*names, Interval(LOAD, LOAD + "~"), consistent=True)
 
 
 def decode_loads(entity: EntityType[Any], records: Iterable[Item]) -> dict[str, Load]:

@@ -18,7 +18,7 @@ from ..entity import now_ms
 from ..entity_type import REVISION, EntityType
 from ..errors import Conflict, ReshardRefused, TableError
 from ..schema import Schema
-from ..store.planned import Part, PlannedAction, absent, has_revision
+from ..store.planned import absent, has_revision
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
@@ -29,7 +29,7 @@ from .maps import LeasedMaps
 from .operator import Operator
 from .phases import Waits, map_in_force
 from .policy import Policy, Verdict, decode_verdict, encode_verdict, judged, verdict_key
-from .signal import LoadCounter, decode_loads, loads_query
+from .signal import Load, LoadCounter, decode_loads, loads_query
 
 
 class LoadWatch:
@@ -107,7 +107,7 @@ class LoadWatch:
         verdict = judged(self._policy, before, self._loads(entity), current, now)
         condition = absent(entity) if record is None else has_revision(record.get(REVISION))
         put = Put(encode_verdict(entity, verdict, self._new_token()), condition)
-        if self._sender.send([PlannedAction(put, Part.MIRROR)]) is not None:
+        if self._sender.send([put]) is not None:
             return
         self._note(entity, verdict)
         if self._policy.mode == "apply" and verdict.target is not None:
@@ -118,12 +118,5 @@ class LoadWatch:
         self._verdicts[entity.token] = verdict
         self._due[entity.token] = verdict.at_ms + self._policy.window_ms
 
-    def _loads(self, entity: EntityType[Any]) -> Mapping[str, Any]:
-        records: list[Any] = []
-        start = None
-        while True:
-            page = self._asking.run(loads_query(entity, start))
-            records += page.items
-            start = page.last_key
-            if start is None:
-                return decode_loads(entity, records)
+    def _loads(self, entity: EntityType[Any]) -> Mapping[str, Load]:
+        return decode_loads(entity, self._asking.all(loads_query(entity)))

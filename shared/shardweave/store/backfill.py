@@ -32,7 +32,7 @@ from .at_once import at_once
 from .filling import FillStep, is_counted, leads_to
 from .lookups import lookup_key
 from .places import Sighting
-from .planned import Moment, Part, PlannedAction, absent, has_revision
+from .planned import Moment, absent, has_revision
 from .readiness import READY, STATE, can_be_asked, marker_key, record_queries
 from .reads import Reader
 from .sending import Sender
@@ -108,7 +108,7 @@ class _Run:
         (found,) = self.parts.reader.items([key])
         if found is None:
             put = Put({**key, STATE: FILLING, REVISION: self.parts.new_revision()}, absent(self.entity))
-            self.parts.sender.send([PlannedAction(put, Part.KEPT)])
+            self.parts.sender.send([put])
             (found,) = self.parts.reader.items([key])
         self.marker = dict(found or {})
 
@@ -189,7 +189,7 @@ class _Run:
         rev = self.parts.new_revision()
         marker = {**marker_key(self.entity, self.name), STATE: state, REVISION: rev, **progress}
         put = Put(marker, seen, return_on_failure=True)
-        refusal = self.parts.sender.send([PlannedAction(put, Part.KEPT)])
+        refusal = self.parts.sender.send([put])
         if refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev:
             raise Conflict(
                 "another backfill is under way", where=f"{self.entity.token}.{self.name}", fix="let it end, or stop it"

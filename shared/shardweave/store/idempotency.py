@@ -215,7 +215,7 @@ class Idempotency:
 
     def _send(self, actions: list[PlannedAction], rev: str) -> bool:
         """Whether somebody else has taken the key."""
-        refusal = self.sender.send(actions)
+        refusal = self.sender.send([each.action for each in actions])
         return refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev
 
     @staticmethod

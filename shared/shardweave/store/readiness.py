@@ -28,7 +28,7 @@ from ..sharding import placements
 from ..table.operations import MAX_TRANSACTION_ACTIONS, Put, Query, Scan
 from ..table.values import Value
 from .parents import enforced
-from .planned import Moment, Part, PlannedAction, absent
+from .planned import Moment, absent
 from .reads import Reader
 from .sending import Sender
 
@@ -108,7 +108,7 @@ class Readiness:
             chunk = names[start : start + MAX_TRANSACTION_ACTIONS]
             markers = [{**each.marker_key, STATE: READY, REVISION: NEVER_FILLED} for each in chunk]
             puts = [Put(marker, absent(each.entity)) for each, marker in zip(chunk, markers, strict=True)]
-            self._sender.send([PlannedAction(put, Part.KEPT) for put in puts])
+            self._sender.send(puts)
             self._learn(chunk)
 
     def _is_empty_table(self) -> bool:

@@ -26,9 +26,8 @@ from ..errors import (
 )
 from ..shard_maps import Lease
 from ..table import Guard, Table
-from ..table.operations import BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
+from ..table.operations import Action, BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
 from ..table.values import Item
-from .planned import PlannedAction
 from .retries import IN_CONFLICT, UNANSWERED, Waiting
 
 CONDITION_FAILED = "ConditionalCheckFailed"
@@ -54,12 +53,12 @@ class Sender:
         self._waiting = waiting
         self._new_token = new_token
 
-    def send(self, planned: Sequence[PlannedAction], leases: Sequence[Lease] = ()) -> Refusal | None:
-        """None when the write was carried out. No attempt goes out unless every lease passes its check. Raises
-        ShardMapChanged when what was planned is no longer to be sent, and nothing was; OutcomeUnknown; or what the
-        table raises."""
+    def send(self, actions: Sequence[Action], leases: Sequence[Lease] = ()) -> Refusal | None:
+        """Send actions as one write, a transaction when there are several. None when it was carried out. No attempt
+        goes out unless every lease passes its check. Raises ShardMapChanged when what was planned is no longer to be
+        sent, and nothing was; OutcomeUnknown; or what the table raises."""
         guard = guard_of(leases)
-        operation = self._operation(planned)
+        operation = self._operation(actions)
         pauses, conflict_pauses = self._waiting.pauses(UNANSWERED), self._waiting.pauses(IN_CONFLICT)
         unanswered = False
         while True:
@@ -98,11 +97,10 @@ class Sender:
         left = self._table.run(BatchWrite(puts=tuple(items)), guard=guard_of(leases)).unprocessed_puts
         return [key_of(self._table.layout.key_names, item) for item in left]
 
-    def _operation(self, planned: Sequence[PlannedAction]) -> Operation[object]:
-        actions = tuple(each.action for each in planned)
+    def _operation(self, actions: Sequence[Action]) -> Operation[object]:
         if len(actions) == 1 and not isinstance(actions[0], ConditionCheck):
             return actions[0]  # type: ignore[return-value]
-        return TransactWrite(actions, self._new_token())  # type: ignore[return-value]
+        return TransactWrite(tuple(actions), self._new_token())  # type: ignore[return-value]
 
     @staticmethod
     def _given_up(cause: ShardweaveError, unanswered: bool) -> ShardweaveError:

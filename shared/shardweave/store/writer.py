@@ -88,7 +88,7 @@ class Writer:
                 planned += [] if keeping is None else keeping(plans)
                 check_size(planned)
                 leases += [moment.lease for moment in moments if moment.lease is not None]
-                refusal = self._sender.send(planned, leases) if planned else None
+                refusal = self._sender.send([each.action for each in planned], leases) if planned else None
             except ShardMapChanged:
                 steps, seen = tuple(step.on_another_map() for step in steps), None
                 if not pauses.pause():

@@ -320,7 +320,7 @@ def _is_joined(condition: Condition) -> bool:
     return len(condition.conditions) > 1 or _is_joined(condition.conditions[0])
 
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -337,7 +337,7 @@ def compare(left: Value, comparator: Comparator, right: Value) -> bool:
         return comparator == "<>"
     if comparator in ("=", "<>"):
         return bool(_comparable(left) == _comparable(right)) == (comparator == "=")
-    return kind in _ORDERED and bool(_OPERATORS[comparator](left, right))
+    return kind in _ORDERED and bool(OPERATORS[comparator](left, right))
 
 
 def _checked_kind(attribute: str, operand: Value) -> str:
