@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from .codecs import EnumCodec, TimestampCodec
+from .codecs import TimestampCodec
+from .element_text import element_text
 from .entity_type import EntityType
 from .errors import Fault
 from .key_format import KEY_FORMATS
@@ -182,16 +183,7 @@ def _entity(entity: EntityType[Any]) -> EntityManifest:
 
 
 def _elements(elements: Sequence[Element]) -> tuple[str, ...]:
-    return tuple(_element(each) for each in elements)
-
-
-def _element(element: Element) -> str:
-    codec = element.codec
-    inner = getattr(codec, "inner", codec)
-    details = [str(getattr(inner, name)) for name in ("unit", "places") if hasattr(inner, name)]
-    if isinstance(inner, EnumCodec):
-        details = ["|".join(str(member.value) for member in inner.members)]
-    return " ".join([f"{element.name}:{inner.name}", *details, *(["descending"] if element.descending else [])])
+    return tuple(element_text(each) for each in elements)
 
 
 # -- as JSON ----------------------------------------------------------------------------------------------------------

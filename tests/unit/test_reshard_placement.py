@@ -12,7 +12,15 @@ import pytest
 
 from services.order_tracking import schema as order_schema
 from services.user_service import schema as user_schema
-from shardweave.codecs import DecimalCodec, IntegerCodec, StringCodec
+from shardweave.codecs import (
+    DecimalCodec,
+    DescendingCodec,
+    IntegerCodec,
+    PaddedIntegerCodec,
+    StringCodec,
+    TimestampCodec,
+)
+from shardweave.element_text import element_text
 from shardweave.entity_type import EntityType
 from shardweave.key_format import KEY_FORMATS
 from shardweave.keys import Element, EntityKeys
@@ -63,3 +71,19 @@ def test_what_only_indexes_are_made_of_is_the_schemas() -> None:
     changed = with_design(generated=USER.keys.design.generated[1:])
     assert placement_of(changed) == placement_of(USER)
     assert schema_of(changed) != schema_of(USER)
+
+
+def test_every_setting_of_a_type_that_its_text_depends_on_tells_elements_apart() -> None:
+    codecs = [
+        TimestampCodec("ms"),
+        TimestampCodec("s"),
+        DecimalCodec(1),
+        DecimalCodec(2),
+        PaddedIntegerCodec(3),
+        PaddedIntegerCodec(4),
+        StringCodec(),
+        IntegerCodec(),
+        DescendingCodec(IntegerCodec()),
+    ]
+    texts = [element_text(Element("one", codec, isinstance(codec, DescendingCodec))) for codec in codecs]
+    assert len(set(texts)) == len(texts)

@@ -9,13 +9,12 @@ Pure.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
 import re
 from typing import Any
 
-from ..codecs import Codec
+from ..element_text import element_text
 from ..entity_type import EntityType
 from ..keys import Element
 from .phases import Control, Step
@@ -60,24 +59,8 @@ def fits(entity: EntityType[Any], control: Control) -> bool:
     return placement_of(entity) == control.placement
 
 
-def _elements(elements: tuple[Element, ...]) -> list[list[Any]]:
-    return [[each.name, _codec(each.codec), each.descending] for each in elements]
-
-
-def _codec(codec: Any) -> list[Any]:
-    """A codec's kind and settings, which are plain values, members of an Enum, or a codec within."""
-    settings = {name: value for name, value in vars(codec).items() if not name.startswith("_")}
-    return [codec.name, *([name, _setting(settings[name])] for name in sorted(settings))]
-
-
-def _setting(value: Any) -> Any:
-    if isinstance(value, Codec):
-        return _codec(value)
-    if isinstance(value, enum.Enum):
-        return str(value.value)
-    if isinstance(value, (list, tuple)):
-        return [_setting(each) for each in value]
-    return _stable(value)
+def _elements(elements: tuple[Element, ...]) -> list[str]:
+    return [element_text(each) for each in elements]
 
 
 def _stable(value: Any) -> str:
