@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--query-cases", type=int, default=2000, help="random queries to compare with a brute force")
 
     parser.addoption("--reshard-users", type=int, default=2000, help="users that are moved while they are used")
-    parser.addoption("--histories", type=int, default=250, help="random histories of a re-shard")
+    parser.addoption("--histories", type=int, default=500, help="random histories of a re-shard")
     parser.addoption("--first-history", type=int, default=0, help="the seed of the first of them")
 
 

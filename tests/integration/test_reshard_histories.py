@@ -1,6 +1,6 @@
 """Records move while they are written, read and walked through: random histories, each checked to its last answer.
 
-What a history is, and what is checked in it, is in `tests/simulator`. Two hundred and fifty run by default;
+What a history is, and what is checked in it, is in `tests/simulator`. Five hundred run by default;
 `--histories 100000` runs more, `--first-history N` begins at another seed. A failure names its seed, and that is the
 whole history.
 """
