@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
+from infra.kept_choices import encode_choices
 from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
 from shardweave.errors import ConfigurationError, Fault, SchemaError
@@ -115,6 +116,8 @@ class Configuration:
     reshard_waits: str
     reshard_policy: str
     operators: str
+    choices: str
+    """What of this the stage keeps, see `kept_choices`."""
 
     @classmethod
     def from_context(cls, context: Context) -> Configuration:
@@ -146,6 +149,7 @@ class Configuration:
             reshard_waits=_reshard_waits(given),
             reshard_policy=_one_of(given, "reshardPolicy", MODES),
             operators=given["operators"],
+            choices=encode_choices(given, CHOICES),
         )
 
     @property

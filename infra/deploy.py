@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,10 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.cdk_command import cdk
-from infra.configuration import Configuration
+from infra.configuration import CHOICES, Configuration, stack_name
+from infra.kept_choices import kept_choices
 from infra.manifest import write_manifest
-from infra.options import add_options, context_of
+from infra.options import add_options, context_of, given_choices
 from infra.sources import ROOT
 from infra.waves import Wave, plan_waves
 from shardweave.errors import ConfigurationError, ShardweaveError
@@ -41,6 +43,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
     options, others = parser.parse_known_args(arguments)
     try:
+        keep_choices(options)
         configuration = Configuration.from_context(Given(options))
         deployment = Deployment(configuration, context_of(options), others, options.poll)
         code = deployment.run()
@@ -65,6 +68,15 @@ class Given:
 
     def try_get_context(self, key: str) -> object:
         return self._given.get(key)
+
+
+def keep_choices(options: argparse.Namespace) -> None:
+    """Add what the stage was deployed with to the options, where they don't say otherwise."""
+    name = stack_name(options.service or CHOICES["service"], options.stage or CHOICES["stage"])
+    kept = kept_choices(stack_outputs(boto3.client("cloudformation"), name), given_choices(options), CHOICES)
+    for choice, value in kept.items():
+        say(f"As at the last deployment: -c {choice}={value}")
+        options.context.append(f"{choice}={value}")
 
 
 @dataclass(frozen=True)
@@ -120,18 +132,30 @@ def _context_of(wave: Wave) -> list[str]:
     return ["-c", f"indexes={indexes}", *hidden]
 
 
-def deployed_table(cloudformation: Any, stack: str) -> str | None:
-    """The name of a deployed stack's table, or None when there is no such stack. Raises ConfigurationError when the
-    stack is not in a state that can be updated."""
+def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
+    """What CloudFormation says of a stack, None when there is none that was deployed."""
     try:
         (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] == "ValidationError":
             return None
         raise
-    if found["StackStatus"] in ("REVIEW_IN_PROGRESS", "DELETE_COMPLETE"):
+    return None if found["StackStatus"] in ("REVIEW_IN_PROGRESS", "DELETE_COMPLETE") else dict(found)
+
+
+def stack_outputs(cloudformation: Any, stack: str) -> dict[str, str]:
+    """The outputs of a deployed stack, none when there is no such stack."""
+    found = described(cloudformation, stack) or {}
+    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+
+
+def deployed_table(cloudformation: Any, stack: str) -> str | None:
+    """The name of a deployed stack's table, or None when there is no such stack. Raises ConfigurationError when the
+    stack is not in a state that can be updated."""
+    found = described(cloudformation, stack)
+    if found is None:
         return None
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+    outputs = stack_outputs(cloudformation, stack)
     if "TableName" not in outputs:
         raise ConfigurationError(
             f"the stack is {found['StackStatus']} and has no table.",

@@ -24,6 +24,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def given_choices(options: argparse.Namespace) -> set[str]:
+    """The names of the choices that are given, whatever they say."""
+    return {choice.partition("=")[0] for choice in context_of(options) if choice != "-c"}
+
+
 def context_of(options: argparse.Namespace) -> list[str]:
     """The chosen context as arguments of the CDK command line."""
     chosen = [f"{key}={value}" for key in _COMMON if (value := getattr(options, key)) is not None]

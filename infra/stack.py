@@ -11,6 +11,7 @@ from constructs import Construct
 from infra.api import Api
 from infra.configuration import Configuration
 from infra.doctor import Doctor
+from infra.kept_choices import OUTPUT
 from infra.key_rings import KeyRings
 from infra.layer import Layer
 from infra.monitoring import Monitoring
@@ -70,6 +71,7 @@ class ShardweaveStack(Stack):
         CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
         CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
         CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")
+        CfnOutput(self, OUTPUT, value=configuration.choices, description="What the stage was deployed with")
         CfnOutput(self, "StreamArn", value=table.table.table_stream_arn or "", description="The stream of its changes")
 
     def _provide_assets(self, configuration: Configuration) -> None:
