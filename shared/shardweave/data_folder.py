@@ -122,9 +122,9 @@ class DataFolder:
                 where="--data",
                 fix="check the name; `./run serve --data DIR` and `shardweave load --data DIR` make one",
             )
-        self._refuse_lost_table(path, self.position_file(service, key_format))
         kept_at, wanted = self._manifest_path(service, key_format), manifest_of(schema)
         kept = self._kept_manifest(kept_at)
+        self._refuse_lost_table(path, self.position_file(service, key_format), kept_at)
         filled = kept is not None and kept != wanted and holds_items(path)
         if kept is not None and filled:
             _refuse(kept_at, manifest_faults(kept, wanted, clock()))
@@ -137,23 +137,26 @@ class DataFolder:
             self._write(kept_at, encode_manifest(wanted))
         return table
 
-    def _refuse_lost_table(self, path: Path, position: Path) -> None:
-        """A new table's changes would never be found after the position kept of the lost one."""
-        if position.is_file() and not (path.is_file() and path.stat().st_size):
-            fix = f"put a copy back; or, for a new table, remove {position.name} and the table's other files"
-            raise ConfigurationError(f"{path} is missing or empty beside its {position.name}", where="--data", fix=fix)
+    def _refuse_lost_table(self, path: Path, *others: Path) -> None:
+        """A table has its manifest and a position only after it was made: a new one in its place would hide that its
+        records are lost, and its changes would never be found after the position kept of the lost one."""
+        left = [other.name for other in others if other.is_file()]
+        if left and not (path.is_file() and path.stat().st_size):
+            fix = f"put a copy back; or, for a new table, remove {' and '.join(left)} and the table's other files"
+            message = f"{path} is missing or empty beside its {' and '.join(left)}"
+            raise ConfigurationError(message, where="--data", fix=fix)
 
     def _manifest_path(self, service: str, key_format: str) -> Path:
         return self.table_path(service, key_format).with_suffix(".schema.json")
 
     def _kept_manifest(self, path: Path) -> Manifest | None:
-        text = self._read(path)
+        fix = "put a copy back; or remove it, if the schema has not changed since the records were written"
+        text = self._read(path, fix)
         if text is None:
             return None
         try:
             return decode_manifest(text)
         except (ValueError, KeyError, TypeError, AttributeError):
-            fix = "put a copy back; or remove it, if the schema has not changed since the records were written"
             raise _damaged(path, fix) from None
 
     # -- what else is kept
@@ -181,11 +184,11 @@ class DataFolder:
     def _keys(self, name: str, kind: Callable[[str, Mapping[str, bytes]], K], fix: str) -> K:
         """Keys in a file of this name, made when it is not there. `fix` says what to do with one that is damaged."""
         path = self.path / name
-        text = self._read(path)
+        text = self._read(path, fix)
         if text is None:
             self.make()
             made = encode_key_ring(KeyRing("local", {"local": secrets.token_bytes(32)}))
-            text = made if self._write(path, made, replace=False) else self._read(path)
+            text = made if self._write(path, made, replace=False) else self._read(path, fix)
         try:
             ring = decode_key_ring(text or "")
             return kind(ring.current, ring.secrets)
@@ -195,12 +198,13 @@ class DataFolder:
     def sample_state(self, service: str, key_format: str) -> SampleState | None:
         """What sample data is in the table, None when none was ever begun. Raises ConfigurationError."""
         path = self._state_path(service, key_format)
-        text = self._read(path)
+        fix = "remove it, and serve with --empty; or choose another folder"
+        text = self._read(path, fix)
         if text is None:
             return None
         state = _decode_state(text)
         if state is None:
-            raise _damaged(path, "remove it, and serve with --empty; or choose another folder")
+            raise _damaged(path, fix)
         return state
 
     def set_sample_state(self, service: str, key_format: str, state: SampleState) -> None:
@@ -212,8 +216,8 @@ class DataFolder:
 
     # -- files
 
-    def _read(self, path: Path) -> str | None:
-        """The text of a file; None when there is none."""
+    def _read(self, path: Path, fix: str) -> str | None:
+        """The text of a file; None when there is none. `fix` says what to do with one that is damaged."""
         try:
             return path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -221,7 +225,7 @@ class DataFolder:
         except NotADirectoryError as error:
             raise _unusable(self.path, error) from None
         except (OSError, UnicodeDecodeError):
-            raise _damaged(path, "put a copy back, or choose another folder") from None
+            raise _damaged(path, fix) from None
 
     def _write(self, path: Path, text: str, *, replace: bool = True) -> bool:
         """Write a file, and say so; without `replace` only when there is none, and of several at once only one."""

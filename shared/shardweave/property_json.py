@@ -4,8 +4,8 @@ parameters, paths and the command line.
     number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53
     Decimal         text of ASCII digits ("1.10", "-2", "1E-7"), or a JSON number of at most 15 digits
     bytes           base64url with padding (RFC 4648); the other base64 alphabet is taken too
-    bool            true or false
-    date, time      ISO 8601 text; in conditions a timestamp too
+    bool            true or false, which stand for no number, nor for an enumeration's
+    date, time      ISO 8601 text to the microsecond; in conditions a timestamp too
     all else        as pydantic's strict mode has it: nothing is converted, "1" is no number and 1 no text
 
 In a URL each is the text that stands in JSON, without quotes. What is written is what is read.
@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import base64
 import collections.abc
+import datetime as dt
+import enum
+import functools
 import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
 from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec
@@ -42,6 +45,8 @@ MAX_WHOLE_FLOAT = 2**53
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _WHOLE = re.compile(r"-?[0-9]{1,60}", re.ASCII)
 _GENERIC = (list, set, frozenset, tuple, dict)
+_TIMES = (dt.datetime, dt.time, dt.timedelta)
+_BELOW_MICROSECONDS = re.compile(r"[.,][0-9]{6,}?[1-9][0-9]*(?![0-9DHMWYdhmwy])", re.ASCII)
 
 
 # -- types ------------------------------------------------------------------------------------------------------------
@@ -53,9 +58,15 @@ def json_type(annotation: Any) -> Any:
         return Annotated[int, BeforeValidator(_as_integer)]
     if annotation is Decimal:
         return Annotated[Decimal, BeforeValidator(_as_decimal)]
+    if annotation in _TIMES:
+        return Annotated[annotation, BeforeValidator(_time_reader(annotation))]
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return Annotated[annotation, BeforeValidator(_among(*(member.value for member in annotation)))]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return Annotated[(json_type(arguments[0]), *arguments[1:])]
+    if origin is Literal:
+        return Annotated[annotation, BeforeValidator(_among(*arguments))]
     if origin in (Union, types.UnionType):
         return Union[tuple(json_type(each) for each in arguments)]  # noqa: UP007 - made, not written
     if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
@@ -130,6 +141,44 @@ def _as_decimal(value: Any) -> Any:
             )
         return found
     return value
+
+
+def _among(*members: Any) -> Callable[[Any], Any]:
+    """What tells apart the values that Python has equal: 1 and true, 0 and false."""
+
+    def read(value: Any) -> Any:
+        if any(member == value and isinstance(member, bool) != isinstance(value, bool) for member in members):
+            kind = "a number" if isinstance(value, bool) else "true or false"
+            raise PydanticCustomError("enum", f"Input should be {kind}")
+        return value
+
+    return read
+
+
+@functools.cache
+def _time_reader(kind: type) -> Callable[[Any], Any]:
+    """What reads text alone, and all of it: pydantic takes numbers in quotes, and cuts what is below a microsecond."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if decimal_of(value) is not None:
+            raise PydanticCustomError("time_parsing", "Input should be ISO 8601 text, not a number in quotes")
+        if below_microseconds(value):
+            raise PydanticCustomError("time_inexact", "Input should have at most six decimals of a second")
+        try:
+            return adapter.validate_json(json_bytes(value), strict=True)
+        except ValidationError as error:
+            (fault,) = error.errors(include_url=False, include_context=False, include_input=False)
+            raise PydanticCustomError(fault["type"], fault["msg"]) from None
+
+    return read
+
+
+def below_microseconds(text: str) -> bool:
+    """Whether ISO 8601 text says more of a second than a Python time keeps."""
+    return _BELOW_MICROSECONDS.search(text) is not None
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

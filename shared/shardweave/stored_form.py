@@ -38,7 +38,7 @@ def stored_form(value: Any) -> Value:
 def datetime_text(value: dt.datetime) -> str:
     """UTC, microseconds, `Z`. Raises ValueRefused for a naive datetime, and for one outside the years 1 to 9999 UTC."""
     if value.utcoffset() is None:
-        raise ValueRefused("a datetime has no time zone", fix="give it one, such as datetime.UTC")
+        raise ValueRefused("a datetime has no time zone", fix="give it one, such as UTC")
     try:
         instant = value.astimezone(dt.UTC)
     except OverflowError:

@@ -190,7 +190,8 @@ def test_a_space_takes_times_in_any_form(times: tuple[str, str]) -> None:
         ("1704067200", "in seconds, milliseconds are due; multiply by 1000"),
         ("9" * 30, "does not fit"),
         ("-5", "does not fit"),
-        ("yesterday", "'yesterday' is no time; give 2024-01-31"),
+        ("yesterday", "neither a number nor an ISO 8601 time; write epoch ms, 2024-01-31"),
+        ("2023-11-14T22:13:21", "the time has no zone; end it with Z"),
     ],
 )
 def test_a_time_of_another_unit_is_refused(

@@ -192,7 +192,7 @@ READERS: dict[str, Callable[[DataFolder], object]] = {
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ConfigurationError, match=f"{name} is damaged.*Fix: "):
+    with pytest.raises(ConfigurationError, match=f"{name} is damaged.*Fix: .*remove"):
         READERS[name](DataFolder(tmp_path))
 
 
@@ -205,17 +205,24 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("emptied", [False, True])
-def test_a_lost_table_is_not_taken_for_a_new_one(emptied: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [("changes",), ("schema",), ("changes", "schema")])
+def test_a_lost_table_is_not_taken_for_a_new_one(left: tuple[str, ...], emptied: bool, tmp_path: Path) -> None:
     folder = filled(tmp_path, note_schema())
-    position, path = folder.position_file("notes", "ordered"), folder.table_path("notes", "ordered")
-    position.write_text("{}")
+    path = folder.table_path("notes", "ordered")
+    others = [path.with_suffix(f".{kind}.json") for kind in ("changes", "schema")]
+    folder.position_file("notes", "ordered").write_text("{}")
+    for other in others:
+        if other.name.split(".")[1] not in left:
+            other.unlink()
     path.unlink()
     if emptied:
         path.touch()
-    with pytest.raises(ConfigurationError, match=f"missing or empty beside its {position.name}.*Fix: "):
+    names = " and ".join(f"notes-ordered.{kind}.json" for kind in left)
+    with pytest.raises(ConfigurationError, match=f"missing or empty beside its {names}.*Fix: .*remove {names} and"):
         opened(folder, note_schema())
     assert path.exists() == emptied
-    position.unlink()
+    for other in others:
+        other.unlink(missing_ok=True)
     opened(folder, note_schema()).close()
 
 

@@ -7,7 +7,7 @@ import enum
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 from uuid import UUID
 
@@ -31,6 +31,11 @@ class Grade(enum.Enum):
     HIGH = "high"
 
 
+class Rank(enum.IntEnum):
+    NONE = 0
+    FIRST = 1
+
+
 class Sample(Entity, token="sample"):
     """Something measured, in every type there is."""
 
@@ -44,6 +49,10 @@ class Sample(Entity, token="sample"):
     raw: bytes | None = None
     sure: bool | None = None
     grade: Grade | None = None
+    rank: Rank | None = None
+    level: Literal[0, 1] | None = None
+    agreed: Literal[True] | None = None
+    ranks: list[Rank] = Field(default_factory=list)
     day: date | None = None
     seen: datetime | None = None
     code: UUID | None = None
@@ -82,6 +91,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "raw": st.binary(min_size=1, max_size=9).map(lambda raw: base64.urlsafe_b64encode(raw).decode()),
     "sure": st.booleans(),
     "grade": st.sampled_from(["low", "high"]),
+    "rank": st.sampled_from([0, 1, 1.0]),
+    "level": st.sampled_from([0, 1]),
+    "agreed": st.just(True),
+    "ranks": st.lists(st.sampled_from([0, 1])),
     "day": st.dates().map(str),
     "seen": st.datetimes(timezones=st.just(UTC)).map(str),
     "code": st.uuids().map(str) | st.uuids().map(lambda each: str(each).upper()),
@@ -148,7 +161,11 @@ REFUSED: list[tuple[str, Any]] = [
     *[("raw", value) for value in ("not base64!", "A", 1)],
     *[("sure", value) for value in ("true", 1, 0)],
     *[("grade", value) for value in ("LOW", "middle", 1)],
-    *[("seen", value) for value in (1726880933, "2024-01-31T00:00:00")],
+    *[("rank", value) for value in (True, False, 2, "1")],
+    *[("level", value) for value in (True, False, "1")],
+    *[("agreed", value) for value in (1, "true")],
+    ("ranks", [True]),
+    *[("seen", value) for value in (1726880933, "1726880933", "2024-01-31T00:00:00", "2024-01-31T09:30:00.1234567Z")],
     ("day", 0),
     ("prices", ["1_0"]),
     ("text", 1),
@@ -164,6 +181,8 @@ TAKEN: list[tuple[str, Any, Any]] = [
     ("raw", "_wA=", b"\xff\x00"),
     ("raw", "/wA=", b"\xff\x00"),
     ("grade", "high", "high"),
+    ("rank", 1.0, 1),
+    ("seen", "2024-01-31T09:30:00.1234560Z", "2024-01-31T09:30:00.123456Z"),
     ("code", "12345678-1234-5678-1234-567812345678", "12345678-1234-5678-1234-567812345678"),
 ]
 
@@ -187,7 +206,7 @@ def test_what_is_refused_in_a_body_is_refused_on_the_command_line_and_in_queries
     for read in (item_of, values_of, whole_record):
         with pytest.raises(InputError):
             SAMPLE.dump(SAMPLE.validate(read(SAMPLE, {"name": "r", name: parsed(value)})))
-    if name not in ("seen", "prices") and (name, value) != ("created", "2024-01-31"):
+    if name not in ("seen", "prices", "ranks") and (name, value) != ("created", "2024-01-31"):
         for document in ({"conditions": {name: {"eq": value}}}, {"filter": {"property": name, "eq": value}}):
             with pytest.raises(InputError):
                 spec_from_json(SAMPLE, document)
@@ -203,6 +222,13 @@ def test_what_is_taken_in_a_body_is_taken_on_the_command_line_alike(
         assert read(SAMPLE, {"name": "t", name: parsed(value)})[name] == stored
     assert SAMPLE.dump(SAMPLE.validate(whole_record(SAMPLE, {"name": "t", name: parsed(value)})))[name] == stored
     spec_from_json(SAMPLE, {"conditions": {name: {"eq": value}}, "filter": {"property": name, "ne": value}})
+
+
+def test_a_condition_says_no_more_of_a_second_than_is_stored() -> None:
+    for test in ("eq", "ge"):
+        spec_from_json(SAMPLE, {"filter": {"property": "seen", test: "2024-01-31T09:30:00.123456000Z"}})
+        with pytest.raises(InputError, match="parts of a microsecond"):
+            spec_from_json(SAMPLE, {"filter": {"property": "seen", test: "2024-01-31T09:30:00.1234567Z"}})
 
 
 def test_the_command_line_keeps_every_digit_where_any_value_fits() -> None:

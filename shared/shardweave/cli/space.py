@@ -7,7 +7,6 @@ decides the shard. Without `--to`, generations that begin within the hour count 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ValueRefused
 from ..keys import Element
+from ..query.times import iso_time
 from ..schema import generated_keys
 from ..sharding import READ_AHEAD_MS, placements
 from .json_lines import json_text, parse_object
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def moment(text: str) -> int:
-    """Epoch milliseconds of a time: a day (its midnight), a date and time (UTC without an offset), or milliseconds.
-    Raises ArgumentTypeError, also for seconds."""
+    """Epoch milliseconds of a time: a day (its midnight in UTC), a date and time with a zone, or milliseconds. Raises
+    ArgumentTypeError, also for seconds."""
     if re.fullmatch("-?[0-9]+", text):
         try:
             TimestampCodec("ms").encode(int(text[:20]))
@@ -62,12 +62,9 @@ def moment(text: str) -> int:
             raise argparse.ArgumentTypeError(f"{error.message}; {error.fix}") from None
         return int(text)
     try:
-        found = dt.datetime.fromisoformat(text)
-        aware = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
-        return int(aware.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        message = f"{text[:40]!r} is no time; give 2024-01-31, 2024-01-31T09:30:00Z, or epoch milliseconds"
-        raise argparse.ArgumentTypeError(message) from None
+        return iso_time(text, TimestampCodec("ms"), "")
+    except ValueRefused as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.fix}") from None
 
 
 def _space(

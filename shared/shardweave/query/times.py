@@ -1,6 +1,7 @@
 """Times as people write them: epoch numbers in the property's own unit, or ISO 8601.
 
-A bare date is its midnight in UTC; a date and time needs a zone. A fraction of the unit is cut off.
+A bare date is its midnight in UTC; a date and time needs a zone. A fraction of an epoch number's unit is cut off; an
+instant with more than microseconds is refused.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 
 from ..codecs import TimestampCodec
 from ..errors import ValueRefused
+from ..property_json import below_microseconds
 
 _INTEGER = re.compile("-?[0-9]{1,30}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -29,6 +31,8 @@ def iso_time(text: str, codec: TimestampCodec, where: str) -> int:
 
 def parse_instant(text: str, where: str) -> dt.datetime:
     """An instant for a property that is a datetime. Raises ValueRefused naming `where`."""
+    if below_microseconds(text):
+        raise ValueRefused("it has parts of a microsecond", where=where, fix="give at most six decimals of a second")
     return _instant(text, where, "", "not")
 
 

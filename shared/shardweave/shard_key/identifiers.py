@@ -207,7 +207,7 @@ class _DateTime(IdType[dt.datetime]):
 
     def plain(self, value: Any) -> dt.datetime:
         if value.utcoffset() is None:
-            raise InvalidShardArguments("a datetime id has no time zone", fix="give it one, such as datetime.UTC")
+            raise InvalidShardArguments("a datetime id has no time zone", fix="give it one, such as UTC")
         try:
             utc = value.astimezone(dt.UTC)
         except OverflowError:
