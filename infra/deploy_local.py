@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="./run deploy-local", description="Deploy the stack to an emulator on this machine."
     )
-    add_options(parser)
+    add_options(parser, stage=STAGE)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the emulator (default: {DEFAULT_PORT})")
     parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
     options = parser.parse_args(arguments)

@@ -13,14 +13,21 @@ _COMMON = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice."""
+def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"]) -> None:
+    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice. `stage` is what the command
+    takes where none is given."""
+    defaults = {**CHOICES, "stage": stage}
     for key, meaning in _COMMON.items():
         option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
-        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {CHOICES[key]})")
+        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {defaults[key]})")
     others = ", ".join(name for name in CHOICES if name not in _COMMON)
     parser.add_argument(
-        "-c", "--context", action="append", default=[], metavar="NAME=VALUE", help=f"any other choice: {others}"
+        "-c",
+        "--context",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"any other choice: {others}; docs/deploy.md says what they are",
     )
 
 
