@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 
 from tests.unit.api_world import PARTS, Client, api_of, json_of, problem_of
@@ -77,11 +75,6 @@ def test_what_is_found_can_be_expanded() -> None:
 )
 def test_what_is_no_lookup_is_refused(client: Client, query: str, code: str, where: str) -> None:
     assert problem_of(client.get(f"/v1/customers?{query}"), 400, code)["where"] == where
-
-
-def test_a_token_is_only_a_place(client: Client) -> None:
-    token = base64.urlsafe_b64encode(b"customerId#c2zzz").decode()
-    assert ids(client, f"lookup=city&city=Rome&nextToken={token}") == ["c3", "c4"]
 
 
 def test_an_entity_without_lookups_has_no_such_parameter() -> None:

@@ -94,7 +94,7 @@ class Collection:
         self._batches = Batches(self._models, store, self._access, self._expansion)
         self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
-        self._lookup_list = LookupList(self._visible, store, self._pages, taken)
+        self._lookup_list = LookupList(self._visible, store, queries, self._pages, taken)
 
     # -- what is done
 
@@ -106,7 +106,7 @@ class Collection:
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
         if LOOKUP in call.query:
-            return self._pages.listed(self._lookup_list.run(call.query, expand, self._grant("list", call)))
+            return self._pages.listed(self._lookup_list.run(call, expand, self._grant("list", call)))
         return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand, operation="list"))
 
     def get(self, call: Call) -> Response:

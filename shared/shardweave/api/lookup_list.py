@@ -5,37 +5,49 @@
 
 An index may lag behind and a lookup does not: what is answered had the value at some moment of the request. Records
 come in the order of their ids, of a unique value at most one. Nothing else goes with it.
+
+As of every list, a page has `limit` records while that many remain that the caller may see, unless the request's time
+ended it, which it says. Its token is a cursor (see `query.cursor`) whose position is an id: sealed, since that may be
+the id of a record that the caller may not see, and bound to the lookup, its value and the caller.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..access.grant import Grant
 from ..declared import LookupType
 from ..entity_type import EntityType
-from ..errors import InputError, InvalidCursor, UnknownName, UnsupportedQuery
+from ..errors import InputError, UnknownName, UnsupportedQuery
+from ..query.cursor import CursorState, Position, fingerprint_of
 from ..query.room import fitting
+from ..query.runner import QueryRunner
 from ..query.spec import Page
 from ..store import Store
 from .expansion import EXPAND
 from .list_query import equality_names
-from .operation import Parameter
-from .pages import CONTINUATION, MAX_PAGE_BYTES, Pages, carried_bytes, paging
+from .operation import Call, Parameter
+from .pages import CONTINUATION, MAX_PAGE_BYTES, Pages, carried_bytes, paging, token_named
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, EXPAND)
+_NO_MAP = 0
+"""Lookups stay where they are while records move, so their cursors are of no shard map."""
 
 
 class LookupList:
-    """The lists of one entity by its lookups. `taken` are the names of the parameters that its lists have already."""
+    """The lists of one entity by its lookups. `taken` are the names of the parameters that its lists have already;
+    `queries` seals the tokens."""
 
-    def __init__(self, entity: EntityType[Any], store: Store, pages: Pages, taken: Sequence[str]) -> None:
+    def __init__(
+        self, entity: EntityType[Any], store: Store, queries: QueryRunner, pages: Pages, taken: Sequence[str]
+    ) -> None:
         self._entity = entity
         self._store = store
+        self._queries = queries
         self._pages = pages
         self._taken = taken
 
@@ -58,21 +70,55 @@ class LookupList:
             ),
         )
 
-    def run(self, given: Mapping[str, str], expand: Sequence[str], grant: Grant) -> Page:
+    def run(self, call: Call, expand: Sequence[str], grant: Grant) -> Page:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
-        InvalidCursor, LimitExceeded."""
+        InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""
+        given = call.query
         lookup = self._lookup(given[LOOKUP])
         values = self._values(lookup, given, grant)
+        walk = self._fingerprint(lookup, values, grant)
         value = values.pop(lookup.property_name)
-        after = None if CONTINUATION not in given else _place(given[CONTINUATION])
+        state = self._state(given.get(CONTINUATION), walk)
         limit = paging({"limit": given["limit"]} if "limit" in given else {})["limit"]
+        deadline = None if call.time_left_ms is None else time.monotonic() + call.time_left_ms / 1000
         while True:
-            found = self._store.find_by(self._entity.model, lookup.name, value, within=values, limit=limit, after=after)
-            texts = self._pages.texts([each for each in found.items if grant.sees_record(each)], expand, grant.caller)
+            found = self._store.find_by(
+                self._entity.model,
+                lookup.name,
+                value,
+                within=values,
+                limit=limit,
+                after=_after(state),
+                among=grant.among,
+                deadline=deadline,
+            )
+            texts = self._pages.texts(found.items, expand, grant.caller)
             room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
             if room == len(texts):
-                return Page(tuple(texts), None if found.after is None else _token(found.after))
+                return Page(tuple(texts), self._token(state, found.after, walk), complete=not found.cut)
             limit = room
+
+    # -- tokens
+
+    def _fingerprint(self, lookup: LookupType, values: Mapping[str, Any], grant: Grant) -> bytes:
+        """What a token is bound to: everything but `limit`, as of every list."""
+        stored = {name: self._entity.properties[name].parse(value) for name, value in values.items()}
+        written = self._entity.keys.design.key_format.name
+        return fingerprint_of([LOOKUP, written, self._entity.token, lookup.name, stored, grant.caller.scope])
+
+    def _state(self, token: str | None, walk: bytes) -> CursorState:
+        now = self._queries.now_ms()
+        if token is None:
+            return CursorState(now, _NO_MAP, None)
+        with token_named():
+            return self._queries.cursors.decode(token, walk, now)
+
+    def _token(self, state: CursorState, after: str | None, walk: bytes) -> str | None:
+        if after is None:
+            return None
+        return self._queries.cursors.encode(replace(state, position=Position(None, (after,))), walk)
+
+    # -- what is asked
 
     def _lookup(self, name: str) -> LookupType:
         found = self._entity.lookups.get(name)
@@ -108,12 +154,6 @@ def _names(lookup: LookupType) -> list[str]:
     return [element.name for element in lookup.elements]
 
 
-def _token(after: str) -> str:
-    return base64.urlsafe_b64encode(after.encode()).decode()
-
-
-def _place(token: str) -> str:
-    try:
-        return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, ValueError):
-        raise InvalidCursor("it is no token of this list", where=CONTINUATION, fix="start without one") from None
+def _after(state: CursorState) -> str | None:
+    """The id that a walk has come to."""
+    return None if state.position is None else str(state.position.values[0])

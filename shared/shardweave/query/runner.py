@@ -46,7 +46,8 @@ Observer = Callable[[Plan, QueryStats], None]
 
 
 class QueryRunner:
-    """Runs queries of one schema against one table. Safe for many threads."""
+    """Runs queries of one schema against one table. Safe for many threads. `cursors` seals where a page ended and
+    `now_ms` says when a walk began, also for lists that are read in another way."""
 
     def __init__(
         self,
@@ -64,8 +65,8 @@ class QueryRunner:
     ) -> None:
         self._schema = schema
         self._maps = maps or StaticMaps()
-        self._clock = clock
-        self._cursors = CursorCodec(cursor_keys, cursor_life_ms)
+        self.now_ms = clock
+        self.cursors = CursorCodec(cursor_keys, cursor_life_ms)
         self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter)
         self._observer = observer
 
@@ -141,9 +142,9 @@ class QueryRunner:
 
     def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Lease | None]:
         begun = time.monotonic()
-        plan, _, lease = self._plan(replace(spec, cursor=None), self._clock())
+        plan, _, lease = self._plan(replace(spec, cursor=None), self.now_ms())
         try:
-            answer = Counter(plan, self._fanout, self._clock() / 1000).count(self._deadline(spec, begun))
+            answer = Counter(plan, self._fanout, self.now_ms() / 1000).count(self._deadline(spec, begun))
         except (LaneFailed, DeadlineTooShort) as error:
             late = isinstance(error, DeadlineTooShort)
             self._observe(plan, QueryStats(lanes=len(plan.lanes), failed_lanes=int(not late), cut=late))
@@ -155,14 +156,14 @@ class QueryRunner:
 
     def plan(self, spec: QuerySpec) -> Plan:
         """The plan of a query, without reading anything."""
-        return self._plan(spec, self._clock())[0]
+        return self._plan(spec, self.now_ms())[0]
 
     def explain(self, spec: QuerySpec, *, run: bool = False) -> Explanation:
         """What the query would do, and with `run` what it did."""
         if run:
             page, plan, begins = self._run(spec)
             return explain(plan, begins, page.stats)
-        plan, state, _ = self._plan(spec, self._clock())
+        plan, state, _ = self._plan(spec, self.now_ms())
         return explain(plan, starts(plan, state), None)
 
     def close(self) -> None:
@@ -184,7 +185,7 @@ class QueryRunner:
 
     def _run_once(self, spec: QuerySpec, room: Room | None) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
         begun = time.monotonic()
-        now = self._clock()
+        now = self.now_ms()
         plan, state, lease = self._plan(spec, now)
         begins = starts(plan, state)
         size = None if room is None else room.bytes
@@ -206,7 +207,7 @@ class QueryRunner:
         self._observe(plan, stats)
         page = Page(
             items=tuple(item for _, item in pairs),
-            cursor=None if following is None else self._cursors.encode(following, plan.fingerprint),
+            cursor=None if following is None else self.cursors.encode(following, plan.fingerprint),
             complete=not walked.cut and not walk.failed,
             index=plan.branches[0].view.index,
             failed=tuple(plan.name(lane.lane) for lane in walk.failed),
@@ -224,7 +225,7 @@ class QueryRunner:
         items: Sequence[Item | None] = [item for _, item, _ in records]
         if plan.hydrate:
             read = [item for _, item, _ in records]
-            items = hydrated(plan, read, self._fanout, deadline, self._clock() / 1000)
+            items = hydrated(plan, read, self._fanout, deadline, self.now_ms() / 1000)
         pairs = zip(records, items, strict=True)
         return [(record, shown(plan, item)) for record, item in pairs if item is not None]
 
@@ -237,7 +238,7 @@ class QueryRunner:
         plan = plan_query(self._schema, spec, view.shard_map, now)
         if spec.cursor is None:
             return plan, CursorState(now, plan.map_id, None), view.lease
-        state = self._cursors.decode(spec.cursor, plan.fingerprint, now)
+        state = self.cursors.decode(spec.cursor, plan.fingerprint, now)
         if state.map_id != plan.map_id:
             plan = plan_query(self._schema, spec, self._maps.readable(entity, state.map_id), now)
         return plan, state, view.lease

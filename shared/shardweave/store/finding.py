@@ -5,11 +5,13 @@ never believed by itself: the record that it leads to is read, and its own value
 is where the value just changed hands or an owner has expired, the lookup record is read again.
 
 Costs: `get_by` two reads (three where the identity has a lookup of its own); `find_by` a query and a batched read for
-each 100 records, and one record more than the page to see whether another page follows.
+each 100 records, and one record more than the page to see whether another page follows. Records that do not exist for
+whoever asks are read and passed over, at first as many at a time as the page needs, then twice as many, up to 100.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +19,12 @@ from typing import Any
 from ..declared import LookupType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import Conflict, LimitExceeded, UnknownName
+from ..errors import Conflict, InputError, LimitExceeded, UnknownName
 from ..query.intervals import prefix_text
 from ..table.operations import MAX_BATCH_GET, Query
-from ..table.values import Item
+from ..table.values import MAX_RANGE_KEY_BYTES, Item
 from .lookups import OWNER, owner_identity, value_key
+from .operations import Among
 from .readiness import Readiness
 from .reads import Reader
 
@@ -31,11 +34,15 @@ MAX_FOUND = 500
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows; it is the
-    text of an id, so it tells as much as a record's key does."""
+    """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows. `cut` says
+    that the deadline ended the page, so that it may hold fewer records than were asked for.
+
+    `after` is for the caller alone: it is the text of an id, plain and for ever, and of a page that was cut it may be
+    that of a record which does not exist for whoever asks. Whoever hands it on seals it, as lists over HTTP do."""
 
     items: tuple[Any, ...]
     after: str | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Finder:
     reader: Reader
     readiness: Readiness
 
-    def one(self, entity: EntityType[Any], name: str, values: Item) -> Entity | None:
+    def one(self, entity: EntityType[Any], name: str, values: Item, among: Among | None = None) -> Entity | None:
         """The live record with a unique value, or None."""
         lookup = self._ready(entity, name)
         if not lookup.unique:
@@ -58,14 +65,25 @@ class Finder:
             (record,) = self.reader.items([key])
             if record is None or record == before:
                 return None
-            (found,) = self._owners(entity, lookup, key, [record[OWNER]])
+            (found,) = self._owners(entity, lookup, key, [record[OWNER]], among)
             if found is not None:
                 return found
             before = record
         raise Conflict("the value kept changing hands", where=lookup.property_name, fix="try again")
 
-    def page(self, entity: EntityType[Any], name: str, values: Item, limit: int, after: str | None) -> FoundPage:
-        """A page of the live records with a value."""
+    def page(
+        self,
+        entity: EntityType[Any],
+        name: str,
+        values: Item,
+        limit: int,
+        after: str | None,
+        *,
+        among: Among | None = None,
+        deadline: float | None = None,
+    ) -> FoundPage:
+        """A page of the live records with a value, of those that `among` says there are. `deadline` (`time.monotonic`)
+        ends it when something has been read."""
         if not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
         lookup = self._ready(entity, name)
@@ -73,13 +91,14 @@ class Finder:
         if key is None:
             return FoundPage(())
         if lookup.unique:
-            found = self.one(entity, name, values)
+            found = self.one(entity, name, values, among)
             return FoundPage(() if found is None or after is not None else (found,))
         records: list[Entity] = []
         places: list[str] = []
+        size = limit + 1
         while True:
-            owners = self._owner_page(entity, key, limit + 1 - len(records), after)
-            for owner, record in zip(owners, self._owners(entity, lookup, key, owners), strict=True):
+            owners = self._owner_page(entity, key, size, after)
+            for owner, record in zip(owners, self._owners(entity, lookup, key, owners, among), strict=True):
                 if record is not None:
                     records.append(record)
                     places.append(owner)
@@ -88,6 +107,9 @@ class Finder:
             if not owners:
                 return FoundPage(tuple(records))
             after = owners[-1]
+            if deadline is not None and time.monotonic() >= deadline:
+                return FoundPage(tuple(records), after, cut=True)
+            size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(self, entity: EntityType[Any], name: str, many: Sequence[Item]) -> list[Entity | None]:
         """The live record of each of several unique values, read together: a value that changes hands meanwhile may
@@ -113,11 +135,13 @@ class Finder:
         return lookup
 
     def _owner_page(self, entity: EntityType[Any], key: Item, limit: int, after: str | None) -> list[str]:
-        """The ids of owners that follow `after`."""
+        """The ids of owners that follow `after`. Raises InputError for one that no record's id can be."""
         design = entity.keys.design
         hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
         interval = prefix_text(prefix)
         assert interval is not None, "the value's own text is within the limit"
+        if after is not None and len((prefix + after).encode(errors="replace")) > MAX_RANGE_KEY_BYTES:
+            raise InputError("it is longer than any id", where="after", fix="give what the page before gave")
         start = None if after is None else {design.hash_name: hash_value, design.range_name: prefix + after}
         query = Query(
             design.hash_name,
@@ -131,13 +155,15 @@ class Finder:
         return [item[OWNER] for item in self.reader.page(query).items]
 
     def _owners(
-        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str]
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], among: Among | None
     ) -> list[Entity | None]:
-        """The owners that are live and have the value, None in place of the others."""
+        """The owners that are live, have the value and are among those asked for, None in place of the others."""
         wanted = [(entity, owner_identity(entity, text)) for text in owners]
         return [
             entity.load(sighting.found.item)
-            if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == key
+            if sighting.found is not None
+            and value_key(entity, lookup, sighting.found.item) == key
+            and (among is None or among(sighting.found.item))
             else None
             for sighting in self.reader.find_now(wanted)
         ]

@@ -236,10 +236,15 @@ class Store:
         within: Mapping[str, Any] = MappingProxyType({}),
         limit: int = 100,
         after: str | None = None,
+        among: Among | None = None,
+        deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with this value, in the order of their ids. Raises as `get_by` does."""
+        """A page of the live records with this value, in the order of their ids. `after` is that of the page before,
+        see `FoundPage`; `among` says which records there are for whoever asks; `deadline` (`time.monotonic`) cuts the
+        page short. Raises as `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
-        return self._finder.page(entity, name, lookup_values(entity, name, value, within), limit, after)
+        values = lookup_values(entity, name, value, within)
+        return self._finder.page(entity, name, values, limit, after, among=among, deadline=deadline)
 
     def backfill(
         self,
