@@ -68,9 +68,10 @@ class AsgiApi:
     async def _answer(self, scope: Message, receive: Receive) -> dict[str, Any]:
         try:
             headers = _headers(scope)
-            _check_host(headers.get("host", ""))
+            target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
+            _check_host(headers["host"])
             body = await self._body(receive)
-            target, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+            query = scope["query_string"].decode("latin-1")
             event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
         except ShardweaveError as error:
             answer = problem(error).as_lambda_answer()
@@ -128,6 +129,16 @@ def _headers(scope: Message) -> dict[str, str]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         found[name] = f"{found[name]}, {value}" if name in found else value
     return found
+
+
+def _target(raw: str, host: str) -> tuple[str, str]:
+    """The path that is asked for, and the host: a target that is a whole URL, as proxies send it, names both, and then
+    the header does not count (RFC 9112, section 3.2.2)."""
+    scheme, separator, rest = raw.partition("://")
+    if not separator or scheme.lower() not in ("http", "https"):
+        return raw, host
+    authority, slash, path = rest.partition("/")
+    return (slash + path) or "/", authority
 
 
 def _check_host(host: str) -> None:

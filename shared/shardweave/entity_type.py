@@ -45,6 +45,7 @@ from .errors import (
     UnknownName,
     ValidationFailed,
     ValueRefused,
+    location_text,
 )
 from .keys import Element, EntityKeys
 from .property_json import decimal_of, integral, json_bytes, json_model, json_of_text, member_type, metadata_of
@@ -128,11 +129,11 @@ class Property:
         try:
             read = self._json_model.model_validate_json(json_bytes({"value": value}), strict=True)
         except MalformedRequest as error:
-            error.where = ".".join(map(str, place))
+            error.where = location_text(place)
             raise
         except ValidationError as error:
             faults = [replace(each, location=(*place, *each.location[1:])) for each in field_faults(error)]
-            raise ValidationFailed(faults, where=".".join(map(str, place))) from None
+            raise ValidationFailed(faults, where=location_text(place)) from None
         return read.value  # type: ignore[attr-defined]
 
     def bound(self, value: Any) -> Value:

@@ -86,6 +86,12 @@ class FieldFault:
     type: str
 
 
+def location_text(location: Sequence[str | int]) -> str:
+    """A path in a document as text: `puts[1].name`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".")
+
+
 class ValidationFailed(InputError):
     """A record does not fit its entity. `fields` lists every property at fault."""
 
@@ -93,8 +99,8 @@ class ValidationFailed(InputError):
 
     def __init__(self, fields: Sequence[FieldFault], *, where: str = "") -> None:
         self.fields = tuple(fields)
-        listed = "; ".join(f"{'.'.join(map(str, f.location)) or '(record)'}: {f.message}" for f in self.fields)
-        super().__init__(f"not valid: {listed}", where=where)
+        listed = "; ".join(f"{location_text(each.location) or '(record)'}: {each.message}" for each in self.fields)
+        super().__init__(f"not valid: {listed}", where=where, fix="correct what is listed, and give it again")
 
 
 class ValueRefused(InputError):

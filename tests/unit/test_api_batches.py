@@ -65,8 +65,10 @@ class TestReading:
         assert json_of(answer)["items"] == buyers
         assert [len(each.keys) for each in table.asked if isinstance(each, BatchGet)] == [2]
         wrong = client.post("/v1/buyers/batch-get", {"keys": [buyers[0]["key"], "a"]})
-        assert problem_of(wrong, 400, "invalid_shard_key")["where"] == "keys.1"
-        assert problem_of(client.post("/v1/buyers/batch-get", {"keys": [7]}), 400, "invalid_input")["where"] == "keys.0"
+        assert problem_of(wrong, 400, "invalid_shard_key")["where"] == "keys[1]"
+        assert (
+            problem_of(client.post("/v1/buyers/batch-get", {"keys": [7]}), 400, "invalid_input")["where"] == "keys[0]"
+        )
 
     def test_relations_are_expanded(self) -> None:
         client = Client(api_of(SALES))
@@ -91,6 +93,21 @@ class TestReading:
     )
     def test_what_is_no_batch_is_refused(self, client: Client, body: Any, code: str) -> None:
         problem_of(client.post("/v1/parts/batch-get", body), 400, code)
+
+    def test_every_key_that_is_none_is_named(self, client: Client) -> None:
+        asked = {"keys": [None, "a", 5, {}]}
+        problem = problem_of(client.post("/v1/parts/batch-get", asked), 400, "validation_failed")
+        assert [fault["where"] for fault in problem["errors"]] == ["keys[0]", "keys[2]", "keys[3]"]
+        shelves = {"keys": [7, {"room": "x"}, {"room": 1, "number": "y"}]}
+        problem = problem_of(client.post("/v1/shelves/batch-get", shelves), 400, "validation_failed")
+        assert {fault["where"] for fault in problem["errors"]} >= {"keys[0]", "keys[1]", "keys[2].room"}
+
+    @pytest.mark.parametrize(("count", "fix"), [(0, "give at least one"), (101, "send several batches")])
+    def test_a_batch_of_a_wrong_size_says_what_to_do(self, client: Client, count: int, fix: str) -> None:
+        keys = [str(number) for number in range(count)]
+        for path, body in (("batch-get", {"keys": keys}), ("batch-write", {"deletes": keys})):
+            problem = problem_of(client.post(f"/v1/parts/{path}", body), 400, "limit_exceeded")
+            assert problem["fix"] == fix
 
     def test_what_could_not_be_read_in_time_is_told_by_position(self) -> None:
         client = hurried(PARTS, Script(ProcessPart(2), *[Throttle()] * 100, matching=[BatchGet]))
@@ -130,12 +147,18 @@ class TestWriting:
         body = {"puts": [{"sku": "a"}, {"number": "x"}, 7, {"sku": "b", "colour": 1}]}
         problem = problem_of(client.post("/v1/parts/batch-write", body), 400, "validation_failed")
         assert {fault["where"] for fault in problem["errors"]} == {
-            "puts.1.sku",
-            "puts.1.number",
-            "puts.2",
-            "puts.3.colour",
+            "puts[1].sku",
+            "puts[1].number",
+            "puts[2]",
+            "puts[3].colour",
         }
         assert table.run(Scan()).items == ()
+        body = {"puts": [{"sku": "a"}, {"sku": 1}], "deletes": ["b", 7]}
+        problem = problem_of(client.post("/v1/parts/batch-write", body), 400, "validation_failed")
+        assert [fault["where"] for fault in problem["errors"]] == ["puts[1].sku", "deletes[1]"]
+        body = {"puts": [{"sku": "a"}, {"sku": "b"}, {"sku": "a"}]}
+        problem = problem_of(client.post("/v1/parts/batch-write", body), 400, "invalid_input")
+        assert "puts[2]" in problem["where"] + problem["detail"]
 
     @pytest.mark.parametrize(
         ("body", "code"),

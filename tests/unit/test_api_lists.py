@@ -263,7 +263,8 @@ class TestTokens:
         ("created.from=yesterday", "value_refused", "created.from"),
         ("created.from=2024-01-31T10:00:00", "value_refused", "created.from"),
         ("created.from=2024-01-31T10:00:00+01:00", "value_refused", "created.from"),
-        ("created.from=1726880933", "value_refused", "created"),
+        ("created.from=1726880933", "value_refused", "created.from"),
+        ("created.from=2024-01-31&created.to=99999999999999999999", "value_refused", "created.to"),
     ],
 )
 def test_what_can_not_be_asked_is_refused_with_its_place(

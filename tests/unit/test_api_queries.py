@@ -234,6 +234,21 @@ def test_what_can_not_be_asked_is_refused(
     assert kept.table.queries == before
 
 
+@pytest.mark.parametrize(
+    ("asked", "faulty"),
+    [({"colour": 1}, "colour"), ({"branches": [{"where": {}}]}, "branches[0].where"), ({"limit": "1"}, "limit")],
+)
+def test_a_body_that_is_no_query_is_told_where_and_what_to_do(kept: World, asked: Any, faulty: str) -> None:
+    problem = problem_of(kept.ask(asked), 400, "validation_failed")
+    assert (problem["where"], problem["errors"][0]["where"]) == ("body", faulty)
+    assert problem["fix"]
+
+
+def test_a_list_of_no_values_is_not_asked_in_several_queries(kept: World) -> None:
+    problem = problem_of(kept.ask({"conditions": {"phone": []}}), 400, "limit_exceeded")
+    assert problem["fix"].startswith("give at least one")
+
+
 def test_a_property_that_the_index_does_not_hold_can_not_be_filtered_on() -> None:
     asked = {"index": "bySerial", "filter": {"property": "labels", "exists": True}}
     problem_of(Client(api_of(PARTS)).post("/v1/parts/query", asked), 400, "unsupported_query")

@@ -62,6 +62,25 @@ def test_a_body_of_another_type(client: Client, media_type: str) -> None:
     assert "application/json" in problem_of(answer, 415, "unsupported_media_type")["fix"]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-type": "application/json; charset=utf-16"},
+        {"content-type": 'application/json; charset="ISO-8859-1"'},
+        {"content-type": "application/json", "content-encoding": "gzip"},
+        {"content-type": "application/json", "content-encoding": "identity, br"},
+    ],
+)
+def test_a_body_that_is_said_to_be_encoded_otherwise(client: Client, headers: dict[str, str]) -> None:
+    answer = client.request("POST", "/v1/users", json.dumps(USER).encode(), headers)
+    assert problem_of(answer, 415, "unsupported_media_type")["where"] == list(headers)[-1]
+
+
+def test_a_body_that_is_said_to_be_as_it_is(client: Client) -> None:
+    headers = {"content-type": 'application/json; charset="UTF-8"', "content-encoding": "identity"}
+    assert client.request("POST", "/v1/users", json.dumps(USER).encode(), headers).status == 201
+
+
 @pytest.mark.parametrize("media_type", ["application/json", "Application/JSON; charset=UTF-8", " application/json ;x"])
 def test_a_body_whose_type_is_written_in_another_way(client: Client, media_type: str) -> None:
     assert client.request("POST", "/v1/users", json.dumps(USER).encode(), {"content-type": media_type}).status == 201

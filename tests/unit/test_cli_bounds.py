@@ -80,6 +80,7 @@ def test_two_records_where_one_is_due_are_said_to_be_that() -> None:
         ("[" * 100_000, "nested too deeply"),
         ('{"where": {}, "where": {}}', "a name stands twice"),
         ("{", "it is not JSON"),
+        ('{"colour": 1}', "not valid: colour: unknown; use some of conditions, index,"),
         ('{"limit": 1' + "0" * 5000 + "}", "too many digits"),
     ],
 )
@@ -160,7 +161,13 @@ def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("1e30", "too large; 1e18 is the most"), ("inf", "too large"), ("0", "no whole number"), ("x", "no number")],
+    [
+        ("1e30", "too large; 1e18 is the most"),
+        ("inf", "too large"),
+        ("nan", "is no number"),
+        ("0", "no whole number"),
+        ("x", "no number"),
+    ],
 )
 def test_a_number_that_can_t_be_planned_is_refused_by_what_is_wrong(
     text: str, message: str, capsys: pytest.CaptureFixture[str]

@@ -109,6 +109,27 @@ def test_a_connection_that_was_answered_may_ask_again_and_is_waited_for_again(ad
         assert raw.recv(65536).startswith(b"HTTP/1.1 408")
 
 
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        (b"http://127.0.0.1:1/v1/users?limit=1", b"127.0.0.1", 200),
+        (b"HTTP://localhost/v1/users", b"other", 200),
+        (b"https://[::1]/v1/users", b"127.0.0.1", 200),
+        (b"http://other/v1/users", b"127.0.0.1", 400),
+        (b"http://127.0.0.1@other/v1/users", b"127.0.0.1", 400),
+        (b"http://127.0.0.1", b"127.0.0.1", 404),
+        (b"ftp://127.0.0.1/v1/users", b"127.0.0.1", 404),
+        (b"/http://127.0.0.1/v1/users", b"127.0.0.1", 404),
+    ],
+)
+def test_a_target_that_is_a_whole_url_names_the_path_and_the_host(
+    address: tuple[str, int], target: bytes, host: bytes, status: int
+) -> None:
+    with socket.create_connection(address, timeout=30) as raw:
+        raw.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n")
+        assert raw.recv(65536).split()[1] == str(status).encode()
+
+
 SCOPE = {
     "type": "http",
     "method": "POST",

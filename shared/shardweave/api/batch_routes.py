@@ -53,8 +53,10 @@ class Batches:
         grant = self._access.grant(self._models.entity, "batchGet", call.caller)
         _check_members(call.document, "keys", *self._expansion.member)
         expand = self._expansion.of_body(call.document)
-        keys = [self._models.keys.of_json(key, ("keys", at)) for at, key in enumerate(_listed(call.document, "keys"))]
-        _check_count("keys", len(keys))
+        listed = _listed(call.document, "keys")
+        _check_count("keys", len(listed))
+        keys, faults = self._keys("keys", listed)
+        _refuse(faults)
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
         try:
@@ -73,12 +75,13 @@ class Batches:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
         _check_members(call.document, "puts", "deletes")
         model, document, among = self._models.entity.model, call.document, grant.among
-        puts = [Put(grant.made(values), model, among=among) for values in self._written(_listed(document, "puts"))]
-        deletes = [
-            Delete(model, self._models.keys.of_json(key, ("deletes", at)), among=among)
-            for at, key in enumerate(_listed(document, "deletes"))
-        ]
-        _check_count("puts, deletes", len(puts) + len(deletes))
+        to_put, to_delete = _listed(document, "puts"), _listed(document, "deletes")
+        _check_count("puts, deletes", len(to_put) + len(to_delete))
+        written, faults = self._written(to_put)
+        keys, of_keys = self._keys("deletes", to_delete)
+        _refuse([*faults, *of_keys])
+        puts = [Put(grant.made(values), model, among=among) for values in written]
+        deletes = [Delete(model, key, among=among) for key in keys]
 
         def work() -> Response:
             done = self._store.batch_write(puts, deletes, deadline=_seconds(call))
@@ -94,28 +97,40 @@ class Batches:
 
     # -- parts
 
-    def _written(self, documents: Sequence[Any]) -> list[dict[str, Any]]:
-        """What each document says of a record. Raises ValidationFailed that lists the faults of all."""
-        read, faults = [], []
+    def _written(self, documents: Sequence[Any]) -> tuple[list[dict[str, Any]], list[InputError]]:
+        """What each document says of a record, and what is wrong with others."""
+        read: list[dict[str, Any]] = []
+        refused: list[InputError] = []
         for at, document in enumerate(documents):
             if not isinstance(document, Mapping):
-                faults.append(FieldFault(("puts", at), "it is a record", "dict_type"))
+                faults = [FieldFault(("puts", at), "it is a record", "dict_type")]
+                refused.append(ValidationFailed(faults, where="body"))
                 continue
             try:
                 read.append(self._models.written(document))
             except ValidationFailed as error:
-                faults += [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
-        if faults:
-            raise ValidationFailed(faults, where="body")
-        return read
+                faults = [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
+                refused.append(ValidationFailed(faults, where="body"))
+        return read, refused
+
+    def _keys(self, name: str, given: Sequence[Any]) -> tuple[list[Any], list[InputError]]:
+        """The store's keys, and what is wrong with others."""
+        read: list[Any] = []
+        refused: list[InputError] = []
+        for at, key in enumerate(given):
+            try:
+                read.append(self._models.keys.of_json(key, (name, at)))
+            except InputError as error:
+                refused.append(error)
+        return read, refused
 
     def _check_distinct(self, keys: Sequence[Any]) -> None:
         first: dict[tuple[Any, ...], int] = {}
         for at, key in enumerate(keys):
             earlier = first.setdefault(tuple(self._models.entity.identify(key).values()), at)
             if earlier != at:
-                message = f"keys.{earlier} and keys.{at} are about the same {self._models.entity.token}"
-                raise InputError(message, where=f"keys.{at}", fix="name each record once")
+                message = f"keys[{earlier}] and keys[{at}] are about the same {self._models.entity.token}"
+                raise InputError(message, where=f"keys[{at}]", fix="name each record once")
 
     def _outcome(self, outcome: WriteOutcome) -> bytes:
         text = b'{"status":"' + outcome.status.encode() + b'"'
@@ -220,9 +235,24 @@ def _check_members(document: Mapping[str, Any], *names: str) -> None:
         raise ValidationFailed(faults, where="body")
 
 
+def _refuse(refused: Sequence[InputError]) -> None:
+    """Raises a fault that is alone, else ValidationFailed that lists all of them."""
+    if len(refused) == 1:
+        raise refused[0]
+    faults: list[FieldFault] = []
+    for error in refused:
+        if isinstance(error, ValidationFailed):
+            faults += error.fields
+        else:
+            faults.append(FieldFault((error.where,), error.message, error.code))
+    if faults:
+        raise ValidationFailed(faults, where="body")
+
+
 def _check_count(where: str, count: int) -> None:
     if not 1 <= count <= MAX_ITEMS:
-        raise LimitExceeded(f"a batch has 1 to {MAX_ITEMS} items, not {count}", where=where, fix="send several batches")
+        fix = "send several batches" if count else "give at least one"
+        raise LimitExceeded(f"a batch has 1 to {MAX_ITEMS} items, not {count}", where=where, fix=fix)
 
 
 def _seconds(call: Call) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from email.message import Message
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import BodyTooLarge, MalformedRequest, UnsupportedMediaType
@@ -18,18 +19,16 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
 
+_UTF_8 = ("utf-8", "utf8", "us-ascii")
+_UNCHANGED = ("", "identity")
+
 MAX_DEPTH = 64
 """Levels of objects and lists in a body; a record has 32, a filter fewer."""
 
 
 def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str, Any]:
     """The JSON object that an event carries. Raises UnsupportedMediaType, BodyTooLarge, MalformedRequest."""
-    if event.headers.get("content-type", "").partition(";")[0].strip().lower() not in body.media_types:
-        raise UnsupportedMediaType(
-            "The body's media type is not one that this operation takes.",
-            where="content-type",
-            fix=f"send {' or '.join(body.media_types)}",
-        )
+    _check_media_type(event, body)
     text = _text(event)
     if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
         raise too_large(max_bytes)
@@ -70,6 +69,22 @@ def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[name] = value
     return merged
+
+
+def _check_media_type(event: BaseProxyEvent, body: Body) -> None:
+    described = Message()
+    described["content-type"] = event.headers.get("content-type", "")
+    if described["content-type"].partition(";")[0].strip().lower() not in body.media_types:
+        raise UnsupportedMediaType(
+            "The body's media type is not one that this operation takes.",
+            where="content-type",
+            fix=f"send {' or '.join(body.media_types)}",
+        )
+    if str(described.get_param("charset", "utf-8")).strip().lower() not in _UTF_8:
+        raise UnsupportedMediaType("The body is said not to be UTF-8.", where="content-type", fix="send UTF-8")
+    if event.headers.get("content-encoding", "identity").strip().lower() not in _UNCHANGED:
+        message = "The body is said to be encoded, as a compressed one is."
+        raise UnsupportedMediaType(message, where="content-encoding", fix="send it as it is")
 
 
 def _text(event: BaseProxyEvent) -> str:

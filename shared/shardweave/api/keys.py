@@ -19,7 +19,7 @@ from pydantic import BaseModel, create_model
 
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, InputError
+from ..errors import ConfigurationError, InputError, location_text
 from ..property_json import JSON_CONFIG, json_type, text_of
 from ..shard_key import ExternalKeys
 from ..shard_key.key import KINDS, AnyKey
@@ -104,7 +104,7 @@ class RecordKeys:
     def of_json(self, given: Any, where: tuple[str | int, ...]) -> Any:
         """The store's key in a body. Raises ValidationFailed, InvalidShardKey, InputError naming the place."""
         entity = self.entity
-        place = ".".join(map(str, where))
+        place = location_text(where)
         if entity.origin is not None:
             if not isinstance(given, str):
                 raise InputError("it is no text", where=place, fix="give the `key` of a record")

@@ -154,7 +154,8 @@ def _detail(error: errors.ShardweaveError) -> str:
 
 
 def _path(fault: errors.FieldFault) -> str:
-    return ".".join(str(part)[:MAX_NAME_CHARACTERS] for part in fault.location) or "(the whole)"
+    shortened = [part if isinstance(part, int) else part[:MAX_NAME_CHARACTERS] for part in fault.location]
+    return errors.location_text(shortened) or "(the whole)"
 
 
 def _message(fault: errors.FieldFault) -> str:

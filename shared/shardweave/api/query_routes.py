@@ -131,7 +131,11 @@ class Queries:
         self._expansion.of_body(call.document)
         words.update(self._expansion.member)
         query = {name: value for name, value in call.document.items() if name not in words}
-        return spec_from_json(self._entity, query, beside=sorted(words))
+        try:
+            return spec_from_json(self._entity, query, beside=sorted(words))
+        except ValidationFailed as error:
+            error.where = error.where or "body"
+            raise
 
 
 def _says(call: Call, word: str) -> bool:

@@ -38,7 +38,9 @@ def whole_number(text: str) -> int:
         number = Decimal(text)
     except InvalidOperation:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9") from None
-    if not number.is_finite() or number > MOST:
+    if number.is_nan():
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9")
+    if number.is_infinite() or number > MOST:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is too large; {MOST:.0e} is the most".replace("e+", "e"))
     if number < 1 or number != number.to_integral_value():
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of 1 or more; give one such as 3e9")

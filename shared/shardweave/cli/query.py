@@ -49,11 +49,10 @@ def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
         if options.parameters:
             raise InputError("--query and parameters exclude one another", where="--query", fix="give one of them")
         try:
-            content = parse_json(_read(options.query))
+            return spec_from_json(entity, parse_json(_read(options.query)))
         except InputError as error:
             error.where = error.where or "--query"
             raise
-        return spec_from_json(entity, content)
     lists = ListQuery(entity)
     known = {parameter.name for parameter in lists.parameters}
     given: dict[str, str] = {}

@@ -14,7 +14,8 @@ that could go on a value sorts above it; formats without that order refuse a ran
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,8 @@ def expanded(conditions: Mapping[str, Constraint | OneOf]) -> list[dict[str, Con
                 combination[name] = constraint
             continue
         if not 1 <= len(constraint.values) <= MAX_CHOICES:
-            raise LimitExceeded(f"a list has 1 to {MAX_CHOICES} values", where=name, fix="ask in several queries")
+            fix = "ask in several queries" if constraint.values else "give at least one, or leave the condition out"
+            raise LimitExceeded(f"a list has 1 to {MAX_CHOICES} values", where=name, fix=fix)
         if len(combinations) * len(constraint.values) > MAX_CHOICES:
             raise LimitExceeded(f"there are over {MAX_CHOICES} combinations", where=name, fix="ask in several queries")
         combinations = [
@@ -89,23 +91,28 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
             _check_prefix(entity.keys, each.stored, begin.text)
             found[each.stored] = begin
         else:
-            low, high = (None if bound is None else each.bound(bound) for bound in (constraint.low, constraint.high))
-            if low is None and high is None:
+            if constraint.low is None and constraint.high is None:
                 raise UnsupportedQuery("a range needs a bound", where=each.stored, fix="give from, to or both")
-            found[each.stored] = _checked_range(entity.keys, each, low, high)
+            found[each.stored] = _checked_range(entity.keys, each, constraint)
     return found
 
 
-def _checked_range(keys: EntityKeys, each: Property, low: Value, high: Value) -> Range:
-    """A range whose bounds the property can have: a number between two of them is moved inwards."""
+def _checked_range(keys: EntityKeys, each: Property, asked: Range) -> Range:
+    """A range whose bounds the property can have: a number between two of them is moved inwards. What is wrong with a
+    bound is placed at its side."""
     assert each.codec is not None
     element = Element(each.stored, each.codec)
+    with _placed_at(f"{each.stored}.from"):
+        low = None if asked.low is None else each.bound(asked.low)
+    with _placed_at(f"{each.stored}.to"):
+        high = None if asked.high is None else each.bound(asked.high)
     if each.is_number and low is not None and high is not None and low > high:
         raise _reversed(each.stored)
     low, high = inward(each.codec, low, up=True), inward(each.codec, high, up=False)
-    for bound in (low, high):
+    for side, bound in (("from", low), ("to", high)):
         if bound is not None:
-            _check(keys, element, bound)
+            with _placed_at(f"{each.stored}.{side}"):
+                _check(keys, element, bound)
     if (
         not each.is_number
         and low is not None
@@ -114,6 +121,15 @@ def _checked_range(keys: EntityKeys, each: Property, low: Value, high: Value) ->
     ):
         raise _reversed(each.stored)
     return Range(low, high)
+
+
+@contextmanager
+def _placed_at(where: str) -> Iterator[None]:
+    try:
+        yield
+    except ShardweaveError as error:
+        error.where = where
+        raise
 
 
 def _reversed(name: str) -> ValueRefused:
