@@ -69,7 +69,8 @@ class SequenceType:
 @dataclass(frozen=True)
 class RelationType:
     """A relation of an entity to `target` (a token). `by` are its own properties that lead there; they fit the
-    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list."""
+    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list.
+    `private`: a private property leads there, or is what the target is found by, so it is not shown over HTTP."""
 
     name: str
     target: str
@@ -79,6 +80,7 @@ class RelationType:
     lookup: str | None = None
     index: str | None = None
     on: str | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,18 +130,22 @@ def relations_of(model: type[Entity], models: Sequence[type[Entity]]) -> dict[st
     for python_name, each in model.declared().items():
         name = to_camel(python_name)
         if isinstance(each, HasMany):
-            found[name] = RelationType(name, target_of(each, models), (own[each.by].stored,), many=True)
+            found[name] = RelationType(
+                name, target_of(each, models), (own[each.by].stored,), many=True, private=own[each.by].private
+            )
         elif isinstance(each, BelongsTo):
             target = next(other for other in models if other.declaration.token == target_of(each, models))
             by = tuple(own[one].stored for one in each.by)
+            lookup = None if each.on is None or each.index is not None else _lookup_on(target, each.on)
             found[name] = RelationType(
                 name,
                 target.declaration.token,
                 by,
                 enforced=each.enforced,
-                lookup=None if each.on is None or each.index is not None else _lookup_on(target, each.on),
+                lookup=None if lookup is None else lookup.name,
                 index=each.index,
                 on=None if each.on is None else properties_of(target)[each.on].stored,
+                private=any(own[one].private for one in each.by) or _finds_by_private(target, each.on, lookup),
             )
     return found
 
@@ -160,12 +166,20 @@ def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[Ch
     )
 
 
-def _lookup_on(target: type[Entity], name: str) -> str | None:
+def _lookup_on(target: type[Entity], name: str) -> LookupType | None:
     from .schema import properties_of
 
     lookups = lookups_of(target, properties_of(target)).values()
     stored = properties_of(target)[name].stored
-    return next((each.name for each in lookups if each.unique and each.property_name == stored), None)
+    return next((each for each in lookups if each.unique and each.property_name == stored), None)
+
+
+def _finds_by_private(target: type[Entity], on: str | None, lookup: LookupType | None) -> bool:
+    """Whether a target is found by a private property of its own."""
+    from .schema import properties_of
+
+    names = {each.name for each in lookup.elements} if lookup is not None else set()
+    return any(each.private and (each.name == on or each.stored in names) for each in properties_of(target).values())
 
 
 def _element(properties: Properties, name: str) -> Element:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from shardweave.access import private_property
 from shardweave.codecs import Timestamp
 from shardweave.declarations import Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, timestamp_property, unique_property
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
+from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import NOW, PARTS, Client, CountedTable, api_of, json_of, problem_of
 
@@ -172,3 +174,44 @@ def test_a_record_that_many_lead_to_is_read_once(client: Client, table: CountedT
     table.asked_since()
     assert len(json_of(client.get("/v1/sales?shop=busy&expand=products"))["items"]) == 100
     assert table.asked_since() == ["Query", "BatchGet", "GetItem"]
+
+
+class Colleague(Entity, token="colleague"):
+    """Whose boss, friends and badge nobody else is to know."""
+
+    colleague_id: str = unique_property()
+    boss_id: str | None = private_property(default=None)
+    friend_ids: list[str] = private_property(default_factory=list)
+    badge: str | None = private_property(default=None)
+    buddy_id: str | None = None
+    seen_badge: str | None = None
+
+    badges = Unique("badge")
+    boss = belongs_to("colleague", by="boss_id")
+    friends = has_many("colleague", by="friend_ids")
+    wearer = belongs_to("colleague", by="seen_badge", on="badge")
+    buddy = belongs_to("colleague", by="buddy_id")
+
+
+def test_a_relation_that_would_show_what_is_private_is_not_there() -> None:
+    schema = Schema(entities=[Colleague])
+    table = EmbeddedTable(schema.layout)
+    client = Client(api_of(schema, table=table))
+    client.post("/v1/colleagues", {"colleagueId": "ann", "badge": "7"})
+    bob = {"colleagueId": "bob", "bossId": "ann", "friendIds": ["ann"], "buddyId": "ann", "seenBadge": "7"}
+    assert client.post("/v1/colleagues", bob).status == 201
+    for name in ("boss", "friends", "wearer"):
+        for answer in (
+            client.get(f"/v1/colleagues/bob?expand={name}"),
+            client.get(f"/v1/colleagues?colleagueId=bob&expand=buddy,{name}"),
+            client.post("/v1/colleagues/query", {"conditions": {"colleagueId": "bob"}, "expand": [name]}),
+            client.post("/v1/colleagues/batch-get", {"keys": ["bob"], "expand": [name]}),
+        ):
+            problem = problem_of(answer, 400, "unknown_name")
+            assert (problem["where"], problem["fix"]) == ("expand", "use some of buddy")
+    assert json_of(client.get("/v1/colleagues/bob?expand=buddy"))["expanded"] == {"buddy": {"colleagueId": "ann"}}
+    described = client.get("/openapi.json").body.decode()
+    assert "boss" not in described.replace("bossId", "").replace("Whose boss", "")
+    store = Store(schema, table)
+    (related,) = store.expand([store.get(Colleague, "bob")], "boss", "wearer")
+    assert [each.colleague_id for each in related.values()] == ["ann", "ann"], "in Python they are as ever"

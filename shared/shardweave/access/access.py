@@ -44,7 +44,8 @@ class Access:
         return self.has_rules or bool(self.claims)
 
     def visible(self, entity: EntityType[Any]) -> EntityType[Any]:
-        """The entity as it is over HTTP: without private properties, and without indexes that are not exposed."""
+        """The entity as it is over HTTP: without private properties, relations that would show what one holds, and
+        indexes that are not exposed."""
         return self._visible[entity.token]
 
     def grant(self, entity: EntityType[Any], operation: str, caller: Caller) -> Grant:
@@ -85,11 +86,13 @@ def _visible(entity: EntityType[Any]) -> EntityType[Any]:
     shown = {name: each for name, each in entity.properties.items() if not each.private}
     views = {name: view for name, view in entity.views.items() if view.exposed and _has_claims(entity, name)}
     lookups = {name: each for name, each in entity.lookups.items() if all(e.name in shown for e in each.elements)}
+    relations = {name: each for name, each in entity.relations.items() if not each.private}
     return replace(
         entity,
         properties=MappingProxyType(shown),
         views=MappingProxyType(views),
         lookups=MappingProxyType(lookups),
+        relations=MappingProxyType(relations),
     )
 
 

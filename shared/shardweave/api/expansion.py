@@ -7,6 +7,9 @@ Each record of the answer then has a member `expanded`, apart from its own prope
 related record, null where there is none, or the list of those that are there. Each related record is read once for a
 whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
 less.
+
+A relation that a private property leads along, or that finds its target by one, would show what that holds: it is not
+there.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ class Expansion:
         self._access = access
         self._models = models
         self._store = store
-        self._relations = models.entity.relations
+        self._relations = access.visible(models.entity).relations
         self._targets = {
             name: RecordModels(store.schema.entity(relation.target), models.external)
             for name, relation in self._relations.items()

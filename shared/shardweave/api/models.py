@@ -146,7 +146,7 @@ class RecordModels:
         fields: dict[str, Any] = {}
         if self.entity.origin is not None:
             fields[KEY] = (str, _KEY if answered else _MAY_HAVE_KEY)
-        if answered and self.entity.relations:
+        if answered and any(not each.private for each in self.entity.relations.values()):
             fields[EXPANDED] = (dict[str, Any], _EXPANDED)
         for each in self.entity.properties.values():
             if shown and each.private:
