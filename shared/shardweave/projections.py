@@ -114,6 +114,11 @@ class EventProjection:
     project: Callable[[Any], Sequence[Action]]
     remember_days: int = REMEMBER_DAYS
 
+    @property
+    def remember_seconds(self) -> int:
+        """For how long events, and what they said of records that can't be shown, are remembered."""
+        return self.remember_days * 86_400
+
 
 def event_types(kind: type[Event]) -> tuple[str, ...]:
     """The values that an event's `type` may have; none when it does not say."""

@@ -50,7 +50,9 @@ PURE = (
     "shardweave.store.lookups",
     "shardweave.store.mirroring",
     "shardweave.store.parents",
+    "shardweave.store.merging",
     "shardweave.store.places",
+    "shardweave.store.remnants",
     "shardweave.store.steps",
 )
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import Any, Literal
@@ -22,6 +22,9 @@ from shardweave.errors import (
 )
 from shardweave.projections import Action, Delete, Event, EventProjection, Set, Update
 from shardweave.schema import Schema
+from shardweave.store import Put, Store
+from shardweave.store.merging import PROJECTED
+from shardweave.table.operations import Put as PutItem
 from tests.unit.projection_world import (
     PARCELS,
     Lost,
@@ -151,12 +154,62 @@ def test_changes_by_hand_stay_until_an_event_says_otherwise() -> None:
     assert parcel(world) is None
 
 
-def test_a_record_made_by_hand_takes_what_was_waiting_for_it() -> None:
-    world = applied(SEEN)
-    world.store.create({"parcelId": "p", "owner": "hand", "place": "hand", "note": "hand"}, Parcel)
-    world.store.apply("parcels", SEEN_AGAIN.model_copy(update={"note": None}))
-    assert (parcel(world).owner, parcel(world).place, parcel(world).note) == ("hand", "York", "hand")
+BY_HAND = Parcel(parcel_id="p", owner="hand", place="hand", note="hand")
+NOTED = Seen(event_id="n", position=3, parcel_id="p", place="Hull", note="wet")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.create(BY_HAND),
+        lambda store: store.put(BY_HAND),
+        lambda store: store.batch_write([BY_HAND]),
+        lambda store: store.transact([Put(BY_HAND)]),
+    ],
+    ids=["create", "put", "batch_write", "transact"],
+)
+def test_a_record_made_by_hand_stays_as_it_was_made_and_knows_who_spoke_before(
+    write: Callable[[Store], object],
+) -> None:
+    world = applied(NOTED)
+    write(world.store)
     assert not [item for item in world.items() if "*waiting" in item["hashKey"]]
+    for late_or_about_another in (SEEN, SENT.model_copy(update={"event_id": "s", "position": 0})):
+        world.store.apply("parcels", late_or_about_another)
+    assert (parcel(world).owner, parcel(world).place, parcel(world).note) == ("ann", "hand", "hand")
+    world.store.apply("parcels", SEEN_AGAIN.model_copy(update={"position": 4, "note": None}))
+    assert (parcel(world).place, parcel(world).note) == ("York", "hand")
+
+
+def test_a_record_made_and_deleted_by_hand_forgets_what_had_waited_for_it() -> None:
+    world = applied(NOTED)
+    world.store.put(BY_HAND)
+    assert world.store.delete(Parcel, "p")
+    assert not [item for item in world.items() if item["hashKey"].startswith(("parcel!", "parcel.*waiting"))]
+    world.store.apply("parcels", SENT)
+    assert (parcel(world).owner, parcel(world).place, parcel(world).note) == ("ann", None, "none")
+
+
+def test_a_record_made_by_hand_of_an_event_that_deletes_it_is_gone() -> None:
+    world = applied(NOTED)
+    world.store.put(BY_HAND)
+    world.store.apply("parcels", LOST)
+    assert parcel(world) is None
+    world.store.apply("parcels", SENT)
+    assert parcel(world) is None
+
+
+def test_what_an_older_program_left_beside_a_record_made_by_hand_does_not_undo_it() -> None:
+    world = applied(NOTED)
+    (remnant,) = [item for item in world.items() if "*waiting" in item["hashKey"]]
+    world.store.put(BY_HAND)
+    world.inner.run(PutItem({name: each for name, each in world.stored(Parcel).items() if name != PROJECTED}))
+    world.inner.run(PutItem(remnant))
+    world.store.apply("parcels", SEEN)
+    assert (parcel(world).place, parcel(world).note) == ("hand", "hand")
+    world.inner.run(PutItem(remnant))
+    world.store.apply("parcels", LOST)
+    assert parcel(world) is None
 
 
 def test_unique_values_are_kept_by_events_too() -> None:

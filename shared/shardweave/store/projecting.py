@@ -1,16 +1,7 @@
 """Events carried out: one transaction of the records that an event is about and the marker that it was.
 
 Where a record can't be shown (it was deleted, or something that it must have has not come yet), what events said of it
-is kept in its remnant, until it can:
-    hashKey     order.*waiting!3f        token of the entity, and a shard that the identity alone decides
-    rangeKey    orderId#o1               the identity, or the token of a singleton
-    _projected  who said what, see `merging`
-    _values     what was said
-    rev         a revision of its own
-    the table's TTL attribute: `remember_days` after it was last written
-
-There is a record or a remnant, never both, since whoever writes one removes the other in the same transaction, on
-conditions of both. A record without marks was made by hand; a remnant that was there before counts as said later.
+is kept in its remnant (`remnants`), until it can.
 
 The marker is an idempotency key (`idempotency`) whose scope is the projection. Two processes that apply one event at
 once, or events of one record at once, meet on a condition: one is first, the other reads again.
@@ -21,7 +12,7 @@ the marker. Where there is no record yet, its remnant is one action more, and an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -32,24 +23,18 @@ from ..entity_type import REVISION, EntityType, field_faults
 from ..errors import FieldFault, ImmutableProperty, InputError, ValidationFailed, ValueRefused
 from ..projections import Action, Event, EventProjection, Set, Update
 from ..schema import Schema
-from ..table.conditions import Compare, Condition, Or
-from ..table.operations import Delete as DeleteItem
-from ..table.operations import Put as PutItem
 from ..table.values import Item, Value
 from .actions import remove_actions
 from .checks import absence_actions
 from .drafts import new_draft
-from .idempotency import DAY_SECONDS, Idempotency, Keeping, Once
-from .lookups import internal_key, owner_text
+from .idempotency import Idempotency, Keeping, Once
 from .merging import PROJECTED, Known, Marks, Part, When, Whole
 from .places import Sighting
-from .planned import Moment, PlannedAction, absent, has_revision, key_of
-from .planned import Part as ActionPart
-from .steps import Context, Plan, Refused, Step, creation, replacement
+from .planned import Moment, key_of
+from .remnants import Remnants
+from .steps import Context, Plan, Step, creation, replacement
 from .writer import Writer
 
-_VALUES = "_values"
-_WAITING = "*waiting"
 MAX_ACTIONS = 33
 """Records of one event: each may count as three actions of the hundred that a transaction has, the marker as one."""
 
@@ -63,62 +48,12 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class Remnants:
-    """Where remnants go by: the table's TTL attribute, and for how many seconds they are kept."""
-
-    ttl: str
-    seconds: int
-
-    def key(self, entity: EntityType[Any], identity: Item) -> dict[str, Value]:
-        """The key of a record's remnant. Raises KeyTooLong."""
-        range_key = owner_text(entity, identity) or entity.token
-        return internal_key(entity, _WAITING, range_key, ", ".join(entity.identity))
-
-    def known(self, remnant: Item | None) -> Known:
-        """What a remnant says; nothing when there is none."""
-        if remnant is None:
-            return Known()
-        return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
-
-    def put(
-        self,
-        entity: EntityType[Any],
-        identity: Item,
-        known: Known,
-        moment: Moment,
-        rev: str,
-        condition: Condition | None,
-    ) -> PlannedAction:
-        """Keep what is known without a record."""
-        item = {
-            **self.key(entity, identity),
-            PROJECTED: known.marks.encode(),
-            _VALUES: dict(known.values),
-            REVISION: rev,
-            self.ttl: moment.seconds + self.seconds,
-        }
-        return PlannedAction(PutItem(item, condition, return_on_failure=True), ActionPart.REMNANT)
-
-    def clear(self, entity: EntityType[Any], identity: Item, condition: Condition) -> PlannedAction:
-        """Let there be no remnant."""
-        action = DeleteItem(self.key(entity, identity), condition, return_on_failure=True)
-        return PlannedAction(action, ActionPart.REMNANT)
-
-    def as_seen(self, entity: EntityType[Any], remnant: Item | None, moment: Moment) -> Condition:
-        """The remnant is still the one that was met; None: there is none, or it has expired."""
-        if remnant is None:
-            return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
-        return has_revision(remnant.get(REVISION))
-
-
-@dataclass(frozen=True)
 class ProjectStep(Step):
-    """Reads the record, merges, and writes it, or what remains of it. `remnant` is what an attempt met."""
+    """Reads the record, merges, and writes it, or what remains of it."""
 
     change: Whole | Part
     when: When
     remnants: Remnants
-    remnant: Item | None = None
 
     @property
     def makes(self) -> bool:
@@ -140,19 +75,13 @@ class ProjectStep(Step):
             plan = replacement(self.entity, draft, seen, moment, context, self.met, noted)
         if self._by_marks(seen):
             return plan
-        condition = self.remnants.as_seen(self.entity, self.remnant, moment)
-        clear = self.remnants.clear(self.entity, self.identity, condition)
+        clear = self.remnants.clear(self.entity, self.identity, self.remnant, moment)
         return replace(plan, actions=(*plan.actions, clear))
-
-    def again(self, refused: Refused, moment: Moment) -> Step:
-        met = [reason.item for planned, reason in refused if planned.part is ActionPart.REMNANT]
-        remnant = met[0] if met else self.remnant
-        return replace(self, remnant=remnant, met=self.met.after(self.entity, refused))
 
     # -- parts
 
     def _by_marks(self, seen: Sighting) -> bool:
-        """Whether there is a record that events have made, which has no remnant."""
+        """Whether there is a record that holds what is known of it, and so has no remnant."""
         return seen.found is not None and PROJECTED in seen.found.item
 
     def _known(self, seen: Sighting) -> Known:
@@ -163,9 +92,8 @@ class ProjectStep(Step):
         own = {name: item[name] for name in self.entity.properties if name in item and name not in self.identity}
         if self._by_marks(seen):
             return Known(own, Marks.decode(item[PROJECTED]))
-        said = {name: waiting.values[name] for name in waiting.marks.at if name in waiting.values}
-        kept = {name: value for name, value in own.items() if name not in waiting.marks.at}
-        return Known(kept | said, replace(waiting.marks, gone=False))
+        # Only a program that knows no remnants leaves one beside a record, which is then the younger.
+        return Known(own, replace(waiting.marks, gone=False))
 
     def _shown(self, after: Known) -> dict[str, Value] | None:
         """The properties of the record that there should be, None for none."""
@@ -180,13 +108,12 @@ class ProjectStep(Step):
 
     def _hidden(self, seen: Sighting, after: Known, moment: Moment, rev: str) -> Plan:
         entity, identity = self.entity, self.identity
+        condition = None if self._by_marks(seen) else self.remnants.as_seen(entity, self.remnant, moment)
         if seen.found is None:
-            condition: Condition | None = self.remnants.as_seen(entity, self.remnant, moment)
             actions = absence_actions(entity, identity, moment, seen.lookup)
         else:
             stored = seen.found.item
             rev_seen = stored.get(REVISION)
-            condition = None
             actions = remove_actions(entity, key_of(entity, stored), identity, rev_seen, moment, stored, self.met)
         put = self.remnants.put(entity, identity, after, moment, rev, condition)
         return Plan((*actions, put), removes=seen.found is not None)
@@ -199,6 +126,7 @@ class Projector:
     schema: Schema
     writer: Writer
     idempotency: Idempotency
+    remnants: Mapping[str, Remnants]
 
     def apply(self, projection: EventProjection, event: Event) -> Applied:
         """Carry out what an event means, unless that was done. Raises InputErrors, IdempotencyMismatch when another
@@ -209,7 +137,7 @@ class Projector:
             key=event.event_id,
             scope=f"projection/{projection.name}",
             fingerprint=event.model_dump_json(by_alias=True).encode(),
-            seconds=projection.remember_days * DAY_SECONDS,
+            seconds=projection.remember_seconds,
         )
 
         def write(keeping: Keeping) -> object:
@@ -219,8 +147,6 @@ class Projector:
         return Applied(event.event_id, kept.repeated)
 
     def _step(self, projection: EventProjection, event: Event, action: Action) -> ProjectStep:
-        ttl = self.schema.layout.ttl_attribute
-        remnants = Remnants(ttl or "", projection.remember_days * DAY_SECONDS)
         model = type(action.record) if isinstance(action, Set) else action.model
         if model not in projection.writes:
             raise InputError(
@@ -236,7 +162,7 @@ class Projector:
         else:
             identity = entity.identify(action.key if entity.identity else {})
             change = _part(entity, identity, action) if isinstance(action, Update) else Whole(None)
-        return ProjectStep(entity, identity, change, (event.position, event.event_id), remnants)
+        return ProjectStep(entity, identity, change, (event.position, event.event_id), self.remnants[entity.token])
 
 
 def projected(projection: EventProjection, event: Event) -> Sequence[Action]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from ..declared import ChildLink
 from ..entity import Entity
@@ -36,6 +36,7 @@ from .operations import Among, Changes, Check, Create, Operation, Put, Rev, Upda
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
+from .remnants import Remnants
 
 Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 """The actions of a step whose conditions were false, each with why."""
@@ -59,21 +60,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Context:
-    """What planning needs besides the step: new revisions, the names of all generated attributes, all entities."""
+    """What planning needs besides the step: new revisions, the names of all generated attributes, all entities, and
+    the remnants of those that events are projected into, by token."""
 
     new_revision: Callable[[], str]
     generated_names: frozenset[str]
     entities: Entities
+    remnants: Mapping[str, Remnants]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation on its way. `met` are the lookup records of others that its attempts came upon; `among` says which
-    records there are for whoever asks."""
+    """One operation on its way. `met` are the lookup records of others that its attempts came upon, `remnant` what they
+    found that events had said of its record; `among` says which records there are for whoever asks."""
 
     entity: EntityType[Any]
     identity: Item
     met: Met = field(default=NOTHING_MET, kw_only=True)
+    remnant: Item | None = field(default=None, kw_only=True)
     among: Among | None = field(default=None, kw_only=True)
 
     @property
@@ -102,7 +106,12 @@ class Step:
 
     def again(self, refused: Refused, moment: Moment) -> Step:
         """The step to plan after a refusal. Raises Conflict where planning again is of no use."""
-        return replace(self, met=self.met.after(self.entity, refused))
+        return self.having_met(refused)
+
+    def having_met(self, refused: Refused) -> Self:
+        """The step that knows what its refused actions came upon."""
+        met = [reason.item for planned, reason in refused if planned.part is Part.REMNANT]
+        return replace(self, met=self.met.after(self.entity, refused), remnant=met[0] if met else self.remnant)
 
     def on_another_map(self) -> Step:
         """The step to plan anew when the shard map has changed."""
@@ -161,7 +170,7 @@ class CreateStep(Step):
         return True
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
-        return creation(self.entity, self.draft, replace(seen, lookup=self.lookup), moment, context, self.met)
+        return _made_by_hand(self, self.draft, replace(seen, lookup=self.lookup), moment, context)
 
     def again(self, refused: Refused, moment: Moment) -> Step:
         lookup = self.lookup
@@ -170,7 +179,7 @@ class CreateStep(Step):
                 lookup = reason.item
             elif planned.part in _OF_THE_IDENTITY and (reason.item is None or is_known(reason.item, moment)):
                 raise self.already_exists()
-        return replace(self, lookup=lookup, met=self.met.after(self.entity, refused))
+        return replace(self.having_met(refused), lookup=lookup)
 
 
 @dataclass(frozen=True)
@@ -197,7 +206,7 @@ class PutStep(Step):
         if seen.found is None:
             if self.exists or self._may_only_replace:
                 raise self.not_found()
-            return creation(self.entity, self.draft, seen, moment, context, self.met)
+            return _made_by_hand(self, self.draft, seen, moment, context)
         stored = seen.found.item
         draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, context.new_revision())
         return replacement(self.entity, draft, seen, moment, context, self.met)
@@ -264,7 +273,7 @@ class DeleteStep(Step):
         counters = [reason.item for planned, reason in refused if planned.part is Part.COUNTER]
         if counters and all(planned.part is not Part.RECORD for planned, _ in refused):
             raise has_children(self.entity, counters[0])
-        return replace(self, direct=False, met=self.met.after(self.entity, refused))
+        return replace(self.having_met(refused), direct=False)
 
     def on_another_map(self) -> Step:
         return replace(self, direct=False)
@@ -338,6 +347,15 @@ def replacement(
     extra = {**unknown, **noted, **_noted(kin)}
     planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)
     return _plan(entity, draft, planned, kin)
+
+
+def _made_by_hand(step: Step, draft: Draft, seen: Sighting, moment: Moment, context: Context) -> Plan:
+    """Write a record where none is, in place of what events said of it."""
+    entity, identity, remnants = step.entity, step.identity, context.remnants.get(step.entity.token)
+    if remnants is None or draft.generated:
+        return creation(entity, draft, seen, moment, context, step.met)
+    plan = creation(entity, draft, seen, moment, context, step.met, remnants.taken_over(step.remnant))
+    return replace(plan, actions=(*plan.actions, remnants.clear(entity, identity, step.remnant, moment)))
 
 
 def _plan(entity: EntityType[Any], draft: Draft, planned: tuple[PlannedAction, ...], kin: Kinship) -> Plan:

@@ -13,7 +13,8 @@ Costs, in requests:
 
     get                    1, with `shard_by` outside the identity 2
     create                 1; a transaction when the identity was given and there are several generations, or with
-                           `shard_by` outside the identity, lookups, enforced relations; a sequence one more
+                           `shard_by` outside the identity, lookups, enforced relations, or where events are
+                           projected too; a sequence one more
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
     get_by                 a read and a get
     find_by, expand        see `finding`, `expanding`
@@ -62,6 +63,7 @@ from .planned import Moment
 from .projecting import Applied, Projector
 from .readiness import Readiness
 from .reads import Reader
+from .remnants import remnants_of
 from .retries import Waiting
 from .sending import Sender
 from .steps import Context, Plan, StepMaker
@@ -107,7 +109,8 @@ class Store:
         self._maps = maps or StaticMaps()
         waiting = waiting or Waiting()
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
-        context = Context(new_revision, generated, schema.entities)
+        remnants = remnants_of(schema)
+        context = Context(new_revision, generated, schema.entities, remnants)
         moment = self._moment
         self._steps = StepMaker(schema, context, moment)
         self._reader = reader = Reader(table, waiting, moment, workers)
@@ -119,7 +122,7 @@ class Store:
         self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
-        self._projector = Projector(schema, self._writer, self._idempotency)
+        self._projector = Projector(schema, self._writer, self._idempotency, remnants)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:

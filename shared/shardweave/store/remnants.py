@@ -1,0 +1,102 @@
+"""Remnants: what events said of a record that can't be shown, kept until it can, or until it is made by hand.
+
+Format:
+    hashKey     order.*waiting!3f        token of the entity, and a shard that the identity alone decides
+    rangeKey    orderId#o1               the identity, or the token of a singleton
+    _projected  who said what, see `merging`
+    _values     what was said
+    rev         a revision of its own
+    the table's TTL attribute: `remember_days` after it was last written
+
+There is a record or a remnant, never both: whoever writes one removes the other in the same transaction, on conditions
+of both. Who makes a record by hand, a whole one, takes over who said what, so that older events stay without effect,
+and nothing of what was said. From then on all that is known of the record lies in it, and goes with it.
+
+Costs: one action more where a record is made of an entity that a projection writes, and another round when there is a
+remnant; nothing where it is replaced or removed.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..entity_type import REVISION, EntityType
+from ..schema import Schema
+from ..table.conditions import Compare, Condition, Or
+from ..table.operations import Delete, Put
+from ..table.values import Item, Value
+from .lookups import internal_key, owner_text
+from .merging import PROJECTED, Known, Marks
+from .planned import Moment, Part, PlannedAction, absent, has_revision
+
+_VALUES = "_values"
+_WAITING = "*waiting"
+
+
+@dataclass(frozen=True)
+class Remnants:
+    """Where remnants go by: the table's TTL attribute, and for how many seconds they are kept."""
+
+    ttl: str
+    seconds: int
+
+    def key(self, entity: EntityType[Any], identity: Item) -> dict[str, Value]:
+        """The key of a record's remnant. Raises KeyTooLong."""
+        range_key = owner_text(entity, identity) or entity.token
+        return internal_key(entity, _WAITING, range_key, ", ".join(entity.identity))
+
+    def known(self, remnant: Item | None) -> Known:
+        """What a remnant says; nothing when there is none."""
+        if remnant is None:
+            return Known()
+        return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
+
+    def taken_over(self, remnant: Item | None) -> dict[str, Value]:
+        """What a record that is made by hand notes of a remnant: who said what before, but no values."""
+        if remnant is None:
+            return {}
+        return {PROJECTED: replace(self.known(remnant).marks, gone=False).encode()}
+
+    def put(
+        self,
+        entity: EntityType[Any],
+        identity: Item,
+        known: Known,
+        moment: Moment,
+        rev: str,
+        condition: Condition | None,
+    ) -> PlannedAction:
+        """Keep what is known without a record."""
+        item = {
+            **self.key(entity, identity),
+            PROJECTED: known.marks.encode(),
+            _VALUES: dict(known.values),
+            REVISION: rev,
+            self.ttl: moment.seconds + self.seconds,
+        }
+        return PlannedAction(Put(item, condition, return_on_failure=True), Part.REMNANT)
+
+    def clear(self, entity: EntityType[Any], identity: Item, remnant: Item | None, moment: Moment) -> PlannedAction:
+        """Let there be no remnant, if it is still the one that was met."""
+        condition = self.as_seen(entity, remnant, moment)
+        return PlannedAction(Delete(self.key(entity, identity), condition, return_on_failure=True), Part.REMNANT)
+
+    def as_seen(self, entity: EntityType[Any], remnant: Item | None, moment: Moment) -> Condition:
+        """The remnant is still the one that was met; None: there is none, or it has expired."""
+        if remnant is None:
+            return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
+        return has_revision(remnant.get(REVISION))
+
+
+def remnants_of(schema: Schema) -> Mapping[str, Remnants]:
+    """Where the remnants of each entity go by that a projection writes, by token."""
+    ttl = schema.layout.ttl_attribute or ""
+    return {
+        schema[model].token: Remnants(ttl, projection.remember_seconds)
+        for projection in schema.projection_list
+        for model in projection.writes
+    }
