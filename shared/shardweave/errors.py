@@ -7,7 +7,7 @@ and types only. Conflicts that carry a stored item (`ConditionFailed.item`) keep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,6 +26,12 @@ class ShardweaveError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         return f"{place}{_with_fix(self.message, self.fix)}"
+
+
+def use_one_of(names: Iterable[str], *, what: str) -> str:
+    """The fix of a name that is not known: the names that there are, of `what` kind."""
+    listed = ", ".join(names)
+    return f"use one of {listed}" if listed else f"leave it out, or declare it: there is no {what} here"
 
 
 def _with_fix(message: str, fix: str) -> str:

@@ -21,7 +21,7 @@ from ..access.access import Access
 from ..access.caller import Caller
 from ..access.grant import Grant
 from ..entity import Entity
-from ..errors import FieldFault, UnknownName, ValidationFailed
+from ..errors import FieldFault, UnknownName, ValidationFailed, use_one_of
 from ..store import Store
 from .models import RecordModels
 from .operation import Parameter
@@ -77,8 +77,8 @@ class Expansion:
     def _known(self, names: Iterable[str]) -> tuple[str, ...]:
         for name in names:
             if name not in self._relations:
-                listed = ", ".join(self._relations) or "(there are none)"
-                raise UnknownName(f"there is no relation {name[:80]!r}", where=EXPAND, fix=f"use some of {listed}")
+                fix = use_one_of(self._relations, what="relation")
+                raise UnknownName(f"there is no relation {name[:80]!r}", where=EXPAND, fix=fix)
         return tuple(dict.fromkeys(names))
 
     # -- how it is answered

@@ -104,7 +104,8 @@ def _say(estimate: Estimate, streams: Streams) -> None:
     if estimate.records is None:
         streams.say("how many records there are can't be counted at little cost, so neither can what it takes")
     else:
-        streams.say(f"about {counted(estimate.records, 'record')} of {estimate.average_bytes:,} bytes")
+        size = f" of {estimate.average_bytes:,} bytes" if estimate.records else ""
+        streams.say(f"about {counted(estimate.records, 'record')}{size}")
         streams.say(
             f"about {estimate.copy_units:,} write units to copy, {estimate.empty_units:,} to empty the old space"
         )

@@ -29,6 +29,8 @@ from .policy import decode_verdict, verdict_key
 from .work import NOTHING, Counts
 
 SAMPLED_SHARDS = 2
+MOST_SAMPLED_SHARDS = 32
+"""So many shards are looked at where they hold few records: a guess from one that happens to be empty would be none."""
 SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
 ATTEMPTS = 5
@@ -212,7 +214,7 @@ class Operator:
         for generation in current.begun(now, entity.time_unit):
             counted, shards = 0, 0
             for suffix in generation.space.suffixes():
-                if shards == SAMPLED_SHARDS:
+                if shards == MOST_SAMPLED_SHARDS or (shards >= SAMPLED_SHARDS and counted >= SAMPLED_RECORDS):
                     break
                 hash_key = entity.keys.hash_key(suffix, (), {})
                 count, sample = self._counted(entity, hash_key)

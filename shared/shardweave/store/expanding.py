@@ -19,7 +19,7 @@ from pydantic.alias_generators import to_camel
 from ..declared import RelationType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, UnknownName
+from ..errors import ConfigurationError, UnknownName, use_one_of
 from ..query.spec import Equal, QuerySpec
 from ..schema import Schema
 from ..table.values import Item, Value
@@ -158,8 +158,6 @@ def relation_of(entity: EntityType[Any], name: str) -> RelationType:
     """A relation by its name. Raises UnknownName that lists the relations."""
     found = entity.relations.get(name) or entity.relations.get(to_camel(name))
     if found is None:
-        listed = ", ".join(entity.relations) or "(there are none)"
-        raise UnknownName(
-            f"the entity {entity.token!r} has no relation {name!r}", where=name[:80], fix=f"use one of {listed}"
-        )
+        fix = use_one_of(entity.relations, what="relation")
+        raise UnknownName(f"the entity {entity.token!r} has no relation {name!r}", where=name[:80], fix=fix)
     return found

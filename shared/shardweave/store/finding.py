@@ -19,7 +19,7 @@ from typing import Any
 from ..declared import LookupType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import Conflict, InputError, LimitExceeded, UnknownName
+from ..errors import Conflict, InputError, LimitExceeded, UnknownName, use_one_of
 from ..query.intervals import prefix_text
 from ..table.operations import MAX_BATCH_GET, Query
 from ..table.values import MAX_RANGE_KEY_BYTES, Item
@@ -176,10 +176,8 @@ def lookup_of(entity: EntityType[Any], name: str) -> LookupType:
         (each for each in entity.lookups.values() if each.property_name == stored), None
     )
     if found is None:
-        listed = ", ".join(entity.lookups) or "(there are none)"
-        raise UnknownName(
-            f"the entity {entity.token!r} has no lookup {name!r}", where=name[:80], fix=f"use one of {listed}"
-        )
+        message, fix = f"the entity {entity.token!r} has no lookup {name!r}", use_one_of(entity.lookups, what="lookup")
+        raise UnknownName(message, where=name[:80], fix=fix)
     return found
 
 

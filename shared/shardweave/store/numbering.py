@@ -32,6 +32,7 @@ from ..errors import (
     Throttled,
     TransactionConflict,
     UnknownName,
+    use_one_of,
 )
 from ..table import Table
 from ..table.conditions import Compare, Missing, Or
@@ -181,10 +182,8 @@ def sequence_of(entity: EntityType[Any], name: str) -> SequenceType:
     for each in entity.sequences:
         if each.property_name == stored:
             return each
-    listed = ", ".join(each.property_name for each in entity.sequences) or "(there are none)"
-    raise UnknownName(
-        f"the entity {entity.token!r} has no sequence {name!r}", where=name[:80], fix=f"use one of {listed}"
-    )
+    fix = use_one_of((each.property_name for each in entity.sequences), what="sequence")
+    raise UnknownName(f"the entity {entity.token!r} has no sequence {name!r}", where=name[:80], fix=fix)
 
 
 def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> Item:
