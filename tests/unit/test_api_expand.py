@@ -208,7 +208,7 @@ def test_a_relation_that_would_show_what_is_private_is_not_there() -> None:
             client.post("/v1/colleagues/batch-get", {"keys": ["bob"], "expand": [name]}),
         ):
             problem = problem_of(answer, 400, "unknown_name")
-            assert (problem["where"], problem["fix"]) == ("expand", "use some of buddy")
+            assert (problem["where"], problem["fix"]) == ("expand", "use one of buddy")
     assert json_of(client.get("/v1/colleagues/bob?expand=buddy"))["expanded"] == {"buddy": {"colleagueId": "ann"}}
     described = client.get("/openapi.json").body.decode()
     assert "boss" not in described.replace("bossId", "").replace("Whose boss", "")
