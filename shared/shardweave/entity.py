@@ -132,7 +132,8 @@ class EntityDeclaration:
     hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
     letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
     between the parts of a composite key that is written as one value. `access` says who may do what, see
-    `access.rules`.
+    `access.rules`; over HTTP the records of a `read_only` entity are read, and written by operations of the service's
+    own alone.
     """
 
     token: str
@@ -145,6 +146,7 @@ class EntityDeclaration:
     origin: str | None = None
     separator: str = "/"
     access: tuple[Allow, ...] = ()
+    read_only: bool = False
 
 
 class Entity(BaseModel):
@@ -188,10 +190,14 @@ class Entity(BaseModel):
         origin: str | None = None,
         separator: str = "/",
         access: Sequence[Allow] = (),
+        read_only: bool = False,
         **rest: Any,
     ) -> None:
         if rest:
-            known = "token, shard_bumps, partition, sort, shard_by, singleton, collection, origin, separator, access"
+            known = (
+                "token, shard_bumps, partition, sort, shard_by, singleton, collection, origin, separator, access, "
+                "read_only"
+            )
             fault = Fault(
                 f"entity {cls.__name__}", f"it has no keyword {', '.join(sorted(rest))}", f"use one of {known}"
             )
@@ -211,6 +217,7 @@ class Entity(BaseModel):
             origin=origin,
             separator=separator,
             access=tuple(access),
+            read_only=read_only,
         )
         # Only here, so that other entities may have a property of this name.
         if origin is not None and "key" not in inspect.get_annotations(cls):

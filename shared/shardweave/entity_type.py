@@ -216,7 +216,8 @@ class EntityType(Generic[E]):
     lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
     properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
     entity in shard keys; `separator` stands between the parts of a key that is one value; `children` are the enforced
-    relations of other entities that lead here; `access` are its rules.
+    relations of other entities that lead here; `access` are its rules; records of a `read_only` one are not written by
+    the operations of its collection.
     """
 
     model: type[E]
@@ -241,6 +242,7 @@ class EntityType(Generic[E]):
     relations: Mapping[str, RelationType] = field(default_factory=dict)
     children: tuple[ChildLink, ...] = ()
     access: tuple[Allow, ...] = ()
+    read_only: bool = False
     _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -273,6 +273,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         relations=MappingProxyType(relations_of(model, schema.models)),
         children=children_of(model, schema.models),
         access=declaration.access,
+        read_only=declaration.read_only,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +49,38 @@ def test_groups_may_do_what_their_rule_lists_and_no_more(api: Api, admin: Person
     for method, document in (("DELETE", None), ("PATCH", {"draft": True}), ("PUT", {"subject": "s"})):
         problem_of(reader.ask(method, path, document), 404, "not_found")
     assert admin.ask("DELETE", path).status == 204
+
+
+class Progress(Entity, token="progress", collection="progress", read_only=True):
+    """How far some work is."""
+
+    work_id: str = unique_property()
+    done: int
+
+
+def test_a_read_only_entity_is_read_over_http_and_written_by_the_service_alone() -> None:
+    schema = Schema([Progress])
+    table = EmbeddedTable(schema.layout)
+    Store(schema, table).create(Progress(work_id="w", done=1))
+    anybody, path = Person(api_of(schema, table=table)), "/v1/progress/w"
+    assert json_of(anybody.get(path)) == {"workId": "w", "done": 1}
+    assert json_of(anybody.post("/v1/progress/batch-get", {"keys": ["w"]}))["items"] == [{"workId": "w", "done": 1}]
+    assert json_of(anybody.post("/v1/progress/count", {}))["count"] == 1
+    for method, target in (
+        ("POST", "/v1/progress"),
+        ("PUT", path),
+        ("PATCH", path),
+        ("DELETE", path),
+        ("POST", "/v1/progress/batch-write"),
+    ):
+        assert anybody.ask(method, target, {"done": 2}).status in (404, 405)
+    assert json_of(anybody.get(path))["done"] == 1
+    paths = json.loads(anybody.api.openapi)["paths"]
+    assert {name: set(paths[name]) for name in paths if "progress" in name} == {
+        "/v1/progress": {"get"},
+        "/v1/progress/{key}": {"get"},
+        **{f"/v1/progress/{name}": {"post"} for name in ("query", "count", "explain", "batch-get")},
+    }
 
 
 def test_who_is_in_no_group_has_their_own_alone(api: Api, admin: Person) -> None:

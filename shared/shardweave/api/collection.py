@@ -180,10 +180,13 @@ class Collection:
     # -- how it is described
 
     def operations(self) -> tuple[Operation, ...]:
-        """All operations of the collection."""
+        """All operations of the collection; where it is read only, those that write nothing."""
         path = f"{ROOT}/{self._entity.collection}"
         beside = (*self._queries.operations(path), *self._batches.operations(path))
         found = (*self._of_the_collection(path), *beside, *self._of_a_record())
+        if self._entity.read_only:
+            # What writes may be repeated under an idempotency key, and nothing else takes one.
+            found = tuple(each for each in found if ONCE not in each.header_parameters)
         refusals = ACCESS_ERRORS if self._access.restricts else ()
         return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
 
