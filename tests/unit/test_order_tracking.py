@@ -136,7 +136,7 @@ def test_changes_of_a_schema_are_kept_by_environment_and_plugin_in_the_order_of_
         ({**PLACED, "lines": PLACED["lines"] * 2}, {"lines"}),
         (
             {**PLACED, "lines": [{"category": "a/b"}]},
-            {f"lines.0.{x}" for x in ("category", "productId", "quantity", "price")},
+            {f"lines[0].{x}" for x in ("category", "productId", "quantity", "price")},
         ),
         (
             {**PAID, "status": "eaten", "changedAt": "2024-01-06T10:00:00", "position": 0},
