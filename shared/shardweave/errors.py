@@ -303,13 +303,13 @@ class HasChildren(Conflict):
 
 
 class IdempotencyMismatch(Conflict):
-    """An idempotency key was used before, for another request."""
+    """An idempotency key, or an event's id, was used before, for another request."""
 
     code = "idempotency_mismatch"
 
 
 class StillInProgress(Conflict):
-    """The work of an idempotency key has been begun and has not ended."""
+    """The work of an idempotency key, or of an event, has been begun and has not ended."""
 
     code = "still_in_progress"
 

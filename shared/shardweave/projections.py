@@ -84,7 +84,8 @@ class Set:
 @dataclass(frozen=True)
 class Update:
     """Some properties of a record are these; all others stay. None removes one. `add` is added to numbers, in any
-    order, also to what a Set gives: it is for totals. A number that nobody set counts as 0."""
+    order, also to what a Set gives: it is for totals, which neither Set nor Delete takes back. A number that nobody set
+    counts as 0."""
 
     model: type[Entity]
     key: Any

@@ -6,6 +6,7 @@ parameters, paths and the command line.
     bytes           base64url with padding (RFC 4648); the other base64 alphabet is taken too
     bool            true or false, which stand for no number, nor for an enumeration's
     date, time      ISO 8601 text to the microsecond; in conditions a timestamp too
+    model           an object, each of its fields by these rules; a model inside itself by its own
     all else        as pydantic's strict mode has it: nothing is converted, "1" is no number and 1 no text
 
 In a URL each is the text that stands in JSON, without quotes. What is written is what is read.
@@ -23,10 +24,23 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FutureDatetime,
+    NaiveDatetime,
+    PastDatetime,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic_core import PydanticCustomError
 
 from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec
@@ -45,15 +59,16 @@ MAX_WHOLE_FLOAT = 2**53
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _WHOLE = re.compile(r"-?[0-9]{1,60}", re.ASCII)
 _GENERIC = (list, set, frozenset, tuple, dict)
-_TIMES = (dt.datetime, dt.time, dt.timedelta)
+_TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta, AwareDatetime, NaiveDatetime, PastDatetime, FutureDatetime)
 _BELOW_MICROSECONDS = re.compile(r"[.,][0-9]{6,}?[1-9][0-9]*(?![0-9DHMWYdhmwy])", re.ASCII)
 
 
 # -- types ------------------------------------------------------------------------------------------------------------
 
 
-def json_type(annotation: Any) -> Any:
-    """The type of a property as JSON gives it: the same, with the rules for numbers wherever a number stands in it."""
+def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
+    """The type of a property as JSON gives it: the same, with the rules for numbers wherever a number stands in it.
+    `within` are the models that it stands in."""
     if annotation is int:
         return Annotated[int, BeforeValidator(_as_integer)]
     if annotation is Decimal:
@@ -62,17 +77,40 @@ def json_type(annotation: Any) -> Any:
         return Annotated[annotation, BeforeValidator(_time_reader(annotation))]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return Annotated[annotation, BeforeValidator(_among(*(member.value for member in annotation)))]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation in within:
+            return annotation
+        return Annotated[json_form(annotation, within), AfterValidator(functools.partial(as_declared, annotation))]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        return Annotated[(json_type(arguments[0]), *arguments[1:])]
-    if origin is Literal:
+        return Annotated[(json_type(arguments[0], within), *arguments[1:])]
+    if origin is Literal and any(isinstance(member, int) for member in arguments):
         return Annotated[annotation, BeforeValidator(_among(*arguments))]
     if origin in (Union, types.UnionType):
-        return Union[tuple(json_type(each) for each in arguments)]  # noqa: UP007 - made, not written
+        return Union[tuple(json_type(each, within) for each in arguments)]  # noqa: UP007 - made, not written
     if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
-        return origin[tuple(json_type(each) for each in arguments)]
+        return origin[tuple(json_type(each, within) for each in arguments)]
     stands_for = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
-    return annotation if stands_for is None else json_type(stands_for)
+    return annotation if stands_for is None else json_type(stands_for, within)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[M]:
+    """What reads a model from JSON: the same, its checks included, with the rules for its fields. What it reads is
+    made the model's own by `as_declared`."""
+    model.model_rebuild()
+    fields: dict[str, Any] = {}
+    for name, declared in model.model_fields.items():
+        fields[name] = (json_type(declared.annotation, (*within, model)), copy(declared))
+    return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields)
+
+
+def as_declared(model: type[M], read: M) -> M:
+    """What the model's JSON form has read, as one of the model: code that asks for its type is not surprised."""
+    object.__setattr__(read, "__class__", model)
+    return read
 
 
 def integral(value: Any) -> Any:

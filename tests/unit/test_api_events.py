@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from typing import Any
+from decimal import Decimal
+from itertools import permutations
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
+from shardweave.entity import Entity, unique_property
+from shardweave.projections import Delete, Event, EventProjection, Set, Update
+from shardweave.schema import Schema
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.projection_world import SCHEMA
 
@@ -55,7 +62,16 @@ def test_a_bad_event_is_refused_with_every_field(client: Client, event: dict[str
 
 def test_an_id_that_another_event_had_is_a_conflict(client: Client) -> None:
     client.post(PATH, SENT)
-    problem_of(client.post(PATH, {**SENT, "owner": "bob"}), 409, "idempotency_mismatch")
+    problem = problem_of(client.post(PATH, {**SENT, "owner": "bob"}), 409, "idempotency_mismatch")
+    assert (problem["where"], "key" in problem["detail"] + problem["fix"]) == ("eventId", False)
+
+
+@pytest.mark.parametrize("key", ["a", "b", "", "not, a key"])
+def test_an_idempotency_key_says_nothing_of_an_event(client: Client, key: str) -> None:
+    for event, repeated in ((SENT, False), (SEEN, False), (SENT, True)):
+        assert json_of(client.post(PATH, event, idempotency_key=key))["repeated"] is repeated
+    document = json.loads(client.get("/openapi.json").body)
+    assert document["paths"][PATH]["post"].get("parameters", []) == []
 
 
 def test_there_is_a_path_for_each_projection_and_no_other(client: Client) -> None:
@@ -71,3 +87,155 @@ def test_the_description_has_every_kind_of_event(client: Client) -> None:
     assert kinds == {"Sent", "Seen", "Lost"}
     assert schema["discriminator"]["propertyName"] == "type"
     assert document["components"]["schemas"]["Sent"]["properties"]["eventId"]["maxLength"] == 255
+
+
+# -- values, as those of records ----------------------------------------------------------------------------------
+
+
+class Side(BaseModel):
+    """One side of a box."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    length: Decimal
+    seals: int = 0
+    inside: list[Side] = Field(default_factory=list)
+
+
+class Measured(Event):
+    """A box was measured."""
+
+    type: Literal["Measured"] = "Measured"
+    box_id: str
+    weight: Decimal | None = None
+    parts: Annotated[int, Field(ge=1)] = 1
+    seen_at: AwareDatetime | None = None
+    day: dt.date | None = None
+    level: Literal[0, 1] | None = None
+    sides: list[Side] = Field(default_factory=list)
+    named: dict[str, Side] = Field(default_factory=dict)
+
+    @field_validator("sides")
+    @classmethod
+    def _two_at_most(cls, sides: list[Side]) -> list[Side]:
+        if len(sides) > 2:
+            raise ValueError("a box has two sides here")
+        return sides
+
+
+class Box(Entity, token="box"):
+    """What was measured of it."""
+
+    box_id: str = unique_property()
+    weight: Decimal | None = None
+    parts: int
+    seen_at: dt.datetime | None = None
+    lengths: list[Decimal] = Field(default_factory=list)
+    kinds: str
+
+
+def measured(event: Event) -> tuple[Set, ...]:
+    assert type(event) is Measured, "it is what was declared, not what read it"
+    sides = (*event.sides, *event.named.values())
+    kinds = ",".join(sorted({type(each).__name__ for each in sides if type(each) is Side}))
+    lengths = [each.length for each in sides]
+    box = Box(box_id=event.box_id, weight=event.weight, parts=event.parts, lengths=lengths, kinds=kinds)
+    return (Set(box.model_copy(update={"seen_at": event.seen_at})),)
+
+
+BOXES = Schema(
+    entities=[Box], projections=[EventProjection("boxes", events=(Measured,), writes=(Box,), project=measured)]
+)
+MEASURED = {"type": "Measured", "eventId": "a", "position": 1, "boxId": "b"}
+
+
+def test_an_event_is_read_as_records_are() -> None:
+    client = Client(api_of(BOXES))
+    event = {
+        **MEASURED,
+        "position": 1.0,
+        "parts": 2.0,
+        "weight": 1.5,
+        "seenAt": "2024-01-01T00:00:00Z",
+        "sides": [{"length": "1.10", "seals": 3.0}],
+        "named": {"top": {"length": 2, "inside": [{"length": "1"}]}},
+    }
+    assert client.post("/v1/_events/boxes", event).status == 200
+    assert json_of(client.get("/v1/boxs/b")) == {
+        "boxId": "b",
+        "weight": "1.5",
+        "parts": 2,
+        "seenAt": "2024-01-01T00:00:00Z",
+        "lengths": ["1.1", "2"],
+        "kinds": "Side",
+    }
+    assert json_of(client.post("/v1/_events/boxes", {**event, "position": 1, "parts": 2}))["repeated"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "faults"),
+    [
+        ({"position": True, "parts": "1"}, {"position", "parts"}),
+        ({"position": 1.5, "parts": 0.0}, {"position", "parts"}),
+        ({"weight": " 1 "}, {"weight"}),
+        ({"weight": "\u0661"}, {"weight"}),
+        ({"weight": "1_0"}, {"weight"}),
+        ({"weight": 0.1234567890123456789}, {"weight"}),
+        ({"weight": True}, {"weight"}),
+        ({"seenAt": "1700000000", "day": "20240101", "level": True}, {"seenAt", "day", "level"}),
+        ({"seenAt": "2024-01-01T00:00:00"}, {"seenAt"}),
+        ({"seenAt": "2024-01-01T00:00:00.1234567Z"}, {"seenAt"}),
+        ({"sides": [{"length": " 1", "seals": "3"}]}, {"sides[0].length", "sides[0].seals"}),
+        ({"sides": [{"length": 1, "colour": 1}]}, {"sides[0].colour"}),
+        ({"sides": [{"length": "1"}] * 3, "named": {"a": {"length": "\u0661"}}}, {"sides", "named.a.length"}),
+    ],
+)
+def test_what_a_record_would_not_take_an_event_does_not(given: dict[str, Any], faults: set[str]) -> None:
+    answer = Client(api_of(BOXES)).post("/v1/_events/boxes", {**MEASURED, **given})
+    document = problem_of(answer, 400, "validation_failed")
+    assert {fault["where"] for fault in document["errors"]} == faults
+
+
+# -- sums -----------------------------------------------------------------------------------------------------------
+
+
+class Account(Entity, token="account", singleton=True):
+    """A sum."""
+
+    total: int = 0
+
+
+class Counted(Event):
+    """Something was added; `start` is what a Set gives, `closed` a Delete."""
+
+    type: Literal["Counted"] = "Counted"
+    add: int = 0
+    start: int | None = None
+    closed: bool = False
+
+
+def counted(event: Event) -> tuple[Set | Delete | Update, ...]:
+    assert isinstance(event, Counted)
+    if event.closed:
+        return (Delete(Account, {}),)
+    return (
+        (Update(Account, {}, add={"total": event.add}),) if event.start is None else (Set(Account(total=event.start)),)
+    )
+
+
+SUMS = Schema(
+    entities=[Account],
+    projections=[EventProjection("sums", events=(Counted,), writes=(Account,), project=counted)],
+)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_neither_set_nor_delete_takes_back_what_was_added(order: tuple[int, ...]) -> None:
+    client = Client(api_of(SUMS))
+    said: list[dict[str, Any]] = [{"add": 2}, {"start": 100}, {"closed": True}, {"add": 3}]
+    for place in order:
+        event = {"type": "Counted", "eventId": f"e{place}", "position": place, **said[place]}
+        assert client.post("/v1/_events/sums", event).status == 200
+    assert json_of(client.get("/v1/accounts/account")) == {"total": 5}, "the Delete took the 100 alone"
+    client.post("/v1/_events/sums", {"type": "Counted", "eventId": "e4", "position": 4, "start": 10})
+    assert json_of(client.get("/v1/accounts/account")) == {"total": 15}

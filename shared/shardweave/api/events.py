@@ -2,8 +2,11 @@
 
     POST  /v1/_events/{projection}    an event; 200 when it has been applied, now or before
 
-An event is one JSON object with its `type`, `eventId` and `position`, validated strictly and completely. A queue that
-delivers it until it gets a 200 or a 400 loses none: whatever else it gets (409, 503, 504), delivering it again is safe.
+An event is one JSON object with its `type`, `eventId` and `position`, validated completely. Its values are read by the
+rules of `property_json`, as those of records are. A queue that delivers it until it gets a 200 or a 400 loses none:
+whatever else it gets (409, 503, 504), delivering it again is safe. An id that another event had is a 409 for ever.
+
+It is told by its `eventId`, whoever sends it, so that no idempotency key is asked for or read.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from ..access.access import ACCESS_ERRORS, refusal
 from ..entity_type import field_faults
 from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
 from ..projections import Event, EventProjection, event_types
-from ..property_json import json_bytes
+from ..property_json import as_declared, json_bytes, json_form
 from ..store import Store
 from .messages import Response
 from .operation import Answer, Body, Call, Operation
@@ -43,7 +46,7 @@ class Events:
         self._senders = senders
         self._projection = projection
         self._store = store
-        self._kinds = {name: kind for kind in projection.events for name in event_types(kind)}
+        self._kinds = {name: (kind, json_form(kind)) for kind in projection.events for name in event_types(kind)}
 
     def apply(self, call: Call) -> Response:
         if not self._senders.include(call.caller):
@@ -69,12 +72,13 @@ class Events:
 
     def _event(self, call: Call) -> Event:
         given = call.document.get("type")
-        kind = self._kinds.get(given) if isinstance(given, str) else None
-        if kind is None:
+        known = self._kinds.get(given) if isinstance(given, str) else None
+        if known is None:
             fault = FieldFault(("type",), f"it is one of {', '.join(self._kinds)}", "literal_error")
             raise ValidationFailed([fault], where="body")
+        kind, form = known
         try:
-            return kind.model_validate_json(json_bytes(call.document), strict=True)
+            return as_declared(kind, form.model_validate_json(json_bytes(call.document), strict=True))
         except ValidationError as error:
             raise ValidationFailed(field_faults(error), where="body") from None
 

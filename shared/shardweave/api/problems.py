@@ -52,7 +52,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.ShardMapChanged: (503, "The records are moving"),
     errors.ParentMissing: (409, "The record that it belongs to does not exist"),
     errors.HasChildren: (409, "Other records belong to it"),
-    errors.IdempotencyMismatch: (409, "The idempotency key is another request's"),
+    errors.IdempotencyMismatch: (409, "The idempotency key or event id is another's"),
     errors.StillInProgress: (409, "The same request is under way"),
     errors.PreconditionFailed: (412, "The condition does not hold"),
     errors.StoredRecordInvalid: (500, "A stored record does not fit its entity"),

@@ -20,7 +20,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..entity_type import REVISION, EntityType, field_faults
-from ..errors import FieldFault, ImmutableProperty, InputError, ValidationFailed, ValueRefused
+from ..errors import (
+    FieldFault,
+    IdempotencyMismatch,
+    ImmutableProperty,
+    InputError,
+    StillInProgress,
+    ValidationFailed,
+    ValueRefused,
+)
 from ..projections import Action, Event, EventProjection, Set, Update
 from ..schema import Schema
 from ..table.values import Item, Value
@@ -35,6 +43,7 @@ from .remnants import Remnants
 from .steps import Context, Plan, Step, creation, replacement
 from .writer import Writer
 
+EVENT_ID = "eventId"
 MAX_ACTIONS = 33
 """Records of one event: each may count as three actions of the hundred that a transaction has, the marker as one."""
 
@@ -143,7 +152,16 @@ class Projector:
         def write(keeping: Keeping) -> object:
             return self.writer.transact_keeping(steps, keeping)
 
-        kept = self.idempotency.transacted(once, lambda plans: b"", write)
+        try:
+            kept = self.idempotency.transacted(once, lambda plans: b"", write)
+        except IdempotencyMismatch:
+            raise IdempotencyMismatch(
+                "another event had this id",
+                where=EVENT_ID,
+                fix="give each event an id of its own, and send it again with the content that it had",
+            ) from None
+        except StillInProgress:
+            raise StillInProgress("the event is being applied", where=EVENT_ID, fix="deliver it again later") from None
         return Applied(event.event_id, kept.repeated)
 
     def _step(self, projection: EventProjection, event: Event, action: Action) -> ProjectStep:
