@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
@@ -166,6 +167,16 @@ class Configuration:
         return stack_name(self.service, self.stage)
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a choice that does not exist: a name that is spelled otherwise would decide nothing. Raises
+    ConfigurationError."""
+    for name in names:
+        if name not in CHOICES:
+            near = get_close_matches(name, CHOICES, 1)
+            meant = f"it is spelled {near[0]}" if near else f"use some of {', '.join(CHOICES)}"
+            raise ConfigurationError("there is no such choice.", where=f"context `{name[:80]}`", fix=meant)
+
+
 def stack_name(service: str, stage: str) -> str:
     """The name of the stack of a service's stage."""
     return f"shardweave-{service.replace('_', '-')}-{stage}"
@@ -175,12 +186,24 @@ def _layout(layout: TableLayout, indexes: str) -> TableLayout:
     """The table of a wave, whose indexes are given as JSON; else the schema's own."""
     if not indexes:
         return layout
-    return replace(layout, indexes=tuple(decode_index(name, each) for name, each in json.loads(indexes).items()))
+    try:
+        found = tuple(decode_index(name, each) for name, each in json.loads(indexes).items())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigurationError(
+            "it is no wave of indexes.", where="context `indexes`", fix="leave it out; `./run deploy` gives it itself"
+        ) from None
+    return replace(layout, indexes=found)
 
 
 def _issuer(given: Mapping[str, str]) -> Issuer | None:
     iam = _switch(given, "iam")
     if not given["issuer"]:
+        if given["audience"]:
+            raise ConfigurationError(
+                "an audience says nothing without an issuer.",
+                where="context `audience`",
+                fix="name who signs tokens too: -c issuer=https://...",
+            )
         if not iam:
             raise ConfigurationError(
                 "there is no issuer and IAM is off, so anybody could call the API.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from infra.cdk_command import cdk
 from infra.configuration import CHOICES, Configuration, stack_name
 from infra.kept_choices import kept_choices
 from infra.manifest import write_manifest
-from infra.options import add_options, context_of, given_choices
+from infra.options import add_options, context_of, given_choices, parsed
 from infra.sources import ROOT
 from infra.waves import Wave, plan_waves
 from shardweave.errors import ConfigurationError, ShardweaveError
@@ -37,12 +38,16 @@ POLL_SECONDS = 10.0
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="./run deploy",
+        allow_abbrev=False,
         description="Deploy the stack to the AWS account of your credentials. Other arguments go to `cdk deploy`.",
     )
     add_options(parser)
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
-    options, others = parser.parse_known_args(arguments)
+    # boto3 reads the one name of it, every other tool the other.
+    if "AWS_REGION" in os.environ:
+        os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
     try:
+        options, others = parsed(parser, arguments)
         keep_choices(options)
         configuration = Configuration.from_context(Given(options))
         deployment = Deployment(configuration, context_of(options), others, options.poll)

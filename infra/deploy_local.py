@@ -11,25 +11,31 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.cdk_command import cdk
-from infra.configuration import CHOICES, stack_name
+from infra.configuration import CHOICES, check_names, stack_name
 from infra.deployed_api import DeployedApi
 from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, running
-from infra.options import add_options, context_of
+from infra.options import add_options, context_of, given_choices
 from infra.sources import ROOT
 from shardweave.errors import ShardweaveError
 
 FOLDER = ROOT / ".data" / "emulator"
 DEFAULT_PORT = 4566
 STAGE = "local"
+EXAMPLES = {
+    "date-time": "2025-01-31T09:30:00Z",
+    "date": "2025-01-31",
+    "uuid": "7f0c0a1e-6f5d-4c1a-9a55-3f8c1d2e4b60",
+    "byte": "AAAA",
+}
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="./run deploy-local", description="Deploy the stack to an emulator on this machine."
+        prog="./run deploy-local", allow_abbrev=False, description="Deploy the stack to an emulator on this machine."
     )
     add_options(parser, stage=STAGE)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the emulator (default: {DEFAULT_PORT})")
@@ -43,6 +49,7 @@ def main(arguments: list[str]) -> int:
         say("stopped" if found else "nothing was running")
         return 0
     try:
+        check_names(given_choices(options))
         if not found:
             say(f"Starting the emulator on {emulator.url} ...")
             emulator.start()
@@ -88,28 +95,31 @@ def how_to_call(emulator: Emulator, outputs: Mapping[str, str]) -> str:
     """Calls of the deployed API, to copy into a shell."""
     api = api_of(emulator, outputs, credentials=CREDENTIALS)
     described = api.get("/openapi.json").document
-    path, example = first_collection(described)
     curl = ["curl", "-s", "--aws-sigv4", f"aws:amz:{REGION}:execute-api", "--user", ":".join(CREDENTIALS)]
     curl += ["-H", f"Host: {api.host}"]
-    create = ["-H", "Content-Type: application/json", "-d", json.dumps(example, ensure_ascii=False)]
-    calls = {
-        "Create a record": [*curl, *create, f"{emulator.url}{path}"],
-        "List records": [*curl, f"{emulator.url}{path}?limit=5"],
-        "All that there is": [*curl, f"{emulator.url}/openapi.json"],
-        "Nobody comes in without signing": ["curl", "-s", *curl[-2:], f"{emulator.url}{path}"],
-    }
-    lines = [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
+    calls: dict[str, list[str]] = {}
+    found = first_collection(described, lambda path: api.get(path, limit="5").status == 200)
+    if found is not None:
+        path, example = found
+        create = ["-H", "Content-Type: application/json", "-d", json.dumps(example, ensure_ascii=False)]
+        calls["Create a record"] = [*curl, *create, f"{emulator.url}{path}"]
+        calls["List records"] = [*curl, f"{emulator.url}{path}?limit=5"]
+    calls["All that there is"] = [*curl, f"{emulator.url}/openapi.json"]
+    calls["Nobody comes in without signing"] = ["curl", "-s", *curl[-2:], f"{emulator.url}/openapi.json"]
+    none = [] if found else ["# Its records need a token's claims: deploy it with -c issuer=... -c audience=...\n"]
+    lines = none + [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
     table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
     return "\n".join([*lines, f"{table}# The emulator's log is {emulator.log}.\n# ./run deploy-local --stop ends it."])
 
 
-def first_collection(described: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The first collection in an OpenAPI document, with a record that can be created in it."""
+def first_collection(described: Mapping[str, Any], answers: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
+    """The first collection in an OpenAPI document that can be listed as it is, with a record that can be created in
+    it; None when there is none."""
     for path, methods in described["paths"].items():
-        if "get" in methods and "post" in methods and "{" not in path:
+        if "get" in methods and "post" in methods and "{" not in path and answers(path):
             schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
             return path, dict(example_of(schema, described))
-    raise LookupError
+    return None
 
 
 def example_of(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Any:
@@ -128,6 +138,8 @@ def example_of(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Any:
     if kind == "object":
         required = schema.get("required", [])
         return {name: example_of(part, described) for name, part in schema["properties"].items() if name in required}
+    if kind == "string" and schema.get("format") in EXAMPLES:
+        return EXAMPLES[schema["format"]]
     examples = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": True, "array": []}
     return examples.get(kind, "example")
 

@@ -74,7 +74,7 @@ class KeyRings(Construct):
             configuration=self._configuration,
             layer=layer,
             statements=[self.rights("GetSecretValue", "PutSecretValue")],
-            environment={},
+            environment={"KEPT_WHOLE": ",".join(arn for kind, arn in self._arns.items() if kind.keep is None)},
             timeout=Duration.seconds(30),
             memory_mb=512,
             failures=failures,

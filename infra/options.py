@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from difflib import get_close_matches
 
-from infra.configuration import CHOICES
+from infra.configuration import CHOICES, check_names
 
 _COMMON = {
     "service": "the module in shared/services/",
@@ -29,6 +30,23 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
         metavar="NAME=VALUE",
         help=f"any other choice: {others}; docs/deploy.md says what they are",
     )
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and what goes to the CDK's command line. What is nearly one of ours is refused, since the CDK passes
+    over what it does not know; so are choices that do not exist. Exits with 2, or raises ConfigurationError."""
+    options, others = parser.parse_known_args(arguments)
+    ours = [option for action in parser._actions for option in action.option_strings]
+    for other in others:
+        name = other.partition("=")[0]
+        near = get_close_matches(name, ours, 1, cutoff=0.8) if name.startswith("--") else []
+        if near:
+            parser.error(f"there is no option {name}; it is spelled {near[0]}")
+    for choice in options.context:
+        if "=" not in choice:
+            parser.error(f"-c {choice} says nothing: give -c {choice}=VALUE")
+    check_names(given_choices(options))
+    return options, others
 
 
 def given_choices(options: argparse.Namespace) -> set[str]:

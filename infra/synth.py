@@ -10,16 +10,22 @@ import argparse
 import sys
 
 from infra.cdk_command import cdk
-from infra.options import add_options, context_of
+from infra.options import add_options, context_of, parsed
+from shardweave.errors import ConfigurationError
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="./run synth",
+        allow_abbrev=False,
         description="Synthesize the stack, without account and network. Other arguments go to `cdk synth`.",
     )
     add_options(parser)
-    options, others = parser.parse_known_args(arguments)
+    try:
+        options, others = parsed(parser, arguments)
+    except ConfigurationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return cdk(["synth", "-c", "assets=optional", *context_of(options), *others])
 
 

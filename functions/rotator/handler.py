@@ -1,7 +1,8 @@
 """The rotator: turns a key ring, so that secrets do not live for ever.
 
-The event names the secret, the turn, and how many retired keys stay (all, when it does not say). A turn that is asked
-for again changes nothing. The answer and the log have the names of keys, never a secret.
+The event names the secret, the turn, and how many retired keys stay (all, when it does not say). Of the rings in
+KEPT_WHOLE all stay: what their keys signed is valid for ever, so an event that says otherwise is refused. A turn that
+is asked for again right after it changes nothing. The answer and the log have the names of keys, never a secret.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from shardweave.errors import ConfigurationError
 from shardweave.key_ring import decode_key_ring, encode_key_ring
 
 SECRET_BYTES = 32
@@ -30,6 +32,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     from aws_lambda_powertools.utilities.parameters import get_secret, set_secret
 
     name: str = event["secret"]
+    if event.get("keep") is not None and name in os.environ.get("KEPT_WHOLE", "").split(","):
+        raise ConfigurationError("keys of this ring stay for ever", where="keep", fix="leave it out")
     ring = decode_key_ring(str(get_secret(name, force_fetch=True)), where="key ring")
     turned = ring.turned(event["turn"], secrets.token_bytes(SECRET_BYTES), keep=event.get("keep"))
     if turned != ring:

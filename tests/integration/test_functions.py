@@ -12,6 +12,7 @@ from moto import mock_aws
 
 from functions.doctor import handler as doctor
 from functions.rotator import handler as rotator
+from shardweave.errors import ConfigurationError
 from shardweave.key_ring import decode_key_ring
 from shardweave.schema import Schema
 from shardweave.service_modules import service_module
@@ -134,3 +135,25 @@ def test_neither_the_log_nor_the_answer_has_a_secret(
     for kept in json.loads(stored(secret))["secrets"].values():
         assert kept not in told
     assert FIRST not in told
+
+
+def test_a_leaked_cursor_key_is_gone_after_two_turns_that_keep_none(secret: str) -> None:
+    for number in range(3):
+        turn({"secret": secret, "keep": 1, "turn": str(number)})
+    known = set(decode_key_ring(stored(secret)).secrets.values())
+    for number in (1, 2):
+        turn({"secret": secret, "keep": 0, "turn": f"leak-{number}"})
+    ring = decode_key_ring(stored(secret))
+    assert not known & set(ring.secrets.values())
+    assert ring.current in ring.secrets
+
+
+def test_a_ring_whose_keys_stay_for_ever_gives_up_none(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEPT_WHOLE", secret)
+    before = stored(secret)
+    with pytest.raises(ConfigurationError, match="stay for ever"):
+        turn({"secret": secret, "keep": 0, "turn": "1"})
+    assert stored(secret) == before
+    for number in range(4):
+        answer = turn({"secret": secret, "turn": str(number)})
+    assert len(answer["keys"]) == 5

@@ -1,0 +1,83 @@
+"""What commands and the app refuse: a choice or an option that is spelled otherwise would decide nothing."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from infra.configuration import Configuration, check_names
+from infra.deploy import Given
+from infra.deploy_local import example_of, first_collection
+from infra.options import add_options, parsed
+from shardweave.errors import ConfigurationError
+
+
+def options_of(*arguments: str) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    add_options(parser)
+    return parsed(parser, list(arguments))
+
+
+@pytest.mark.parametrize("name", ["isuer", "alarmtopic", "Stage"])
+def test_a_choice_that_is_spelled_otherwise_is_refused_with_its_name(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"there is no such choice.* it is spelled"):
+        options_of("-c", f"{name}=x")
+
+
+def test_the_app_refuses_it_too() -> None:
+    with pytest.raises(ConfigurationError, match="context `isuer`"):
+        check_names(["service", "isuer"])
+
+
+@pytest.mark.parametrize("option", ["--stagee", "--stag", "--servise=x"])
+def test_an_option_that_is_nearly_one_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options_of(option, "prod")
+    assert "it is spelled --s" in capsys.readouterr().err
+
+
+def test_what_is_the_cdks_goes_to_the_cdk() -> None:
+    _, others = options_of("--stage", "prod", "--require-approval", "never", "-q")
+    assert others == ["--require-approval", "never", "-q"]
+
+
+def test_a_choice_without_a_value_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options_of("-c", "stage")
+    assert "give -c stage=VALUE" in capsys.readouterr().err
+
+
+REFUSED = {
+    "an audience alone": ("audience=orders", "says nothing without an issuer"),
+    "a wave by hand": ("indexes=junk", "no wave of indexes"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_choices_that_can_not_mean_anything_are_refused(case: str) -> None:
+    choice, message = REFUSED[case]
+    options, _ = options_of("-c", choice)
+    with pytest.raises(ConfigurationError, match=message):
+        Configuration.from_context(Given(options))
+
+
+def test_the_calls_that_are_printed_are_of_a_collection_that_can_be_listed() -> None:
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/New"}}}}
+    new = {
+        "type": "object",
+        "required": ["at", "id"],
+        "properties": {
+            "at": {"type": "string", "format": "date-time"},
+            "id": {"type": "string", "format": "uuid"},
+            "more": {"type": "string"},
+        },
+    }
+    path = {"get": {}, "post": {"requestBody": body}}
+    described = {"paths": {"/v1/closed": path, "/v1/open": path}, "components": {"schemas": {"New": new}}}
+    found = first_collection(described, lambda path: path == "/v1/open")
+    assert found is not None
+    assert found == ("/v1/open", example_of(new, described))
+    assert found[1]["at"].endswith("Z")
+    assert set(found[1]) == {"at", "id"}
+    assert first_collection(described, lambda path: False) is None
