@@ -52,13 +52,20 @@ def with_field(fields: Mapping[str, str], name: str, kind: FieldKind) -> dict[st
     """A project's fields and one more, in a place that is free. Raises AlreadyExists, Conflict."""
     if name in fields or name in COLUMNS:
         raise AlreadyExists("there is such a column", where="name", fix="choose another name")
-    free = [place for place in PLACES if PLACES[place] is kind and place not in fields.values()]
-    if not free:
-        total = sum(each is kind for each in PLACES.values())
-        raise Conflict(
-            f"a project has at most {total} field(s) of the kind {kind.value}", where="kind", fix="use one it has"
-        )
-    return {**fields, name: free[0]}
+    place = free_place(fields, kind)
+    if place is None:
+        raise Conflict(f"a project has {at_most(kind)}", where="kind", fix="use one it has")
+    return {**fields, name: place}
+
+
+def free_place(fields: Mapping[str, str], kind: FieldKind) -> str | None:
+    """The first place of a kind that no field has."""
+    return next((place for place in PLACES if PLACES[place] is kind and place not in fields.values()), None)
+
+
+def at_most(kind: FieldKind) -> str:
+    """How many fields of a kind a project may have."""
+    return f"at most {sum(each is kind for each in PLACES.values())} field(s) of the kind {kind.value}"
 
 
 def declare_field(parts: Parts) -> Operation:

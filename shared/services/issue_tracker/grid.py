@@ -59,11 +59,11 @@ def tenant_of(parts: Parts, model: type[Entity], operation: str, call: Call) -> 
     return tenant_id
 
 
-def project_of(store: Store, tenant_id: UUID, project_id: UUID) -> Project:
-    """A tenant's project. Raises NotFound."""
+def project_of(store: Store, tenant_id: UUID, project_id: UUID, where: str = "projectId") -> Project:
+    """A tenant's project. Raises NotFound that blames `where`."""
     found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
     if found is None:
-        raise NotFound("there is no such project", where="projectId", fix="give one of the tenant's projects")
+        raise NotFound("there is no such project", where=where, fix="give one of the tenant's projects")
     return found
 
 

@@ -2,15 +2,24 @@
 
 A merge is a record, and a row of transactions:
 
-    begin    Create the Merge; the target gets the custom fields that it lacks
+    begin    Create the Merge, or open the one that is done, when there is a source again with its id
     move     up to 20 issues of the source: project, number, places of custom values       again while there are any
     end      Delete the source; the Merge is done
 
 Each may be repeated and any process may go on, see docs/beyond-one-transaction.md: an issue that is still to be moved
 shows it by its project, the enforced relation refuses to end while there is one, and the merge is the only one of its
-source. What can be refused for good, custom fields that find no place, is refused before anything is written.
+source. Enforced relations keep both projects from being deleted while it is open.
 
-Costs: two reads, one write for the numbers and one transaction for each 20 issues.
+Custom fields go by their names. Each step gives the target what it lacks of the source's, and is refused where either
+project has other fields by then, so that what is declared meanwhile goes along. Fields that find no place are refused
+before anything is written; where they come later, the merge stands still and says so, until they are renamed or
+removed.
+
+No project is source and target of open merges: to begin requires in its transaction that the target is not being
+merged away, so there are no circles. The other half is looked up before. Of two that begin at one moment, P to Q and Q
+to R, both may so be accepted: all issues end in R, since Q can't be deleted before P is.
+
+Costs: four reads, one write for the numbers and one transaction for each 20 issues.
 """
 
 from __future__ import annotations
@@ -27,20 +36,29 @@ from shardweave.access.access import ACCESS_ERRORS
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import validated
-from shardweave.api.operation import Answer, Body, Call, Operation
-from shardweave.errors import Conflict, HasChildren, InputError, NotFound, RevisionConflict
+from shardweave.api.operation import Answer, Body, Call
+from shardweave.api.operation import Operation as Route
+from shardweave.errors import (
+    AlreadyExists,
+    Conflict,
+    HasChildren,
+    InputError,
+    NotFound,
+    ParentMissing,
+    RevisionConflict,
+)
 from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.service import Parts
-from shardweave.store import Create, Delete, Store, Update
+from shardweave.store import Check, Create, Delete, Operation, Store, Update
 
-from .custom_fields import with_field
+from .custom_fields import at_most, free_place
 from .grid import project_of, tenant_of
 from .records import PLACES, Issue, Merge, MergeState, Project
 
 AT_ONCE = 20
-"""Issues moved by one transaction: each is 4 of its 100 actions, their projects are a few more."""
+"""Issues moved by one transaction: each is 4 of its 100 actions, their projects are 6 more."""
 
 MAX_MOVES = 100
 """Transactions of one request."""
@@ -49,7 +67,11 @@ RESERVE_MS = 3_000
 """Kept of a request's time for a last transaction."""
 
 LAGS = 3
-"""How often in a row the index may show what has moved already before a request leaves the rest to the next."""
+"""How often in a row the index may show what has moved already, or another writer may be faster, before a request
+leaves the rest to the next."""
+
+OVERTAKEN = (AlreadyExists, HasChildren, NotFound, ParentMissing, RevisionConflict)
+"""What a step meets where another writer was faster. Looked at again, it goes on, or says what is wrong."""
 
 
 # -- plans, pure ------------------------------------------------------------------------------------------------------
@@ -67,15 +89,21 @@ def field_plan(source: Mapping[str, str], target: Mapping[str, str]) -> FieldPla
     """Fields of one name and kind are one field; others become fields of the target. Raises Conflict."""
     fields, places = dict(target), {}
     for name, place in source.items():
-        if name not in fields:
-            fields = with_field(fields, name, PLACES[place])
-        if PLACES[fields[name]] is not PLACES[place]:
+        kind = PLACES[place]
+        new = fields.get(name) or free_place(fields, kind)
+        if new is None:
             raise Conflict(
-                f"the custom field {name} is {PLACES[place].value} here and {PLACES[fields[name]].value} there",
+                f"a project has {at_most(kind)}, which leaves no place for {name}",
+                where="targetId",
+                fix="remove a field from one of the projects, or let two have one name",
+            )
+        if PLACES[new] is not kind:
+            raise Conflict(
+                f"the custom field {name} is {kind.value} here and {PLACES[new].value} there",
                 where="targetId",
                 fix="rename one of them",
             )
-        places[place] = fields[name]
+        fields[name] = places[place] = new
     return FieldPlan(fields, places)
 
 
@@ -99,46 +127,53 @@ class Merger:
         """The merge of a source, begun if it is not yet. Raises NotFound, Conflict, InputError."""
         if source_id == target_id:
             raise InputError("a project can't be merged with itself", where="targetId", fix="give another project")
-        known = self._merge(tenant_id, source_id)
-        if known is not None:
-            return _same_target(known, target_id)
-        source, target = (project_of(self.store, tenant_id, each) for each in (source_id, target_id))
-        plan = field_plan(source.custom_fields, target.custom_fields)
-        ids = {"tenant_id": tenant_id, "source_id": source_id, "target_id": target_id}
-        fields = Update(Project, _key(target), {"custom_fields": dict(plan.fields)}, target.rev)
-        made = self.store.transact([Create({**ids, "places": dict(plan.places)}, Merge), fields])[0]
-        assert isinstance(made, Merge)
-        return made
+        for _ in range(LAGS):
+            known = self._merge(tenant_id, source_id)
+            if known is not None and not self._makes_way(known):
+                return _same_target(known, target_id)
+            beginning = self.beginning(known, tenant_id, source_id, target_id)
+            try:
+                made = self.store.transact(beginning)[0]
+            except OVERTAKEN:
+                continue
+            assert isinstance(made, Merge)
+            return made
+        raise Conflict("the projects are being changed by others", where="sourceId", fix="send it again")
 
     def move(self, merge: Merge) -> int:
-        """Move some of the issues that are still to be moved, and say how many; 0 when none was found."""
+        """Move some of the issues that are still to be moved, and say how many; 0 when none was found. Raises
+        Conflict where custom fields find no place."""
         asked = {"tenantId": Equal(merge.tenant_id), "projectId": Equal(merge.source_id)}
         page = self.queries.run(QuerySpec("issue", asked, "gridNum", limit=AT_ONCE))
         keys = [{"tenant_id": each.tenant_id, "issue_id": each.issue_id} for each in page.items]
         issues = [each for each in self.store.batch_get(Issue, keys) if each and each.project_id == merge.source_id]
         if not issues:
             return 0
+        source, target = self._projects(merge.tenant_id, merge.source_id, merge.target_id)
+        plan = field_plan(source.custom_fields, target.custom_fields)
         scope = {"tenant_id": merge.tenant_id, "project_id": merge.target_id}
         numbers = self.store.take(Issue, "num", within=scope, count=len(issues))
         steps = [
             Update(
                 Issue,
                 {"tenant_id": issue.tenant_id, "issue_id": issue.issue_id},
-                {"project_id": merge.target_id, "num": number, **moved_values(issue, merge.places)},
+                {"project_id": merge.target_id, "num": number, **moved_values(issue, plan.places)},
                 issue.rev,
             )
             for issue, number in zip(issues, numbers, strict=True)
         ]
-        self.store.transact(steps)
+        self.store.transact([*steps, _unchanged(source), _with_fields(target, plan)])
         return len(issues)
 
     def end(self, merge: Merge) -> Merge:
         """Remove the source and call the merge done. Raises HasChildren while it has issues."""
-        source = {"tenant_id": merge.tenant_id, "project_id": merge.source_id}
-        done = Update(
-            Merge, {"tenant_id": merge.tenant_id, "source_id": merge.source_id}, {"state": MergeState.DONE}, merge.rev
-        )
-        made = self.store.transact([Delete(Project, source), done])[1]
+        key = {"tenant_id": merge.tenant_id, "source_id": merge.source_id}
+        operations: list[Operation] = [Update(Merge, key, {"state": MergeState.DONE}, merge.rev)]
+        if self._project(merge.tenant_id, merge.source_id) is not None:
+            source, target = self._projects(merge.tenant_id, merge.source_id, merge.target_id)
+            plan = field_plan(source.custom_fields, target.custom_fields)
+            operations += [Delete(Project, _key(source), source.rev), _with_fields(target, plan)]
+        made = self.store.transact(operations)[0]
         assert isinstance(made, Merge)
         return made
 
@@ -153,13 +188,63 @@ class Merger:
                 lags = 0 if moved else lags + 1
                 if not moved:
                     merge = self.end(merge)
-            except (HasChildren, RevisionConflict, NotFound):
+            except OVERTAKEN:
                 merge = self._merge(merge.tenant_id, merge.source_id) or merge
                 lags += 1
         return merge, total
 
+    # -- parts
+
+    def beginning(self, known: Merge | None, tenant_id: UUID, source_id: UUID, target_id: UUID) -> list[Operation]:
+        """What begins a merge, or opens the one that makes way. Raises NotFound, Conflict."""
+        source, target = self._projects(tenant_id, source_id, target_id)
+        onward = self._merge(tenant_id, target_id)
+        if onward is not None and onward.state is MergeState.OPEN:
+            raise Conflict(
+                "the target is being merged with another project itself", where="targetId", fix="give that one"
+            )
+        if self.store.find_by(Merge, "openTargetId", source_id, within={"tenantId": tenant_id}, limit=1).items:
+            raise Conflict(
+                "another project is being merged with the source", where="sourceId", fix="wait until that is done"
+            )
+        ids = {"tenant_id": tenant_id, "source_id": source_id}
+        values = {"target_id": target_id, "state": MergeState.OPEN}
+        plan = field_plan(source.custom_fields, target.custom_fields)
+        stays = {"tenant_id": tenant_id, "source_id": target_id}
+        return [
+            Create({**ids, **values}, Merge) if known is None else Update(Merge, ids, values, known.rev),
+            _unchanged(source),
+            _with_fields(target, plan),
+            Check(Merge, stays, exists=False) if onward is None else Check(Merge, stays, onward.rev),
+        ]
+
+    def _makes_way(self, known: Merge) -> bool:
+        """Whether a merge leaves room for another of its source: there is a source, and it does not move anywhere."""
+        if self._project(known.tenant_id, known.source_id) is None:
+            return False
+        return known.state is MergeState.DONE or self._project(known.tenant_id, known.target_id) is None
+
+    def _projects(self, tenant_id: UUID, source_id: UUID, target_id: UUID) -> tuple[Project, Project]:
+        source = project_of(self.store, tenant_id, source_id, "sourceId")
+        return source, project_of(self.store, tenant_id, target_id, "targetId")
+
+    def _project(self, tenant_id: UUID, project_id: UUID) -> Project | None:
+        return self.store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
+
     def _merge(self, tenant_id: UUID, source_id: UUID) -> Merge | None:
         return self.store.get(Merge, {"tenant_id": tenant_id, "source_id": source_id})
+
+
+def _unchanged(project: Project) -> Check:
+    """Its custom fields are still those that were read."""
+    return Check(Project, _key(project), project.rev)
+
+
+def _with_fields(target: Project, plan: FieldPlan) -> Check | Update:
+    """The target has the fields of the plan, and had those that were read."""
+    if plan.fields == target.custom_fields:
+        return _unchanged(target)
+    return Update(Project, _key(target), {"custom_fields": dict(plan.fields)}, target.rev)
 
 
 def _same_target(merge: Merge, target_id: UUID) -> Merge:
@@ -191,7 +276,7 @@ class MergeProgress(BaseModel):
     moved: int = Field(description="How many issues this request has moved.")
 
 
-def merge_projects(parts: Parts) -> Operation:
+def merge_projects(parts: Parts) -> Route:
     """The route of merges."""
     merger = Merger(parts.store, parts.queries)
 
@@ -201,7 +286,7 @@ def merge_projects(parts: Parts) -> Operation:
         merge, moved = merger.go_on(merge, _in_time(call))
         return Response.json(200, json_bytes({"state": merge.state.value, "moved": moved}))
 
-    return Operation(
+    return Route(
         "POST",
         f"{ROOT}/project-merges",
         "mergeProjects",
@@ -210,7 +295,8 @@ def merge_projects(parts: Parts) -> Operation:
         Answer(200, "How far the merge is.", MergeProgress),
         description="The issues keep their ids and get new numbers, in the order of the old ones. A request does as "
         f"much as it has time for, and at most {AT_ONCE * MAX_MOVES:,} issues; sent again, also by others and after "
-        "it was cut off, it goes on where it stands.",
+        "it was cut off, it goes on where it stands. Until it is done neither project can be deleted, nor merged "
+        "elsewhere. A project that is made again with the id of one that was merged can be merged again.",
         tag="projects",
         body=Body(ProjectMerge),
         errors=(NotFound, Conflict, *ACCESS_ERRORS),

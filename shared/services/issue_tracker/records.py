@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 
 from shardweave.access import claim_property
 from shardweave.codecs import DecimalCodec, Timestamp
-from shardweave.declarations import Sequence, Unique, belongs_to
+from shardweave.declarations import Lookup, Sequence, Unique, belongs_to
 from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property, updated_property
 from shardweave.schema import Index
 from shardweave.sharding import ShardBump
@@ -87,7 +87,7 @@ class Tenant(Entity, token="tenant"):
 
 
 class Project(Entity, token="project", partition="tenant_id", shard_bumps=FOUR_SHARDS):
-    """What issues are about. A project that has issues can't be deleted."""
+    """What issues are about. A project that has issues, or is being merged, can't be deleted."""
 
     tenant_id: UUID = claim_property(CLAIM)
     project_id: UUID = unique_property(default_factory=uuid4)
@@ -175,8 +175,8 @@ class MergeState(enum.Enum):
     DONE = "done"
 
 
-class Merge(Entity, token="merge", partition="tenant_id", sort="source_id"):
-    """One project's issues move to another, see `merging`. `places` says where the values of custom fields go."""
+class Merge(Entity, token="merge", partition="tenant_id", sort="source_id", read_only=True):
+    """One project's issues move to another, see `merging`. While it is open neither project can be deleted."""
 
     tenant_id: UUID = claim_property(CLAIM)
     source_id: UUID
@@ -184,9 +184,23 @@ class Merge(Entity, token="merge", partition="tenant_id", sort="source_id"):
     state: MergeState = MergeState.OPEN
     created: Timestamp = timestamp_property()
     updated: Timestamp = updated_property()
-    places: dict[Place, Place] = Field(default_factory=dict)
+    open_source_id: UUID | None = None
+    open_target_id: UUID | None = None
+
+    source = belongs_to(Project, by=("tenant_id", "open_source_id"), enforced=True)
+    target = belongs_to(Project, by=("tenant_id", "open_target_id"), enforced=True)
+    by_open_target = Lookup("open_target_id", within="tenant_id")
 
     state_hash_key = HashKey("tenant_id", "state")
+
+    @classmethod
+    def prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Name the two projects once more while the merge is open: what is done keeps none."""
+        is_open = values.get("state", MergeState.OPEN) in (MergeState.OPEN, MergeState.OPEN.value)
+        return values | {
+            "openSourceId": values.get("sourceId") if is_open else None,
+            "openTargetId": values.get("targetId") if is_open else None,
+        }
 
 
 COLUMNS = ("num", "title", "state", "priority", "reporter", "assignee", "due", "created", "updated")
