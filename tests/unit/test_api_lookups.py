@@ -79,3 +79,14 @@ def test_what_is_no_lookup_is_refused(client: Client, query: str, code: str, whe
 
 def test_an_entity_without_lookups_has_no_such_parameter() -> None:
     problem_of(Client(api_of(PARTS)).get("/v1/parts?lookup=sku&sku=a"), 400, "unknown_name")
+
+
+def test_a_put_with_another_number_is_refused_as_a_patch_is() -> None:
+    client = Client(api_of(SCHEMA))
+    client.post("/v1/projects", {"projectId": "p"})
+    made = json_of(client.post("/v1/issues", {"issueId": "i", "projectId": "p"}))
+    for answer in (client.put("/v1/issues/i", {**made, "num": 9}), client.patch("/v1/issues/i", {"num": 9})):
+        assert problem_of(answer, 400, "immutable_property")["where"] == "num"
+    for document in ({**made, "title": "equal"}, {"projectId": "p", "title": "absent"}):
+        put = json_of(client.put("/v1/issues/i", document))
+        assert (put["num"], put["title"]) == (1, document["title"])

@@ -132,7 +132,17 @@ def test_a_number_stays_with_its_record() -> None:
     add(world, issueId="i")
     assert world.store.update(Issue, "i", {"title": "x"}).num == 1
     assert world.store.put({"issueId": "i", "projectId": "p", "title": "y"}, Issue).num == 1
-    assert world.store.put(Issue(issue_id="i", project_id="p", num=7)).num == 1
+    assert world.store.put(Issue(issue_id="i", project_id="p", num=1)).num == 1
+    for put in (
+        Put(Issue(issue_id="i", project_id="p", num=7)),
+        Put({"issueId": "i", "projectId": "p", "num": 7}, Issue),
+    ):
+        for write in (world.store.write, lambda one: world.store.transact([one])):
+            with pytest.raises(ImmutableProperty) as refused:
+                write(put)
+            assert refused.value.where.endswith("num")
+        (outcome,) = world.store.batch_write([put]).puts
+        assert isinstance(outcome.error, ImmutableProperty)
     for change in ({"num": 2}, {"num": None}, {"projectId": "q"}, {"projectId": "q", "num": None}):
         with pytest.raises(ImmutableProperty) as raised:
             world.store.update(Issue, "i", change)
@@ -152,6 +162,13 @@ def test_a_record_moves_to_another_scope_with_a_number_taken_there() -> None:
     assert found is not None
     assert found.issue_id == "i"
     assert sound(world)
+
+
+def test_of_two_puts_that_make_one_record_the_slower_keeps_the_number_of_the_faster() -> None:
+    faster = {"issueId": "i", "projectId": "p", "title": "faster"}
+    world = projects(Afterwards(lambda: world.other.put(faster, Issue)))
+    put = world.store.put({"issueId": "i", "projectId": "p", "title": "slower"}, Issue)
+    assert (put.num, put.title) == (2, "slower"), "its own number, 1, was taken first and is a gap"
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------

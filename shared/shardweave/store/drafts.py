@@ -8,7 +8,7 @@ Costs one validation; none when a record needs nothing derived, since it was val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,17 @@ def new_draft(entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms
 
 
 def replacing_draft(
-    entity: EntityType[Any], given: Entity | Mapping[str, Any], stored: Item, now_ms: int, rev: str
+    entity: EntityType[Any],
+    given: Entity | Mapping[str, Any],
+    stored: Item,
+    now_ms: int,
+    rev: str,
+    *,
+    numbered: Collection[str] = (),
 ) -> Draft:
-    """A whole record in place of a stored one, whose timestamp stays. Raises ImmutableProperty too."""
+    """A whole record in place of a stored one, whose timestamp and numbers stay. `numbered` are the properties whose
+    numbers are not the caller's: they were taken before it was seen that the record has its own. Raises
+    ImmutableProperty too."""
 
     def set_times(values: dict[str, Any]) -> None:
         if entity.timestamp is not None and entity.timestamp in stored:
@@ -58,7 +66,10 @@ def replacing_draft(
     draft = _draft(entity, given, rev, set_times)
     for sequence in entity.sequences:
         if keeps_number(sequence, stored, draft.item):
-            draft.item[sequence.property_name] = stored[sequence.property_name]
+            name = sequence.property_name
+            if name not in numbered and draft.item.get(name) not in (*UNNUMBERED, stored[name]):
+                raise _another_number(name)
+            draft.item[name] = stored[name]
     _check_immutable(entity, stored, draft.item)
     return draft
 
@@ -197,10 +208,14 @@ def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bo
     name = sequence.property_name
     if keeps_number(sequence, stored, item):
         if item.get(name) != stored[name]:
-            raise ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
+            raise _another_number(name)
     elif stored.get(name) not in UNNUMBERED and (not given or item.get(name) in UNNUMBERED):
         scope = ", ".join(element.name for element in sequence.within)
         raise ImmutableProperty(f"another {scope} needs another number", where=name, fix="give one that was taken")
+
+
+def _another_number(name: str) -> ImmutableProperty:
+    return ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
 
 
 def _immutable(name: str) -> ImmutableProperty:

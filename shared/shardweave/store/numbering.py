@@ -213,8 +213,10 @@ def given_number(entity: EntityType[Any], operation: Create | Put, sequence: Seq
 
 
 def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:
-    """The operation with a number in its record."""
+    """The operation with a number in its record, which a put knows to be none of the caller's."""
     assert isinstance(operation, (Create, Put))
+    if isinstance(operation, Put):
+        operation = replace(operation, numbered=operation.numbered | {sequence.property_name})
     name = sequence.property_name
     record, python_name = operation.record, entity.properties[name].name
     if isinstance(record, Entity):

@@ -47,14 +47,16 @@ class Create:
 
 @dataclass(frozen=True)
 class Put:
-    """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays.
-    With `rev` only in place of that revision; with `exists` only in place of a record."""
+    """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays, and
+    so do numbers of sequences: another one is refused. With `rev` only in place of that revision; with `exists` only in
+    place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
     rev: Rev = None
     exists: bool = False
     among: Among | None = None
+    numbered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,7 @@ class PutStep(Step):
     draft: Draft
     rev: Rev
     exists: bool
+    numbered: frozenset[str]
 
     @property
     def makes(self) -> bool:
@@ -208,7 +209,8 @@ class PutStep(Step):
                 raise self.not_found()
             return _made_by_hand(self, self.draft, seen, moment, context)
         stored = seen.found.item
-        draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, context.new_revision())
+        rev = context.new_revision()
+        draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, rev, numbered=self.numbered)
         return replacement(self.entity, draft, seen, moment, context, self.met)
 
 
@@ -411,7 +413,8 @@ class StepMaker:
             if operation.among is not None and entity.shares_ids and not draft.generated:
                 raise ValueRefused("it is made up here", where=", ".join(entity.identity), fix="leave it out")
             return CreateStep(entity, identity, draft, among=operation.among)
-        return PutStep(entity, identity, record, draft, operation.rev, operation.exists, among=operation.among)
+        rev, exists, numbered, among = operation.rev, operation.exists, operation.numbered, operation.among
+        return PutStep(entity, identity, record, draft, rev, exists, numbered, among=among)
 
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
         """The entity of what is to be written. Raises UnknownName."""
