@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from services.issue_tracker import schema
-from services.issue_tracker.records import Issue, Project, Tenant
-from shardweave.errors import HasChildren, ParentMissing
+from services.issue_tracker.merging import Merger
+from services.issue_tracker.records import Issue, MergeState, Project, Tenant
+from shardweave.errors import HasChildren, NotFound, ParentMissing, RevisionConflict
+from shardweave.query.runner import QueryRunner
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from tests.unit.api_world import CURSOR_KEYS
 
 THREADS = 20
 CREATES = 2_000
@@ -67,6 +70,49 @@ def test_a_project_that_has_issues_is_not_deleted_while_more_are_created(store: 
         removing.result()
     assert refused
     assert store.get(Project, _key(project)) is not None
+
+
+def test_a_merge_that_several_carry_out_while_fields_are_declared_and_filled_loses_no_value(store: Store) -> None:
+    source, queries = _project(store), QueryRunner(store.schema, store.table, CURSOR_KEYS)
+    target = store.create({"tenantId": source.tenant_id, "name": "To"}, Project)
+    ids = [store.create(_values(source, f"Issue {number}"), Issue).issue_id for number in range(70)]
+    merger = Merger(store, queries)
+    merger.begin(source.tenant_id, source.project_id, target.project_id)
+
+    def carry_out(_: int) -> None:
+        merge = merger.begin(source.tenant_id, source.project_id, target.project_id)
+        while merge.state is MergeState.OPEN:
+            merge, _moved = merger.go_on(merge, lambda: True)
+
+    def declare_and_fill(_: int) -> int:
+        try:
+            store.update(Project, _key(source), {"custom_fields": {"remark": "text1"}})
+        except NotFound:
+            return 0
+        return sum(_is_filled(store, source, issue_id) for issue_id in reversed(ids))
+
+    with ThreadPoolExecutor(4) as pool:
+        filling = pool.submit(declare_and_fill, 0)
+        list(pool.map(carry_out, range(3)))
+        filled = filling.result()
+    moved = [store.get(Issue, {"tenant_id": source.tenant_id, "issue_id": issue_id}) for issue_id in ids]
+    assert {issue.project_id for issue in moved if issue} == {target.project_id}
+    assert sorted(issue.num for issue in moved if issue) == sorted({issue.num for issue in moved if issue})
+    assert sum(issue.text1 == "Wet" for issue in moved if issue) == filled
+    assert store.get(Project, _key(source)) is None
+    queries.close()
+
+
+def _is_filled(store: Store, source: Project, issue_id: UUID) -> bool:
+    """Give an issue a value, if it is still in the source."""
+    key = {"tenant_id": source.tenant_id, "issue_id": issue_id}
+    try:
+        issue = store.update(
+            Issue, key, lambda issue: {"text1": "Wet"} if issue.project_id == source.project_id else {}
+        )
+    except RevisionConflict:
+        return False
+    return issue.text1 == "Wet"
 
 
 def _race(store: Store) -> None:
