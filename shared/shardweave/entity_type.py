@@ -23,6 +23,7 @@ from .access.rules import Allow
 from .codecs import (
     BinaryCodec,
     Codec,
+    DateTimeCodec,
     DecimalCodec,
     EnumCodec,
     IntegerCodec,
@@ -51,7 +52,7 @@ from .keys import Element, EntityKeys
 from .property_json import decimal_of, integral, json_bytes, json_model, json_of_text, member_type, metadata_of
 from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
-from .stored_form import stored_form
+from .stored_form import datetime_begin, stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 
 E = TypeVar("E", bound=Entity)
@@ -145,6 +146,12 @@ class Property:
             return self.parse(value)
         form = next(metadata_of(self.annotation, CanonicalBegin), None)
         return str.__str__(value) if form is None else form.canonical(value)
+
+    def begin(self, text: str) -> str:
+        """What the stored text of a value begins with, from what people write. Raises ValidationFailed."""
+        if isinstance(self.codec, StringCodec):
+            return str(self.bound(text))
+        return datetime_begin(text) if isinstance(self.codec, DateTimeCodec) else text
 
     def read_bound(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
         """A bound from its JSON value. Raises as `read_json` does."""

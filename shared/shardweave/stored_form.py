@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 import uuid
 from collections.abc import Mapping, Set
 from decimal import Decimal
@@ -20,6 +21,10 @@ from typing import Any
 
 from .errors import ValueRefused
 from .table.values import Value, number, number_text
+
+_WHOLE_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{5,8}([.,][0-9]{1,6})?([Zz]|[+-][0-9]{2}:?[0-9]{2})", re.ASCII
+)
 
 
 def stored_form(value: Any) -> Value:
@@ -46,6 +51,17 @@ def datetime_text(value: dt.datetime) -> str:
             "a datetime lies outside the years 1 to 9999 in UTC", fix="give a later or earlier one"
         ) from None
     return instant.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def datetime_begin(text: str) -> str:
+    """What the text of an instant begins with, from what people write: a whole time with its zone, as it is shown or in
+    any other form, is its text here; what is less than that is itself."""
+    if not _WHOLE_TIME.fullmatch(text):
+        return text
+    try:
+        return datetime_text(dt.datetime.fromisoformat(text))
+    except (ValueError, ValueRefused):
+        return text
 
 
 def _stored_collection(value: Any) -> Value:

@@ -81,6 +81,21 @@ def test_totals_count_every_order_once(client: Client) -> None:
     assert json_of(client.get("/v1/order-total/orderTotal")) == {"orders": 2, "items": 6, "amount": "63"}
 
 
+@pytest.mark.parametrize(
+    ("target", "where"),
+    [
+        ("schema-changes?partition=production/", "partition"),
+        ("schema-changes?environment=production&plugin.eq=", "plugin.eq"),
+        ("order-lines?orderId=o1&sort=a/", "sort"),
+        ("order-lines?orderId=o1&sort.prefix=/a", "sort.prefix"),
+        ("products?category=", "category"),
+    ],
+)
+def test_a_value_that_no_property_can_have_is_placed_at_its_parameter(client: Client, target: str, where: str) -> None:
+    problem = problem_of(client.get(f"/v1/{target}"), 400, "validation_failed")
+    assert problem["where"] == problem["errors"][0]["where"] == where
+
+
 def test_the_timeline_of_an_order_takes_ranges_prefixes_and_the_last_few(client: Client) -> None:
     deliver(client, PLACED, PAID, SHIPPED)
 
@@ -93,6 +108,11 @@ def test_the_timeline_of_an_order_takes_ranges_prefixes_and_the_last_few(client:
     assert states("&changedAt.to=2024-02-01") == ["placed", "paid", "shipped"]
     assert states("&changedAt.to=2024-01-06") == ["placed"]
     assert states("&changedAt.prefix=2024-01") == ["placed", "paid"]
+    shown = items(client, "/v1/order-tracking?orderId=o1")[1]["changedAt"]
+    for whole in (shown, "2024-01-06T11:00:00.0%2B01:00"):
+        assert states(f"&changedAt.prefix={whole}") == ["paid"]
+    assert states(f"&changedAt.prefix={shown[:-4]}") == ["paid"]
+    assert states("&changedAt.prefix=2024-13-06T11:00:00Z") == []
     assert states("&changedAt=2024-01-06T11:00:00%2B01:00") == ["paid"]
     answer = client.get("/v1/order-tracking?orderId=o1&changedAt.prefix=2024&changedAt.from=2024-01-06")
     problem_of(answer, 400, "unsupported_query")

@@ -116,6 +116,8 @@ def found(client: Client, **asked: Any) -> str:
         ({"property": "time", "ge": "2024-06-01"}, "12"),
         ({"property": "time", "lt": "2024-06-01"}, "0"),
         ({"property": "time", "begins_with": "2024-06"}, "1"),
+        ({"property": "time", "begins_with": "2024-06-01T12:00:00Z"}, "1"),
+        ({"property": "time", "begins_with": "2024-06-01T14:00:00+02:00"}, "1"),
         ({"property": "created", "ge": "2024-10-01"}, "012"),
         ({"property": "tags", "contains": "b"}, "1"),
         ({"property": "tags", "size": {"gt": 1}}, "1"),

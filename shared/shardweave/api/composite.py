@@ -14,9 +14,9 @@ property instead. Each part is read as its property's parameter would be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..entity_type import EntityType, Property
 from ..errors import UnsupportedQuery, ValueRefused
@@ -25,8 +25,11 @@ from .operation import Parameter
 
 PARTITION, SORT = "partition", "sort"
 
-Read = Callable[[Property, str, str], Any]
-"""The value of a property from the text of the parameter that is named."""
+
+class Read(Protocol):
+    """The value of a property from the text of the parameter that is named; `bound`: a bound of a range."""
+
+    def __call__(self, each: Property, text: str, name: str, *, bound: bool = False) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Composite:
             )
         each = self.properties[len(lead)]
         bounds = [
-            None if text is None else read(each, part, f"{self.name}.{side}")
+            None if text is None else read(each, part, f"{self.name}.{side}", bound=True)
             for side, text, part in (("from", low, first), ("to", high, last))
         ]
         return self._fixed(lead, self.name, read) | {each.stored: Range(*bounds)}

@@ -112,7 +112,7 @@ class ListQuery:
             return parse_time(text, each.codec, name)
         if isinstance(each.codec, DateTimeCodec):
             return parse_instant(text, name)
-        if isinstance(each.codec, StringCodec):
+        if bound and isinstance(each.codec, StringCodec):
             return text
         return (each.read_bound_text if bound else each.read_text)(text, (name,))
 

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..codecs import StringCodec
 from ..entity_type import EntityType, IndexView, Property
 from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefused
 from ..key_format import escape
@@ -87,7 +86,7 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
         elif isinstance(constraint, Prefix):
             if not each.codec.is_text or not isinstance(constraint.text, str):
                 raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
-            begin = Prefix(each.bound(constraint.text)) if isinstance(each.codec, StringCodec) else constraint
+            begin = Prefix(each.begin(constraint.text))
             _check_prefix(entity.keys, each.stored, begin.text)
             found[each.stored] = begin
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..codecs import BinaryCodec, EnumCodec, StringCodec, TimestampCodec
+from ..codecs import BinaryCodec, DateTimeCodec, EnumCodec, StringCodec, TimestampCodec
 from ..entity_type import Property
 from ..errors import ShardweaveError, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
@@ -152,6 +152,8 @@ def _piece(each: Property, value: Any) -> Any:
     """A part of a value: of a text any text, as it is stored; of bytes bytes; of what has members one of them."""
     if isinstance(each.codec, StringCodec):
         return each.bound(value)
+    if isinstance(each.codec, DateTimeCodec) and isinstance(value, str):
+        return each.begin(value)
     if each.codec is None:
         return stored_form(value) if each.members is None or each.members.codec is None else each.members.parse(value)
     kind = bytes if isinstance(each.codec, BinaryCodec) else str
