@@ -13,6 +13,7 @@ from shardweave.entity_type import MARK
 from shardweave.errors import Conflict
 from shardweave.reshard.control import control_key
 from shardweave.reshard.moving import Mover
+from shardweave.reshard.operator import Operator
 from shardweave.reshard.phases import Control, Phase, Step
 from shardweave.schema import Schema
 from shardweave.sharding import ShardBump
@@ -238,6 +239,16 @@ class TestOperators:
         new = world.control(Leaf).new
         assert new is not None
         assert new.generations[0].space == FOUR.space
+
+    def test_an_abort_gets_through_however_often_movers_are_faster(self) -> None:
+        world = world_with("a")
+        world.start(Leaf, TWO)
+        leaf = world.schema[Leaf]
+        faster = Meanwhile(lambda: world.put_control(leaf, world.control(Leaf)))
+        world.table._faults = Script(*[faster] * 20, matching=[Put])
+        coordinator = world.new_coordinator(world.table)
+        operator = Operator(world.table, coordinator, world.waits, clock=world.clock, waiting=world.pauses.waiting())
+        assert operator.abort(leaf).aborting
 
     def test_two_entities_move_at_once(self) -> None:
         world = world_with("a")

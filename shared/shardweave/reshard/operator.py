@@ -16,7 +16,7 @@ from ..entity import now_ms
 from ..entity_type import EntityType
 from ..errors import Conflict, ReshardRefused
 from ..sharding import ShardBump, ShardMap
-from ..store.retries import Waiting
+from ..store.retries import CONTENDED, Waiting
 from ..table import Table
 from ..table.operations import Query
 from ..table.values import item_bytes
@@ -33,7 +33,6 @@ MOST_SAMPLED_SHARDS = 32
 """So many shards are looked at where they hold few records: a guess from one that happens to be empty would be none."""
 SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
-ATTEMPTS = 5
 USUAL_RATE = 300
 """Records a second that are copied where no rate is set, by experience."""
 KILOBYTE = 1024
@@ -93,7 +92,8 @@ class Operator:
         clock: Callable[[], int] = now_ms,
         waiting: Waiting | None = None,
     ) -> None:
-        self._asking = Asking(table, waiting or Waiting())
+        self._waiting = waiting or Waiting()
+        self._asking = Asking(table, self._waiting)
         self._coordinator = coordinator
         self._waits = waits
         self._clock = clock
@@ -200,10 +200,13 @@ class Operator:
     # -- parts
 
     def _changed(self, entity: EntityType[Any], change: Callable[[Seen | None], Control]) -> Status:
-        for _ in range(ATTEMPTS):
+        pauses = self._waiting.pauses(CONTENDED)
+        while True:
             seen = self._coordinator.read(entity)
             if self._coordinator.replace(entity, seen, change(seen)):
                 return self.status(entity)
+            if not pauses.pause():
+                break
         raise Conflict("the re-shard kept changing", where=entity.token, fix="look at its status, and try again")
 
     def _sampled(self, entity: EntityType[Any], current: ShardMap, now: int) -> tuple[int | None, int]:
