@@ -1,15 +1,22 @@
 """How many records to ask of a lane, so that a second round is unlikely and little is read in vain.
 
 A hashed record falls into each of `lanes` shards with probability 1/lanes, so the number of the next `count` records
-that stand in one lane is binomial. The fetch is the least `m` with lanes x P(X >= m) <= 5 %: by the union bound no
-lane is drained in 95 % of pages. Never less than what one read unit pays for anyway, for records of 1 KB: learning
-their real size would save little, and the same page would cost this much now and that much later.
+that stand in one lane is binomial, and by the union bound some lane is drained with a chance of at most
+lanes x P(X >= m) when each is asked for m. The fetch is the least m
+
+    with a chance of at most 1 in 1,000     while the lanes together read no more than 2 x count + lanes x 4
+    with a chance of at most 1 in 20        in any case
+
+so a page over few lanes costs the same number of requests wherever it is, and one over many reads little in vain.
+Never less than what one read unit pays for anyway, 4 records of 1 KB: learning their real size would save little, and
+the same page would cost this much now and that much later.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+RARE_CHANCE = 0.001
 RETRY_CHANCE = 0.05
 MAX_FETCH = 1000
 RECORDS_PER_UNIT = 4
@@ -24,7 +31,8 @@ def fetch_size(lanes: int, count: int) -> int:
     tail = 1.0
     term = (1 - chance) ** count
     size = 0
-    while lanes * tail > RETRY_CHANCE and size < count:
+    room = 2 * count // lanes + RECORDS_PER_UNIT
+    while size < count and lanes * tail > (RARE_CHANCE if size < room else RETRY_CHANCE):
         tail -= term
         term *= (count - size) / (size + 1) * chance / (1 - chance)
         size += 1

@@ -1,0 +1,50 @@
+"""How many records are asked of a lane: few enough to be paid for, so many that a second round is rare."""
+
+from __future__ import annotations
+
+from math import comb
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardweave.query.sizes import RARE_CHANCE, RECORDS_PER_UNIT, RETRY_CHANCE, fetch_size
+from shardweave.query.spec import MAX_LIMIT, QuerySpec
+from shardweave.sharding import ShardBump
+from tests.unit.query_world import People
+
+LANES = st.integers(2, 1024)
+COUNTS = st.integers(1, MAX_LIMIT + 1)
+ROUNDING = 1e-9
+
+
+def chance_of_a_second_round(lanes: int, count: int, size: int) -> float:
+    """At most this: lanes x P(X >= size), where X of the next `count` records stand in one lane."""
+    ways = sum(comb(count, hits) * (lanes - 1) ** (count - hits) for hits in range(size, count + 1))
+    return lanes * (ways / lanes**count)
+
+
+@given(LANES, COUNTS)
+def test_a_second_round_is_rare_or_would_cost_more_reads_than_are_aimed_at(lanes: int, count: int) -> None:
+    size = fetch_size(lanes, count)
+    chance = chance_of_a_second_round(lanes, count, size)
+    most = 2 * count + lanes * RECORDS_PER_UNIT
+    assert chance <= RETRY_CHANCE + ROUNDING
+    assert chance <= RARE_CHANCE + ROUNDING or lanes * (size + 1) > most
+
+
+@given(LANES, COUNTS)
+def test_no_more_is_read_than_aimed_at_unless_a_second_round_were_likely(lanes: int, count: int) -> None:
+    size = fetch_size(lanes, count)
+    is_likely_with_less = chance_of_a_second_round(lanes, count, size - 1) > RETRY_CHANCE - ROUNDING
+    assert lanes * size <= 2 * count + lanes * RECORDS_PER_UNIT or is_likely_with_less
+
+
+def test_every_page_over_few_shards_costs_the_same_requests() -> None:
+    world, chooser = People(ShardBump(0, 2, 1)), Random(2)
+    for name in [f"{chooser.getrandbits(64):016x}" for _ in range(300)]:
+        world.add(name, first=name)
+    specs = [QuerySpec("person", index="first", limit=20, reverse=reverse) for reverse in (False, True)]
+    requests = [page.stats.requests for spec in specs for page in world.pages(spec)]
+    world.close()
+    assert requests == [4] * 30
