@@ -14,21 +14,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Protocol, cast
-from urllib.parse import urlsplit
+from typing import Protocol, cast, get_args
 
+from infra.callers import Issuer, issuer_of, operators_of, out_of_reach
 from infra.kept_choices import encode_choices
 from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
+from infra.waves import MOST_INDEXES
 from shardweave.errors import ConfigurationError, Fault, SchemaError
-from shardweave.key_format import key_format
-from shardweave.manifest import decode_index, manifest_of
+from shardweave.key_format import KEY_FORMATS, key_format
+from shardweave.manifest import decode_index, encode_index, manifest_of
 from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.reshard.policy import MODES
 from shardweave.reshard.wait_settings import decode_waits, encode_waits
 from shardweave.schema import Schema
 from shardweave.service_modules import service_schema
-from shardweave.table.layout import TableLayout
+from shardweave.table.layout import IndexLayout, KeyType, TableLayout
 
 THROWN_AWAY = ("dev", "local", "test")
 
@@ -86,14 +87,6 @@ class Context(Protocol):
 
 
 @dataclass(frozen=True)
-class Issuer:
-    """Who signs the tokens of callers, and whom the tokens have to be for."""
-
-    url: str
-    audiences: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Configuration:
     """One deployment. `issuer` None: callers sign with AWS credentials."""
 
@@ -124,17 +117,19 @@ class Configuration:
     def from_context(cls, context: Context) -> Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
         given = {key: _text(context, key, default) for key, default in CHOICES.items()}
-        chosen = key_format(given["keyFormat"])
+        chosen = key_format(_one_of(given, "keyFormat", tuple(KEY_FORMATS)))
         schema = service_schema(given["service"], chosen)
         broken = faults(read_manifest(given["service"]), manifest_of(schema))
         if broken:
             raise SchemaError(broken)
+        issuer = issuer_of(given["issuer"], given["audience"], iam=_switch(given, "iam"))
+        layout = _layout(schema.layout, given["indexes"])
         return cls(
             service=given["service"],
             stage=_stage(given["stage"]),
             key_format=chosen.name,
             schema=schema,
-            issuer=_issuer(given),
+            issuer=issuer,
             layer=cast(PlatformName, _one_of(given, "layer", tuple(PLATFORMS))),
             assets_optional=_one_of(given, "assets", ("required", "optional")) == "optional",
             own_credentials=_one_of(given, "deployWith", ("roles", "credentials")) == "credentials",
@@ -145,17 +140,24 @@ class Configuration:
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),
             burst=_whole(given, "burst", 5_000),
             lanes=_whole(given, "lanes", 1_000),
-            layout=_layout(schema.layout, given["indexes"]),
-            hidden=tuple(name for name in given["hidden"].split(",") if name),
+            layout=layout,
+            hidden=_hidden(given["hidden"], schema.layout, layout),
             reshard_waits=_reshard_waits(given),
             reshard_policy=_one_of(given, "reshardPolicy", MODES),
-            operators=given["operators"],
+            operators=operators_of(given["operators"], issuer),
             choices=encode_choices(given, CHOICES),
         )
 
     @property
     def protected(self) -> bool:
         return self.stage not in THROWN_AWAY
+
+    @property
+    def warnings(self) -> dict[str, Fault]:
+        """What can be synthesized, and hardly be meant, by the name of the warning."""
+        found = {f"waves{number or ''}": fault for number, fault in enumerate(self.several_index_changes)}
+        unreachable = out_of_reach(self.schema, self.issuer)
+        return found if unreachable is None else found | {"claims": unreachable}
 
     @property
     def several_index_changes(self) -> list[Fault]:
@@ -187,45 +189,36 @@ def _layout(layout: TableLayout, indexes: str) -> TableLayout:
     if not indexes:
         return layout
     try:
-        found = tuple(decode_index(name, each) for name, each in json.loads(indexes).items())
+        given = json.loads(indexes)
+        found = tuple(decode_index(name, each) for name, each in given.items())
+        whole = all(encode_index(each) == given[each.name] and _can_be(each) for each in found)
     except (ValueError, KeyError, TypeError, AttributeError):
+        whole, found = False, ()
+    if not whole or len(found) > MOST_INDEXES:
         raise ConfigurationError(
             "it is no wave of indexes.", where="context `indexes`", fix="leave it out; `./run deploy` gives it itself"
-        ) from None
+        )
     return replace(layout, indexes=found)
 
 
-def _issuer(given: Mapping[str, str]) -> Issuer | None:
-    iam = _switch(given, "iam")
-    if not given["issuer"]:
-        if given["audience"]:
+def _can_be(index: IndexLayout) -> bool:
+    """Whether a table could have an index."""
+    keys = all(key.name and key.type in get_args(KeyType) for key in (index.hash_key, index.range_key))
+    return keys and (isinstance(index.projection, tuple) or index.projection in ("ALL", "KEYS_ONLY"))
+
+
+def _hidden(text: str, *layouts: TableLayout) -> tuple[str, ...]:
+    """The indexes that queries are not to use, each of which the table has or is to have."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    known = list(dict.fromkeys(index.name for layout in layouts for index in layout.indexes))
+    for name in names:
+        if name not in known:
             raise ConfigurationError(
-                "an audience says nothing without an issuer.",
-                where="context `audience`",
-                fix="name who signs tokens too: -c issuer=https://...",
+                f"there is no index {name[:80]!r}.",
+                where="context `hidden`",
+                fix=f"leave it out, since `./run deploy` gives it itself; or use some of {', '.join(known)}",
             )
-        if not iam:
-            raise ConfigurationError(
-                "there is no issuer and IAM is off, so anybody could call the API.",
-                where="context `iam`",
-                fix="name who signs tokens with -c issuer=https://... -c audience=..., or leave IAM on",
-            )
-        return None
-    url = urlsplit(given["issuer"])
-    if url.scheme != "https" and url.hostname not in ("127.0.0.1", "localhost"):
-        raise ConfigurationError(
-            "an issuer is the https address of who signs tokens.",
-            where="context `issuer`",
-            fix="use the `iss` of your tokens, such as -c issuer=https://login.example.com/",
-        )
-    audiences = tuple(part.strip() for part in given["audience"].split(",") if part.strip())
-    if not audiences:
-        raise ConfigurationError(
-            "without an audience the API would take tokens that were made for other applications.",
-            where="context `audience`",
-            fix="use the `aud` (or `client_id`) of your tokens, such as -c audience=orders",
-        )
-    return Issuer(given["issuer"], audiences)
+    return names
 
 
 def _stage(stage: str) -> str:
@@ -273,9 +266,9 @@ def _one_of(given: Mapping[str, str], key: str, values: tuple[str, ...]) -> str:
 
 def _whole(given: Mapping[str, str], key: str, most: int) -> int:
     text = given[key]
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
         raise ConfigurationError(
-            f"{text!r} is no whole number from 1 to {most:,}.",
+            f"{text[:40]!r} is no whole number from 1 to {most:,}.",
             where=f"context `{key}`",
             fix=f"use -c {key}={CHOICES[key]}, say",
         )
@@ -286,7 +279,10 @@ def _text(context: Context, key: str, default: str) -> str:
     given = context.try_get_context(key)
     if given is None:
         return default
-    if not isinstance(given, str) or not given:
-        example = default or "..."
-        raise ConfigurationError("the value must be a text.", where=f"context `{key}`", fix=f"use -c {key}={example}")
+    if not isinstance(given, str) or (not given and default):
+        raise ConfigurationError(
+            "it is no text, or an empty one.",
+            where=f"context `{key}`",
+            fix=f"use -c {key}={default}" if default else f"use -c {key}=..., in quotes where it is in cdk.json",
+        )
     return given

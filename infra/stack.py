@@ -36,8 +36,8 @@ class ShardweaveStack(Stack):
             synthesizer=CliCredentialsStackSynthesizer() if configuration.own_credentials else None,
         )
         self._provide_assets(configuration)
-        for fault in configuration.several_index_changes:
-            Annotations.of(self).add_warning_v2("shardweave:waves", str(fault))
+        for name, fault in configuration.warnings.items():
+            Annotations.of(self).add_warning_v2(f"shardweave:{name}", str(fault))
         Tags.of(self).add("service", configuration.service)
         Tags.of(self).add("stage", configuration.stage)
         table = Table(

@@ -22,6 +22,11 @@ def app_with(**context: str) -> App:
     return App(context={**FLAGS, "aws:cdk:bundling-stacks": [], **context})
 
 
+def configuration(**context: str) -> Configuration:
+    """What the app makes of a context."""
+    return Configuration.from_context(app_with(**context).node)
+
+
 @cache
 def template_for(**context: str) -> dict[str, Any]:
     app = app_with(**context)
