@@ -20,6 +20,7 @@ from .table.values import Item, Value
 
 if TYPE_CHECKING:
     from .entity_type import Property
+    from .schema import Index
 
 Properties = Mapping[str, "Property"]
 
@@ -70,7 +71,8 @@ class SequenceType:
 class RelationType:
     """A relation of an entity to `target` (a token). `by` are its own properties that lead there; they fit the
     target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list.
-    `private`: a private property leads there, or is what the target is found by, so it is not shown over HTTP."""
+    `private`: a private property leads there, or is what the target is found or chosen by, so it is not shown over
+    HTTP."""
 
     name: str
     target: str
@@ -121,8 +123,10 @@ def sequences_of(model: type[Entity], properties: Properties) -> tuple[SequenceT
     )
 
 
-def relations_of(model: type[Entity], models: Sequence[type[Entity]]) -> dict[str, RelationType]:
-    """A model's relations by name."""
+def relations_of(
+    model: type[Entity], models: Sequence[type[Entity]], indexes: Sequence[Index] = ()
+) -> dict[str, RelationType]:
+    """A model's relations by name. `indexes` are the schema's, which decide whether one is private."""
     from .schema import properties_of
 
     own = properties_of(model)
@@ -145,7 +149,7 @@ def relations_of(model: type[Entity], models: Sequence[type[Entity]]) -> dict[st
                 lookup=None if lookup is None else lookup.name,
                 index=each.index,
                 on=None if each.on is None else properties_of(target)[each.on].stored,
-                private=any(own[one].private for one in each.by) or _finds_by_private(target, each.on, lookup),
+                private=any(own[one].private for one in each.by) or _finds_by_private(target, each, lookup, indexes),
             )
     return found
 
@@ -174,12 +178,20 @@ def _lookup_on(target: type[Entity], name: str) -> LookupType | None:
     return next((each for each in lookups if each.unique and each.property_name == stored), None)
 
 
-def _finds_by_private(target: type[Entity], on: str | None, lookup: LookupType | None) -> bool:
-    """Whether a target is found by a private property of its own."""
-    from .schema import properties_of
+def _finds_by_private(
+    target: type[Entity], relation: BelongsTo, lookup: LookupType | None, indexes: Sequence[Index]
+) -> bool:
+    """Whether a target is found by a private property of its own, or is the first in the order of one."""
+    from .schema import key_properties, properties_of
 
-    names = {each.name for each in lookup.elements} if lookup is not None else set()
-    return any(each.private and (each.name == on or each.stored in names) for each in properties_of(target).values())
+    stored = {element.name for element in lookup.elements} if lookup is not None else set()
+    names = {relation.on}
+    for index in indexes:
+        if index.name == relation.index:
+            names.update(key_properties(target, index.hash_key), key_properties(target, index.range_key))
+    return any(
+        each.private and (each.name in names or each.stored in stored) for each in properties_of(target).values()
+    )
 
 
 def _element(properties: Properties, name: str) -> Element:

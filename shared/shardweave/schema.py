@@ -197,6 +197,19 @@ def generated_keys(model: type[Entity]) -> dict[str, tuple[str, HashKey | RangeK
     }
 
 
+def key_properties(model: type[Entity], key: str) -> tuple[str, ...]:
+    """The properties of a model in one key of an index, by Python name."""
+    if key == "hash_key":
+        return model.declaration.partition
+    if key == "range_key":
+        return model.declaration.sort
+    found = generated_keys(model).get(key)
+    if found is None:
+        return (key,)
+    names: Sequence[str | Descending] = found[1].elements
+    return tuple(each.name if isinstance(each, Descending) else each for each in names)
+
+
 def index_models(schema: Schema, index: Index) -> list[type[Entity]]:
     """The entities that an index holds."""
     return [
@@ -270,7 +283,7 @@ def _compile(schema: Schema, model: type[E]) -> EntityType[E]:
         separator=declaration.separator,
         lookups=MappingProxyType(lookups_of(model, properties)),
         sequences=sequences_of(model, properties),
-        relations=MappingProxyType(relations_of(model, schema.models)),
+        relations=MappingProxyType(relations_of(model, schema.models, schema.indexes)),
         children=children_of(model, schema.models),
         access=declaration.access,
         read_only=declaration.read_only,

@@ -72,6 +72,32 @@ def test_rules_hold() -> None:
     assert found == [mine]
 
 
+def test_both_guides_say_alike_whose_a_cursor_is_and_so_it_is() -> None:
+    http = " ".join((Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8").split())
+    assert "Cursors and idempotency keys belong to a tenant and a principal." in FLAT
+    assert "from another [principal or tenant](access.md), even for the same query, it is refused" in http
+    assert "every page is answered by the rights that its caller has then" in http
+    tenants = api_of(NAMES["TENANTS"])
+    ann, other = person(tenants, tenant="acme"), person(tenants, tenant="bolt")
+    for each in (ann, other):
+        each.made("teams", name="red")
+        for number in range(3):
+            each.made("tasks", teamName="red", slug=f"s{number}")
+    target = "/v1/tasks?limit=1"
+    token = json_of(ann.get(target))["nextToken"]
+    for stranger in (other, person(tenants, "bob", tenant="acme")):
+        problem = problem_of(stranger.get(f"{target}&nextToken={token}"), 400, "cursor_mismatch")
+        assert problem["detail"] == "the cursor belongs to another query, or to another caller"
+    assert len(json_of(ann.get(f"{target}&nextToken={token}"))["items"]) == 1
+    rules = api_of(NAMES["RULES"])
+    eve = person(rules, "eve", "reader", "admin")
+    for _ in range(3):
+        eve.made("reports", userId="bob", subject="s")
+    target = "/v1/reports?index=bySubject&subject=s&limit=1"
+    token = json_of(eve.get(target))["nextToken"]
+    problem_of(person(rules, "eve", "reader").get(f"{target}&nextToken={token}"), 403, "forbidden")
+
+
 def test_every_operation_is_named() -> None:
     listed = re.search(r"The operations are (.*?)\. Rules", FLAT)
     assert listed is not None

@@ -18,6 +18,7 @@ from shardweave.errors import SchemaError
 from shardweave.query.runner import QueryRunner
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, operations_of
+from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import RULES, Person, person
@@ -122,6 +123,40 @@ def test_an_index_that_is_not_exposed_is_not_there(api: Api, admin: Person) -> N
     problem_of(admin.get("/v1/reports?index=unexposed"), 400, "unknown_name")
     problem_of(admin.post("/v1/reports/query", {"index": "unexposed"}), 400, "unknown_name")
     assert "unexposed" not in api.openapi.decode()
+
+
+class Diary(
+    Entity,
+    token="diary",
+    collection="diaries",
+    access=[Allow("*", groups="admin"), Allow("*", owner="user_id")],
+    shard_bumps=[ShardBump(0, char_bits=1, chars=1)],
+):
+    """Everybody's own, in an order that all share."""
+
+    diary_id: str = unique_property()
+    user_id: str
+    shelf: str
+    subject: str
+
+    shelf_hash_key = HashKey("shelf")
+    subject_range_key = RangeKey("subject")
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_where_a_walk_goes_on_is_not_explained_to_who_may_not_see_the_record_there(run: bool) -> None:
+    admin = person(api_of(Schema([Diary], [Index("byShelf", "shelf_hash_key", "subject_range_key")])), "root", "admin")
+    for number in range(20):
+        admin.made("diaries", diaryId=f"d{number}", userId="bob", shelf="one", subject=f"secret-{number:02}")
+    admin.made("diaries", diaryId="last", userId="ann", shelf="one", subject="z")
+    # Ann's page is cut behind a record of Bob: the place where it goes on is his.
+    asked: dict[str, Any] = {"conditions": {"shelf": "one"}, "limit": 1, "budget": 1}
+    for caller, is_shown in ((person(admin.api, "ann"), False), (admin, True)):
+        page = json_of(caller.post("/v1/diaries/query", asked))
+        assert page["nextToken"] is not None
+        explained = caller.post("/v1/diaries/explain", {**asked, "nextToken": page["nextToken"], "run": run})
+        assert all(lane["resumes"] for lane in json_of(explained)["lanes"])
+        assert ("secret-" in explained.body.decode()) == is_shown
 
 
 def test_refusals_and_schemes_are_described(api: Api) -> None:

@@ -31,6 +31,7 @@ class Note(Entity, token="note", access=[Allow("*", groups="admin"), Allow("list
     user_id: str
     topic: str
     code: str | None = None
+    text: str = ""
 
     topics = Lookup("topic")
     codes = Unique("code")
@@ -118,6 +119,17 @@ def test_a_list_says_that_its_page_was_cut_and_its_token_tells_nothing_of_others
     assert [len(page["items"]) for page in pages if page["items"]] == [1]
     assert pages[0] == {"items": [], "nextToken": pages[0]["nextToken"], "complete": False}
     assert b"secret" not in opened(pages[0]["nextToken"])
+
+
+def test_a_list_says_that_its_records_filled_an_answer() -> None:
+    admin = person(api_of(NOTES), "root", "admin")
+    for number in range(17):
+        text = f"{number:02}" + "x" * 380_000
+        admin.made("notes", noteId=f"{number:02}", userId="a", topic="cats", text=text)
+    first = json_of(admin.get(LIST))
+    assert (len(first["items"]), first["complete"]) == (13, False)
+    second = json_of(admin.get(f"{LIST}&nextToken={first['nextToken']}"))
+    assert (len(second["items"]), second["complete"], second["nextToken"]) == (4, True, None)
 
 
 # -- tokens ---------------------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..codecs import StringCodec
-from ..declarations import Lookup, Unique
-from ..declarations import Sequence as SequenceDeclaration
-from ..entity import Descending, Entity, HashKey, Role, identity_of
+from ..declarations import Lookup, Sequence, Unique
+from ..entity import Entity, Role, identity_of
 from ..errors import Fault
 from .rules import EVERY, OPERATIONS
 
@@ -58,8 +57,8 @@ def _claim_faults(model: type[Entity], properties: Properties) -> Iterator[Fault
             fix = f"put {', '.join(claims)} into the partition, or let the unique property have a default_factory"
             yield Fault(where, message, fix)
     for place, declared in model.declared().items():
-        if isinstance(declared, (Lookup, Unique, SequenceDeclaration)) and not set(claims) <= set(declared.within):
-            kind = "numbers" if isinstance(declared, SequenceDeclaration) else "values"
+        if isinstance(declared, (Lookup, Unique, Sequence)) and not set(claims) <= set(declared.within):
+            kind = "numbers" if isinstance(declared, Sequence) else "values"
             message = f"the {kind} of different tenants are not apart"
             yield Fault(f"{where}.{place}", message, f"declare it within {', '.join(claims)} too")
 
@@ -71,6 +70,12 @@ def _private_faults(model: type[Entity], properties: Properties) -> Iterator[Fau
         if each.private and (name in placing or each.role is not None or each.claim is not None):
             message = "a private property can't be in a record's key, nor have another role"
             yield Fault(f"entity {model.__name__}.{name}", message, "use another property there")
+    for place, declared in model.declared().items():
+        if isinstance(declared, Sequence):
+            hidden = [name for name in (*declared.within, declared.property) if _is_private(properties, name)]
+            if hidden:
+                message = f"{', '.join(hidden)} is private, and a change tells whether a guess of it is right"
+                yield Fault(f"entity {model.__name__}.{place}", message, "number, and number within, what is shown")
 
 
 def _rule_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
@@ -85,7 +90,7 @@ def _rule_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]
 
 
 def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:
-    from ..schema import generated_keys, index_models, properties_of
+    from ..schema import generated_keys, index_models, key_properties, properties_of
 
     where = f"index {index.name}"
     yield from _group_faults(where, index.groups)
@@ -94,7 +99,7 @@ def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:
         yield from _owner_faults(where, index.owner, properties)
         if not index.exposed:
             continue
-        hashed, ranged = _elements(model, index.hash_key), _elements(model, index.range_key)
+        hashed, ranged = key_properties(model, index.hash_key), key_properties(model, index.range_key)
         missing = [name for name in _claims(properties) if name not in hashed]
         if missing and (index.hash_key == "hash_key" or index.hash_key in generated):
             message = f"{', '.join(missing)} of {model.__name__} is bound to a claim, and not in the index's hash key"
@@ -103,24 +108,6 @@ def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:
         if hidden:
             message = f"{', '.join(hidden)} of {model.__name__} is private, and the index would sort or find by it"
             yield Fault(where, message, "use another property, or keep the index from HTTP with exposed=False")
-
-
-def _elements(model: type[Entity], key: str) -> tuple[str, ...]:
-    """The properties in one key of an index."""
-    from ..schema import generated_keys
-
-    if key == "hash_key":
-        return model.declaration.partition
-    if key == "range_key":
-        return model.declaration.sort
-    found = generated_keys(model).get(key)
-    if found is None:
-        return (key,)
-    declared = found[1]
-    names: Sequence[str | Descending] = declared.elements
-    if isinstance(declared, HashKey):
-        return declared.elements
-    return tuple(each.name if isinstance(each, Descending) else each for each in names)
 
 
 def _is_private(properties: Properties, name: str) -> bool:

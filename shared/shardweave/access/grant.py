@@ -106,7 +106,8 @@ class Grant:
         filters += [] if self.owners is None else [self._owned(self.owners)]
         filters += [self._owned((owner,)) for owner in sorted(owners)]
         whole = filters[0] if len(filters) == 1 else (filters[0] & _all(filters[1:]) if filters else None)
-        found = replace(spec, filter=whole, scope=self.caller.scope)
+        is_whole = self.owners is None and not owners
+        found = replace(spec, filter=whole, scope=self.caller.scope, shows_places=spec.shows_places and is_whole)
         if spec.branches is not None:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)

@@ -7,8 +7,9 @@ An index may lag behind and a lookup does not: what is answered had the value at
 come in the order of their ids, of a unique value at most one. Nothing else goes with it.
 
 As of every list, a page has `limit` records while that many remain that the caller may see, unless the request's time
-ended it, which it says. Its token is a cursor (see `query.cursor`) whose position is an id: sealed, since that may be
-the id of a record that the caller may not see, and bound to the lookup, its value and the caller.
+ended it or they fill an answer, which it says. Its token is a cursor (see `query.cursor`) whose position is an id:
+sealed, since that may be the id of a record that the caller may not see, and bound to the lookup, its value and the
+caller.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class LookupList:
         walk = self._fingerprint(lookup, values, grant)
         value = values.pop(lookup.property_name)
         state = self._state(given.get(CONTINUATION), walk)
-        limit = paging({"limit": given["limit"]} if "limit" in given else {})["limit"]
+        limit, is_full = paging({"limit": given["limit"]} if "limit" in given else {})["limit"], False
         deadline = None if call.time_left_ms is None else time.monotonic() + call.time_left_ms / 1000
         while True:
             found = self._store.find_by(
@@ -95,8 +96,9 @@ class LookupList:
             texts = self._pages.texts(found.items, expand, grant.caller)
             room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
             if room == len(texts):
-                return Page(tuple(texts), self._token(state, found.after, walk), complete=not found.cut)
-            limit = room
+                complete = found.after is None or not (found.cut or is_full)
+                return Page(tuple(texts), self._token(state, found.after, walk), complete=complete)
+            limit, is_full = room, True
 
     # -- tokens
 

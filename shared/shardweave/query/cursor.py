@@ -115,7 +115,9 @@ class CursorCodec:
         body = self._open(token)
         if body[:FINGERPRINT_BYTES] != fingerprint:
             raise CursorMismatch(
-                "the cursor belongs to another query", where="cursor", fix=f"send the same query, or {_START_OVER}"
+                "the cursor belongs to another query, or to another caller",
+                where="cursor",
+                fix=f"send the same query, or {_START_OVER}",
             )
         state = _state(body[FINGERPRINT_BYTES:])
         if now_ms - state.started_ms > self.life_ms:

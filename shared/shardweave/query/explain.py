@@ -1,7 +1,8 @@
 """Explain: what a query does and why, before it runs and after.
 
 An explanation is plain data; filters are in their JSON form. It holds conditions' property names and key texts, so it
-is for whoever may run the query, and nothing of other records.
+is for whoever may run the query, and nothing of other records: where a filter keeps those of others from the caller, a
+lane that goes on says so, and not from where, since that place may be one of theirs.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Explanation:
-    """Explain a plan that starts at `begins`."""
+def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, places: bool = True) -> Explanation:
+    """Explain a plan that starts at `begins`. Without `places`, lanes have the bounds of the query itself."""
     open_lanes = [start for start in begins if start.interval is not None]
     first_stage = min(
         (lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None), default=0
@@ -84,7 +85,9 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Ex
     sharing = sum(
         lane.stage == first_stage and start.interval is not None for lane, start in zip(plan.lanes, begins, strict=True)
     )
-    lanes = tuple(_lane_plan(plan, lane, start, sharing) for lane, start in zip(plan.lanes, begins, strict=True))
+    lanes = tuple(
+        _lane_plan(plan, lane, start, sharing, places=places) for lane, start in zip(plan.lanes, begins, strict=True)
+    )
     read = [lane for lane in lanes if lane.stage == first_stage and not lane.empty]
     half = 1.0 if plan.consistent else 0.5
     units = sum(half * -(-lane.first_fetch // RECORDS_PER_UNIT) for lane in read)
@@ -105,9 +108,9 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None) -> Ex
     )
 
 
-def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int) -> LanePlan:
+def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, *, places: bool) -> LanePlan:
     view = plan.branches[lane.rank].view
-    interval = start.interval or Interval()
+    interval = (start.interval if places else lane.interval) or Interval()
     generation, shards = lane.generation, lane.generation.space.shards
     return LanePlan(
         lane=plan.title(lane),

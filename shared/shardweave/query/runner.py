@@ -162,9 +162,9 @@ class QueryRunner:
         """What the query would do, and with `run` what it did."""
         if run:
             page, plan, begins = self._run(spec)
-            return explain(plan, begins, page.stats)
+            return explain(plan, begins, page.stats, places=spec.shows_places)
         plan, state, _ = self._plan(spec, self.now_ms())
-        return explain(plan, starts(plan, state), None)
+        return explain(plan, starts(plan, state), None, places=spec.shows_places)
 
     def close(self) -> None:
         """Stop the threads."""

@@ -76,7 +76,8 @@ class QuerySpec:
     `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
     that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
     `budget` (up to 1,000,000 reads) cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes
-    that fail.
+    that fail. `shows_places` is False where the filter leaves out what the caller may not see: then an explanation
+    does not say from where lanes go on.
     """
 
     entity: str
@@ -96,6 +97,7 @@ class QuerySpec:
     time_limit_ms: int | None = None
     budget: int | None = None
     on_shard_error: Literal["fail", "partial"] = "fail"
+    shows_places: bool = True
 
 
 @dataclass(frozen=True)
