@@ -90,15 +90,15 @@ def walk(queries: QueryRunner, spec: QuerySpec) -> Walk:
     """Go through a whole grid by large pages, and find the pages of `spec.limit` in it."""
     count = queries.count(spec).count
     last = (count - 1) // spec.limit * spec.limit
-    cursors = {position: _cursor_at(queries, spec, position) for position in (0, last // 2, last)}
-    first, middle, end = (replace(spec, cursor=cursor) for cursor in cursors.values())
-    return Walk(count, (first, middle, end))
+    middle = replace(spec, cursor=_cursor_after(queries, spec, last // 2))
+    end = replace(spec, cursor=_cursor_after(queries, middle, last - last // 2))
+    return Walk(count, (spec, middle, end))
 
 
-def _cursor_at(queries: QueryRunner, spec: QuerySpec, position: int) -> str | None:
-    """The cursor of the page that begins after so many issues."""
-    cursor = None
-    for size in _sizes(position):
+def _cursor_after(queries: QueryRunner, spec: QuerySpec, issues: int) -> str | None:
+    """The cursor of the page that begins so many issues after the one of `spec`."""
+    cursor = spec.cursor
+    for size in _sizes(issues):
         cursor = queries.run(replace(spec, cursor=cursor, limit=size)).cursor
     return cursor
 

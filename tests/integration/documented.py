@@ -2,10 +2,11 @@
 
 An example is a fenced block of `sh` with one curl command, or of `python`, followed by a block with its output: `json`
 for an answer's body, `http` for its status and some headers, `text` for what a program prints. In what is shown, a
-text that ends with `...` stands for any that begins so, and a time that is later than the day of the sample data stands
-for any other such time. In a command, `$TOKEN` is the `nextToken` of the answer before.
+text that ends with `...` stands for any that begins so, a list of nothing but `"..."` for any list, and a time that is
+later than the day of the sample data for any other such time. In a command, `$TOKEN` is the `nextToken` of the answer
+before, and other variables are those that a block of `sh` sets (`NAME=value`), to a development token also.
 
-`WRITE_DOCS=1` writes the outputs that differ into the document instead.
+`WRITE_DOCS=1` writes the outputs that differ into the document instead; of these, what is alike stays as it is shown.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,51 +39,72 @@ _NOW = dt.datetime.combine(DAY, dt.time(), dt.UTC).timestamp() * 1000
 
 @dataclass(frozen=True)
 class Example:
-    """A command, and what the document says that comes of it. `line` is where the output begins."""
+    """A command, as it stands there and with its variables filled in, and what the document says that comes of it.
+    `begins` is where the output stands in the text."""
 
     language: str
     command: str
     kind: str
     output: str
-    line: int
-
-    @property
-    def fence(self) -> str:
-        """The block with the output."""
-        return f"```{self.kind}\n{self.output}\n```"
+    begins: int
+    sent: str = ""
 
 
 def examples(text: str) -> Iterator[Example]:
     """The examples of a document, in order."""
     for found in _EXAMPLE.finditer(text):
-        line = text.count("\n", 0, found.start("output")) + 1
-        yield Example(found["language"], found["command"], found["kind"], found["output"], line)
+        yield Example(found["language"], found["command"], found["kind"], found["output"], found.start("output"))
 
 
-def check_document(path: Path, server: LocalServer) -> int:
+def variables(text: str, data: Path) -> dict[str, str]:
+    """What the document's blocks of `sh` set; tokens are made for the server of a data folder."""
+    found = {}
+    for block in re.findall(r"```sh\n((?:[A-Z]+=.+\n)+)```", text):
+        for name, _, value in (line.partition("=") for line in block.splitlines()):
+            found[name] = made_token(value, data) if value.startswith("$(") else value
+    return found
+
+
+def made_token(command: str, data: Path) -> str:
+    """What `$(./run shardweave token ... --data FOLDER)` gives."""
+    _, program, *words = shlex.split(command.removeprefix("$(").removesuffix(")"))
+    assert (program, words[0], words[-2]) == ("shardweave", "token", "--data"), f"{command} makes no token"
+    made = [sys.executable, "-P", "-m", "shardweave.cli", *words[:-1], str(data)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "shared")}
+    return subprocess.run(made, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def check_document(path: Path, server: LocalServer, given: Mapping[str, str] | None = None) -> int:
     """Run the examples of a document, compare them or write them, and give how many there are."""
     text = path.read_text(encoding="utf-8")
-    found = list(examples(text))
+    found = [replace(each, sent=filled(each.command, given or {})) for each in examples(text)]
     write = bool(os.environ.get("WRITE_DOCS"))
-    token = ""
-    written = text
+    token, written, end = "", "", 0
     for example in found:
         output, token = run(example, server, token)
         if same(example, output):
             continue
-        assert write, f"{path}:{example.line} shows\n{example.output}\nbut it is\n{output}"
-        before = f"{example.command}\n```\n\n"
-        written = written.replace(before + example.fence, before + replace(example, output=output).fence)
+        line = text.count("\n", 0, example.begins) + 1
+        assert write, f"{path}:{line} shows\n{example.output}\nbut it is\n{output}"
+        if example.kind == "json":
+            output = show_json(kept(json.loads(example.output), json.loads(output)))
+        written += text[end : example.begins] + output
+        end = example.begins + len(example.output)
     if write:
-        path.write_text(written, encoding="utf-8")
+        path.write_text(written + text[end:], encoding="utf-8")
     return len(found)
+
+
+def filled(command: str, given: Mapping[str, str]) -> str:
+    """A command with its variables filled in; `$TOKEN` stays."""
+    return re.sub(r"\$([A-Z]+)", lambda each: given.get(each[1], each[0]), command)
 
 
 def run(example: Example, server: LocalServer, token: str) -> tuple[str, str]:
     """The output of an example as a document shows it, and the token for the next."""
     if example.language == "python":
-        return run_python(example.command, server), token
-    answer = send(example.command.replace("$TOKEN", token), server)
+        return run_python(example.sent, server), token
+    answer = send(example.sent.replace("$TOKEN", token), server)
     if example.kind == "http":
         return show_head(answer), token
     document = answer.json
@@ -158,12 +180,23 @@ def _alike(shown: Any, found: Any) -> bool:
     if isinstance(shown, dict) and isinstance(found, dict):
         return list(shown) == list(found) and all(_alike(shown[name], found[name]) for name in shown)
     if isinstance(shown, list) and isinstance(found, list):
-        return len(shown) == len(found) and all(map(_alike, shown, found))
+        return shown == ["..."] or (len(shown) == len(found) and all(map(_alike, shown, found)))
     if isinstance(shown, str) and isinstance(found, str) and shown.endswith("..."):
         return found.startswith(shown.removesuffix("..."))
     if isinstance(shown, int) and isinstance(found, int) and shown > _NOW:
         return found > _NOW
     return bool(shown == found)
+
+
+def kept(shown: Any, found: Any) -> Any:
+    """What was found, as it is shown already where that is alike."""
+    if _alike(shown, found):
+        return shown
+    if isinstance(shown, dict) and isinstance(found, dict):
+        return {name: kept(shown.get(name), value) for name, value in found.items()}
+    if isinstance(shown, list) and isinstance(found, list) and len(shown) == len(found):
+        return [kept(*each) for each in zip(shown, found, strict=True)]
+    return found
 
 
 def _one_line(value: Any) -> str:

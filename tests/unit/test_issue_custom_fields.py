@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from local.sample_issues import BRIDGE, TUNNEL
 from tests.unit.access_world import Person
@@ -50,6 +51,14 @@ def test_a_project_has_as_many_fields_as_there_are_places() -> None:
     assert "at most 2" in problem_of(_declare(client, "third", "text"), 409, "conflict")["detail"]
     problem_of(_declare(client, "first", "number"), 409, "already_exists")
     problem_of(_declare(client, "state", "number"), 409, "already_exists")
+
+
+def test_what_is_not_there_is_blamed_on_the_property_that_names_it() -> None:
+    client, nobody = load_told(), str(uuid4())
+    declaring = client.post("/v1/custom-fields", {"projectId": nobody, "name": "depth", "kind": "number"})
+    assert problem_of(declaring, 404, "not_found")["where"] == "projectId"
+    setting = client.post("/v1/custom-values", {"issueId": nobody, "values": {}})
+    assert problem_of(setting, 404, "not_found")["where"] == "issueId"
 
 
 def test_two_fields_never_share_a_place() -> None:

@@ -90,12 +90,19 @@ def test_what_becomes_of_fields() -> None:
         field_plan({"a": "date1"}, {"b": "date1"})
 
 
+def test_a_number_that_somebody_gave_ahead_of_the_others_does_not_stop_a_merge() -> None:
+    client = load_told()
+    client.made("issues", projectId=str(TUNNEL.project_id), title="From elsewhere", num=2)
+    assert json_of(_merge(client, BRIDGE, TUNNEL)) == {"state": "done", "moved": 3}
+    assert numbers(grid(client, TUNNEL, "num")) == [2, 4, 5, 6]
+
+
 def test_what_can_not_be_merged() -> None:
     client = load_told()
     problem_of(_merge(client, BRIDGE, BRIDGE), 400, "invalid_input")
     problem_of(_merge(client, BRIDGE, NEWS), 404, "not_found")
     assert _merge(client, BRIDGE, TUNNEL).status == 200
-    problem_of(_merge(client, BRIDGE, NEWS), 409, "conflict")
+    assert "has been merged" in problem_of(_merge(client, BRIDGE, NEWS), 409, "conflict")["detail"]
 
 
 def _merge(client: Person, source: Project, target: Project) -> Any:

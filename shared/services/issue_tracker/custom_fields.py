@@ -6,7 +6,8 @@ no value is ever shown under another name; the places bound how many fields a pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -79,7 +80,8 @@ def declare_field(parts: Parts) -> Operation:
         def changes(project: Project) -> dict[str, Any]:
             return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
 
-        return carried_out(parts.store, call, [Update(Project, key, changes)], answer_with(models))
+        with blaming("projectId"):
+            return carried_out(parts.store, call, [Update(Project, key, changes)], answer_with(models))
 
     return Operation(
         "POST",
@@ -118,7 +120,8 @@ def set_values(parts: Parts) -> Operation:
             return place.stored, None if value is None else place.read_json(value, ("values", name))
 
         key = {"tenant_id": tenant_of(parts, Issue, "update", call), "issue_id": given["issueId"]}
-        return carried_out(parts.store, call, [Update(Issue, key, changes)], answer_with(models))
+        with blaming("issueId"):
+            return carried_out(parts.store, call, [Update(Issue, key, changes)], answer_with(models))
 
     return Operation(
         "POST",
@@ -138,6 +141,15 @@ def set_values(parts: Parts) -> Operation:
 def _most() -> str:
     counts = {kind: sum(each is kind for each in PLACES.values()) for kind in FieldKind}
     return ", ".join(f"{count} of the kind `{kind.value}`" for kind, count in counts.items())
+
+
+@contextmanager
+def blaming(where: str) -> Iterator[None]:
+    """Names the property of the body that leads to no record. Raises NotFound."""
+    try:
+        yield
+    except NotFound as missing:
+        raise NotFound(missing.message, where=where, fix="give one of the tenant's") from missing
 
 
 def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:

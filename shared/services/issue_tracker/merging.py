@@ -249,7 +249,8 @@ def _with_fields(target: Project, plan: FieldPlan) -> Check | Update:
 
 def _same_target(merge: Merge, target_id: UUID) -> Merge:
     if merge.target_id != target_id:
-        raise Conflict("the project is being merged with another", where="targetId", fix="give that one")
+        how_far = "is being" if merge.state is MergeState.OPEN else "has been"
+        raise Conflict(f"the project {how_far} merged with another", where="targetId", fix="give that one")
     return merge
 
 
