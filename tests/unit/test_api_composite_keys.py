@@ -69,6 +69,9 @@ def test_one_value_stands_for_the_properties_of_a_key(client: Client, conditions
     ("conditions", "code", "where"),
     [
         ("sort=a::2", "value_refused", "sort"),
+        ("sort=a::2::", "value_refused", "sort"),
+        ("sort=::2::x", "value_refused", "sort"),
+        ("sort=", "value_refused", "sort"),
         ("sort=a::two::x", "validation_failed", "sort"),
         ("sort.prefix=a::2", "unsupported_query", "row"),
         ("sort=a::2::x&sort.prefix=a", "unsupported_query", "sort"),

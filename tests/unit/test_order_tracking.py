@@ -84,9 +84,7 @@ def test_totals_count_every_order_once(client: Client) -> None:
 @pytest.mark.parametrize(
     ("target", "where"),
     [
-        ("schema-changes?partition=production/", "partition"),
         ("schema-changes?environment=production&plugin.eq=", "plugin.eq"),
-        ("order-lines?orderId=o1&sort=a/", "sort"),
         ("order-lines?orderId=o1&sort.prefix=/a", "sort.prefix"),
         ("products?category=", "category"),
     ],
@@ -94,6 +92,15 @@ def test_totals_count_every_order_once(client: Client) -> None:
 def test_a_value_that_no_property_can_have_is_placed_at_its_parameter(client: Client, target: str, where: str) -> None:
     problem = problem_of(client.get(f"/v1/{target}"), 400, "validation_failed")
     assert problem["where"] == problem["errors"][0]["where"] == where
+
+
+def test_a_composite_value_without_its_last_part_is_refused_with_that_part(client: Client) -> None:
+    found = problem_of(client.get("/v1/schema-changes?partition=production/"), 400, "value_refused")
+    assert (found["where"], found["detail"]) == ("partition", "its part plugin is empty, as no record's is")
+    assert found["fix"] == "write environment/plugin: a record has all of them"
+    found = problem_of(client.get("/v1/order-lines?orderId=o1&sort=electronics/"), 400, "value_refused")
+    assert (found["where"], found["detail"]) == ("sort", "its part productId is empty, as no record's is")
+    assert found["fix"] == "write category/productId, or use sort.prefix"
 
 
 def test_the_timeline_of_an_order_takes_ranges_prefixes_and_the_last_few(client: Client) -> None:

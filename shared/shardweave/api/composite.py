@@ -8,8 +8,10 @@ properties themselves:
     sort.prefix=electronics/          the first is `electronics`; `electronics/p-0`: and the second begins with `p-0`
     sort.from=electronics/p-1 and sort.to=electronics/p-2    between two, which differ in their last part alone
 
-The separator is the entity's (`/` by default). The last part may hold it; a part before that does is given by its own
-property instead. Each part is read as its property's parameter would be.
+A part that is empty is refused in an equality: it would be a question that nothing answers. A partition has no prefix,
+since each of its values is a place of its own. The separator is the entity's (`/` by default). The last part may hold
+it; a part before that does is given by its own property instead. Each part is read as its property's
+parameter would be.
 """
 
 from __future__ import annotations
@@ -74,11 +76,16 @@ class Composite:
 
     def _equal(self, text: str, read: Read) -> dict[str, Constraint]:
         parts = self._parts(text)
-        if len(parts) < len(self.properties):
-            names = self.separator.join(each.stored for each in self.properties)
-            raise ValueRefused(
-                f"it has {len(self.properties)} parts", where=self.name, fix=f"write {names}, or a prefix"
-            )
+        faults = [f"it has {len(self.properties)} parts"] if len(parts) < len(self.properties) else []
+        faults += [
+            f"its part {each.stored} is empty, as no record's is"
+            for each, part in zip(self.properties, parts, strict=False)
+            if not part
+        ]
+        if faults:
+            whole = f"write {self.separator.join(each.stored for each in self.properties)}"
+            fix = f"{whole}, or use {SORT}.prefix" if self.name == SORT else f"{whole}: a record has all of them"
+            raise ValueRefused(faults[0], where=self.name, fix=fix)
         return self._fixed(parts, self.name, read)
 
     def _prefix(self, text: str, read: Read) -> dict[str, Constraint]:
