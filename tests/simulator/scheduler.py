@@ -62,6 +62,12 @@ class Process:
         self.crashed = True
         raise Crash
 
+    def end(self) -> None:
+        """Called from outside: what it waits in would be held for ever otherwise."""
+        self.crashed = True
+        while not self.over:
+            self._greenlet.throw(Crash)
+
     def _run(self, work: Callable[[Process], None]) -> None:
         try:
             work(self)
@@ -118,13 +124,19 @@ class Simulation:
         """Run until `done`. Raises what a process raised."""
         self._main = getcurrent()
         self._running: Process | None = None
-        while not done():
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise AssertionError(f"no end after {MAX_STEPS} steps, at {self.now - START_MS} ms: {self._waiting()}")
-            self._step()
-            if self.failure is not None:
-                raise self.failure
+        try:
+            while not done():
+                self.steps += 1
+                if self.steps > MAX_STEPS:
+                    elapsed = self.now - START_MS
+                    raise AssertionError(f"no end after {MAX_STEPS} steps, at {elapsed} ms: {self._waiting()}")
+                self._step()
+                if self.failure is not None:
+                    raise self.failure
+        finally:
+            for process in self.processes:
+                self._running = process
+                process.end()
 
     def _step(self) -> None:
         draw = self.random.random
