@@ -1,15 +1,16 @@
 """The API as an ASGI application: a request becomes the event that an HTTP API would make of it.
 
 Requests run in threads, so a slow one holds up no other. The path is decoded strictly, from the bytes that were sent; a
-body over the limit is not kept. Only requests addressed to this machine by name are answered: a page in a browser that
-has another name resolve to 127.0.0.1 gets nothing. A body has to be there after `body_seconds`; a request that is cut
-off, since the server stops, is told so.
+body over the limit is not kept, and one whose declared length is over it is answered before it is read. Only requests
+addressed to this machine by name are answered: a page in a browser that has another name resolve to 127.0.0.1 gets
+nothing. A body has to be there after `body_seconds`; a request that is cut off, since the server stops, is told so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +60,10 @@ class AsgiApi:
         headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
-        await send({"type": "http.response.body", "body": b"" if bodiless else body})
+        await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})
+        if self._declares_too_much(_headers(scope)):
+            await self._drop_body(scope, receive)
+        await send({"type": "http.response.body", "body": b""})
 
     def close(self) -> None:
         """Wait for the requests that are being answered."""
@@ -70,6 +74,8 @@ class AsgiApi:
             headers = _headers(scope)
             target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
             _check_host(headers["host"])
+            if self._declares_too_much(headers):
+                raise too_large(self._api.max_body_bytes)
             body = await self._body(receive)
             query = scope["query_string"].decode("latin-1")
             event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
@@ -96,6 +102,18 @@ class AsgiApi:
         except asyncio.CancelledError:
             message = "the body did not come before the server stopped"
         raise RequestTimeout(message, where="body", fix="send it whole, at once")
+
+    def _declares_too_much(self, headers: Mapping[str, str]) -> bool:
+        return int(headers.get("content-length", "0")) > self._api.max_body_bytes
+
+    async def _drop_body(self, scope: Message, receive: Receive) -> None:
+        """Take what a sender sends that has been answered. One that asked whether to send it will not."""
+        if "expect" in _headers(scope):
+            return
+        # The answer is sent whole by now, so whatever ends this early takes nothing from it.
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError, ShardweaveError):
+            async with asyncio.timeout(self._body_seconds):
+                await _read_body(receive, 0)
 
     def _run(self, page: Callable[[], Response] | None, event: Mapping[str, Any]) -> dict[str, Any]:
         return self._api.resolve(event) if page is None else page().as_lambda_answer()

@@ -67,9 +67,13 @@ def canonical_email(address: str) -> str:
     """An address as it is stored: trimmed and in lower case, since no mail system in use tells case apart."""
     address = canonical_text(address.strip())
     local, at, domain = address.rpartition("@")
-    if not (at and local and domain) or any(character.isspace() for character in address):
-        raise ValueError("an e-mail address is name@domain, without spaces")
+    if not (at and local and domain) or any(map(_is_unseen, address)):
+        raise ValueError("an e-mail address is name@domain, without spaces and control characters")
     return address
+
+
+def _is_unseen(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character) == "Cc"
 
 
 def canonical_text(text: str) -> str:

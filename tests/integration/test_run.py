@@ -137,6 +137,7 @@ def test_help_needs_no_environment(tmp_path: Path) -> None:
         code, output, _ = checkout.run(*arguments)
         assert code == 0
         assert output.startswith("usage: ./run")
+    assert "Exit codes: 0 done; 1 it failed" in " ".join(checkout.run("--help")[1].split())
     assert not (checkout.root / ".venv").exists()
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.cli.json_lines import json_text, parse_json
-from shardweave.cli.main import COMMANDS, main
+from shardweave.cli.main import COMMANDS, EXIT_CODES, main
 from shardweave.cli.plan import PARTITION_BYTES, plan, shard_space
 from shardweave.cli.streams import Streams
 from shardweave.errors import ConfigurationError, InputError
@@ -301,6 +301,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     assert exited.value.code == 0
     shown = capsys.readouterr().out
     assert f"usage: shardweave {command}".strip() in shown
+    assert EXIT_CODES in " ".join(shown.split())
     assert command or all(each.name in shown for each in COMMANDS)
 
 

@@ -153,6 +153,17 @@ def test_a_plan_on_a_table_makes_no_cursor_keys(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("command", [["query"], ["query", "--all"], ["query", "--json"], ["explain"]])
+def test_a_bad_cursor_is_reported_at_the_parameter_that_it_came_in(command: list[str], tmp_path: Path) -> None:
+    data, query = str(tmp_path / "data"), tmp_path / "query.json"
+    shardweave("load", "-", "--data", data)
+    query.write_text('{"conditions": {"phone": {"prefix": "1"}}, "nextToken": "altered"}')
+    for asked in (["phone.prefix=1", "nextToken=altered"], ["--query", str(query)]):
+        outcome = shardweave(*command, "--entity", "user", "--data", data, *asked)
+        assert (outcome.code, outcome.output) == (1, "")
+        assert outcome.errors.startswith("error: nextToken: the cursor was altered")
+
+
 def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         shardweave("query", "--entity", "user", "--data", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,21 @@ def test_a_file_keeps_items_indexes_and_stream(path: Path) -> None:
     answer = table.run(Query("hashKey", "h", "text", index="byText"))
     assert [found["rangeKey"] for found in answer.items] == ["b", "a"]
     assert [record.key["rangeKey"] for record in changes(table)] == ["a", "b"]
+
+
+def test_a_new_file_and_those_beside_it_are_their_owners_alone(path: Path) -> None:
+    table = EmbeddedTable(LAYOUT, path)
+    table.run(Put(item("a")))
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    assert modes == {"table.sqlite": 0o600, "table.sqlite-wal": 0o600, "table.sqlite-shm": 0o600}
+    table.close()
+
+
+def test_who_may_read_a_file_that_is_there_stays_as_its_owner_has_set_it(path: Path) -> None:
+    put(path, LAYOUT, item("a"))
+    path.chmod(0o640)
+    put(path, LAYOUT, item("b"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_a_table_in_memory_is_its_own() -> None:

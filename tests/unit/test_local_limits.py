@@ -15,6 +15,7 @@ import pytest
 from local.asgi import AsgiApi
 from local.protocol import MAX_HEAD_BYTES, LimitedProtocol
 from local.server import HttpServer, listen
+from shardweave.api.problems import TYPE_PREFIX
 from tests.unit.api_world import Client, json_of, user_service
 
 HEAD = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
@@ -166,6 +167,27 @@ def test_a_body_that_has_not_come_when_the_server_stops_is_said_to_be_late() -> 
     app.close()
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"])["detail"] == "the body did not come before the server stopped"
+
+
+TOO_LONG = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1048577\r\n"
+
+
+@pytest.mark.parametrize("more", [b"", b"Expect: 100-continue\r\n"])
+def test_a_body_that_is_declared_too_long_is_refused_before_any_of_it_was_sent(
+    address: tuple[str, int], more: bytes
+) -> None:
+    status, problem = answered(address, TOO_LONG + more + b"\r\n")
+    assert (status, problem["type"].removeprefix(TYPE_PREFIX)) == (413, "body_too_large")
+
+
+def test_whoever_sends_a_body_that_is_declared_too_long_comes_to_the_answer(address: tuple[str, int]) -> None:
+    status, _ = answered(address, TOO_LONG + b"\r\n", bytes(1024 * 1024 + 1))
+    assert status == 413
+
+
+def test_a_body_may_be_declared_as_long_as_the_limit(address: tuple[str, int]) -> None:
+    status, problem = answered(address, TOO_LONG.replace(b"1048577", b"1048576") + b"Content-Type: x/y\r\n\r\n")
+    assert (status, problem["type"].removeprefix(TYPE_PREFIX)) == (408, "request_timeout")
 
 
 def test_a_client_that_goes_away_in_the_middle_of_a_body_changes_nothing() -> None:

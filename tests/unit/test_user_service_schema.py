@@ -135,7 +135,9 @@ def test_a_stored_address_is_accepted_as_it_is_stored(local: str, domain: str) -
     assert canonical_email(address) == address
 
 
-@pytest.mark.parametrize("address", ["", "@", "a@", "@b", "ab", "a b@c", "a@b c", "a@\u2003b"])
+@pytest.mark.parametrize(
+    "address", ["", "@", "a@", "@b", "ab", "a b@c", "a@b c", "a@\u2003b", "a\0@b", "a@b\x1b[2J", "\x7fa@b", "a@b\x9f"]
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ValidationFailed, match=r"email: .*name@domain"):
         SCHEMA[Email].validate({"email": address, "userId": "u"})

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -30,6 +31,11 @@ class Parser(argparse.ArgumentParser):
         super().error(visible(message))
 
 
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 some input was refused, or the table, a re-shard or a backfill needs someone to look; 2 the "
+    "arguments or a configuration are wrong, and nothing was done; 130 stopped by Ctrl+C."
+)
+
 COMMANDS = (
     Command("keys", "keys", "records with their generated properties"),
     Command("space", "space", "the hash keys that a query looks at"),
@@ -47,7 +53,8 @@ COMMANDS = (
 
 def main(arguments: Sequence[str], streams: Streams) -> int:
     """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
-    parser = Parser(prog="shardweave", description="Keys, shards and records from the command line.")
+    about = "Keys, shards and records from the command line."
+    parser = Parser(prog="shardweave", description=about, epilog=EXIT_CODES)
     choice = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
     asked = next((each for each in arguments if not each.startswith("-")), None)
     for command in COMMANDS:
@@ -56,7 +63,9 @@ def main(arguments: Sequence[str], streams: Streams) -> int:
             continue
         module = importlib.import_module(f".{command.module}", __package__)
         shape = argparse.RawDescriptionHelpFormatter
-        own = choice.add_parser(command.name, help=command.help, description=module.__doc__, formatter_class=shape)
+        own = choice.add_parser(
+            command.name, help=command.help, description=module.__doc__, epilog=_EPILOG, formatter_class=shape
+        )
         module.add_arguments(own)
     options = parser.parse_args(arguments)
     try:
@@ -69,6 +78,10 @@ def main(arguments: Sequence[str], streams: Streams) -> int:
         streams.say(f"error: {error}")
         return 1
     return code
+
+
+_EPILOG = textwrap.fill(EXIT_CODES, 100)
+"""argparse leaves what it does not shape itself as it is."""
 
 
 def command() -> NoReturn:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..api.list_query import ListQuery
 from ..api.models import RecordModels
-from ..api.pages import item_json
+from ..api.pages import item_json, token_named
 from ..api.query_answers import costs, explained
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName
@@ -77,11 +78,15 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
         answer = runner.count(spec)
         _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
         return 0
-    models = RecordModels(entity)
-    pages = runner.pages(spec) if options.all else iter([runner.run(spec)])
+    with token_named():
+        _write_pages(options, RecordModels(entity), runner.pages(spec) if options.all else iter([runner.run(spec)]))
+    return 0
+
+
+def _write_pages(options: argparse.Namespace, models: RecordModels, pages: Iterator[Page]) -> None:
     if options.json:
         _write([_page_json(models, page) for page in pages])
-        return 0
+        return
     for page in pages:
         for record in page.items:
             _write(_record_json(models, record))
@@ -90,12 +95,12 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
             print(visible(f"failed: {lane}"), file=sys.stderr)
         if page.cursor is not None and not options.all:
             print(f"next page: nextToken={page.cursor}", file=sys.stderr)
-    return 0
 
 
 def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
     """`shardweave explain`."""
-    explanation = runner.explain(spec_of(options, entity), run=options.run)
+    with token_named():
+        explanation = runner.explain(spec_of(options, entity), run=options.run)
     if options.json:
         print(explained(explanation).decode(), flush=True)
         return 0

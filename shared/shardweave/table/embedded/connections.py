@@ -1,10 +1,11 @@
 """The SQLite connections of one table: many readers beside one writer.
 
 A table in a file is in write-ahead-log mode. Readers take a connection from a pool that grows to the most readers at
-once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers
-take turns: a lock among this process's threads, SQLite's own lock among processes, waited for up to `BUSY_SECONDS`.
+once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers take
+turns: a lock among this process's threads, SQLite's own lock among processes, waited for up to `BUSY_SECONDS`.
 `synchronous` is NORMAL: a commit that returned is in the operating system's hands, so it survives the death of the
-process (kill -9). Only a power failure may take the last commits, and even that never part of one.
+process (kill -9). Only a power failure may take the last commits, and even that never part of one. A file that is made
+here is its owner's alone (mode 0600); SQLite gives the mode to the files that it puts beside it.
 
 A table in memory is one private connection under one re-entrant lock, which serves readers and writers in turn.
 
@@ -14,6 +15,8 @@ read-only, damaged or unreadable may not. In each case the transaction has chang
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -48,6 +51,8 @@ class Connections:
         self._write_lock = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        if path is not None:
+            _make_private(path)
         try:
             self._writer = self._open(_WRITER_CACHE_KIB)
         except sqlite3.Error as error:
@@ -156,6 +161,12 @@ class Connections:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make the file if there is none. What stands against it is reported by SQLite, which opens it next."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
