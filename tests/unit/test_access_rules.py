@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from shardweave.declarations import Sequence, Unique
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
 from shardweave.errors import SchemaError
 from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import QuerySpec
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, operations_of
 from shardweave.sharding import ShardBump
@@ -157,6 +159,21 @@ def test_where_a_walk_goes_on_is_not_explained_to_who_may_not_see_the_record_the
         explained = caller.post("/v1/diaries/explain", {**asked, "nextToken": page["nextToken"], "run": run})
         assert all(lane["resumes"] for lane in json_of(explained)["lanes"])
         assert ("secret-" in explained.body.decode()) == is_shown
+
+
+def test_a_cursor_of_python_or_the_command_line_goes_on_over_http_where_nobody_is_asked_who_they_are() -> None:
+    schema = Schema([Progress], [])
+    table = EmbeddedTable(schema.layout)
+    for name in "abc":
+        Store(schema, table).create(Progress(work_id=name, done=1))
+    anybody = Person(api_of(schema, table=table))
+    with closing(QueryRunner(schema, table, CURSOR_KEYS, clock=Clock())) as queries:
+        page = queries.run(QuerySpec("progress", limit=1))
+        over_http = json_of(anybody.get(f"/v1/progress?limit=1&nextToken={page.cursor}"))
+        last = queries.run(QuerySpec("progress", limit=1, cursor=over_http["nextToken"]))
+    assert [each["workId"] for each in over_http["items"]] == ["b"]
+    assert [each.work_id for each in last.items] == ["c"]
+    problem_of(person(anybody.api).get(f"/v1/progress?limit=1&nextToken={page.cursor}"), 400, "cursor_mismatch")
 
 
 def test_refusals_and_schemes_are_described(api: Api) -> None:

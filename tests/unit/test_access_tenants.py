@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.api.messages import Response
-from tests.unit.access_world import Person, person, two_tenants
+from shardweave.errors import BatchIncomplete
+from shardweave.store import Store
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchGet
+from shardweave.table.simulated import ProcessPart, Script, SimulatedTable, Throttle
+from tests.unit.access_world import TENANTS, Person, Task, Team, person, two_tenants
 from tests.unit.api_world import json_of, problem_of
 
 SECRET = "sesame"
@@ -102,6 +107,15 @@ def test_by_key_it_is_as_if_there_were_no_such_record(
     same(bolt.get(f"/v1/tasks/{theirs}"), before)
 
 
+@pytest.mark.parametrize("method", ["PATCH", "PUT", "DELETE"])
+def test_by_the_very_revision_of_their_record(acme: Person, bolt: Person, theirs: str, method: str) -> None:
+    tag = bolt.get(f"/v1/tasks/{theirs}").headers["etag"]
+    document = None if method == "DELETE" else {"teamName": "red", "title": "x"}
+    answer = acme.ask(method, f"/v1/tasks/{theirs}", document, if_match=tag)
+    same(answer, acme.ask(method, "/v1/tasks/nosuch", document, if_match=tag))
+    assert bolt.get(f"/v1/tasks/{theirs}").headers["etag"] == tag
+
+
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE"])
 def test_by_a_key_that_names_the_other_tenant(acme: Person, method: str) -> None:
     document = None if method in ("GET", "DELETE") else {"motto": "x"}
@@ -170,6 +184,18 @@ def test_by_batch(acme: Person, bolt: Person, theirs: str) -> None:
     assert removed["deletes"] == [{"status": "written"}] * 2
     assert bolt.get(f"/v1/tasks/{theirs}").status == 200
     problem_of(acme.post("/v1/tasks/batch-write", {"puts": [{**put, "tenantId": "bolt"}]}), 403, "forbidden")
+
+
+def test_by_a_batch_that_ended_half_way() -> None:
+    table = EmbeddedTable(TENANTS.layout)
+    Store(TENANTS, table).create({"tenantId": "bolt", "name": "red"}, Team)
+    tasks = [Store(TENANTS, table).create({"tenantId": name, "teamName": "red"}, Task) for name in ("bolt", "bolt")]
+    slow = SimulatedTable(table, Script(ProcessPart(1), *[Throttle()] * 100, matching=[BatchGet]))
+    with pytest.raises(BatchIncomplete) as incomplete:
+        Store(TENANTS, slow).batch_get(
+            Task, [each.task_id for each in tasks], deadline=0.1, among=lambda item: item["tenantId"] == "acme"
+        )
+    assert (incomplete.value.found, len(incomplete.value.unprocessed)) == ((None, None), 1)
 
 
 def test_by_expansion(acme: Person, theirs: str) -> None:
