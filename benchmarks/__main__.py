@@ -9,6 +9,7 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import benchmarks
 from benchmarks.tables import Table, machine
@@ -44,12 +45,21 @@ def write_plots(tables: Sequence[Table]) -> None:
         (folder / f"{plot.name}.svg").write_text(plot.svg(), encoding="utf-8")
 
 
+def measured(module: ModuleType, options: argparse.Namespace) -> Sequence[Table]:
+    """The tables of one benchmark, in the size that was asked for."""
+    if options.records and hasattr(module, "run_with"):
+        return list(module.run_with(options.records))
+    full = options.full and hasattr(module, "run_full")
+    return list(module.run_full() if full else module.run())
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run bench", description="Measure, side by side.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; without one they are listed")
     parser.add_argument("--docs", action="store_true", help="put the tables into the pages that show them")
     parser.add_argument("--all", action="store_true", help="run every benchmark")
     parser.add_argument("--full", action="store_true", help="with the sizes that take minutes, where there are such")
+    parser.add_argument("--records", type=int, help="with so many records, where a benchmark has its own")
     options = parser.parse_args(arguments)
     available = names()
     chosen = available if options.all else [name.replace("-", "_") for name in options.names]
@@ -64,7 +74,7 @@ def main(arguments: list[str]) -> int:
     for name in chosen:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"## {module.TITLE}\n\n{machine()}\n", flush=True)
-        tables = module.run_full() if options.full and hasattr(module, "run_full") else module.run()
+        tables = measured(module, options)
         for table in tables:
             print(table.markdown() + "\n", flush=True)
         if options.docs:

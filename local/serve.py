@@ -62,13 +62,14 @@ class Stopped(BaseException):
     """A signal asked to stop before there was a server that could."""
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFolder) -> int:
+    """Serve until a signal comes. `folder_at` makes the data folder of a path."""
     options = parser().parse_args(arguments)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     signals = _Signals()
     try:
-        run(options, signals)
+        run(options, signals, folder_at(options.data))
     except ShardweaveError as error:
         say(visible(f"error: {error}"))
         return 1
@@ -77,9 +78,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run(options: argparse.Namespace, signals: _Signals) -> None:
+def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> None:
     """Start, serve, stop. Raises ShardweaveError when it can't start."""
-    folder = DataFolder(options.data)
     with ExitStack() as stack:
         stack.enter_context(folder.used_by_this_process())
         listening = stack.enter_context(listen(options.host, options.port))

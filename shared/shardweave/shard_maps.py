@@ -29,6 +29,9 @@ class Lease(Protocol):
         """Look again, and say whether the view is what is in force still, so that its age counts from now. Does nothing
         while it is young. Raises what the table raises."""
 
+    def outdated(self) -> None:
+        """Something was met that the view does not know of: the next one is read anew, however young this one is."""
+
 
 @dataclass(frozen=True)
 class MapView:

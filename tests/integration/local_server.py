@@ -40,11 +40,11 @@ class LocalServer:
     lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, data: Path, *arguments: str, log: Path | None = None) -> LocalServer:
-        """Start on a free port and wait for the ready line."""
+    def start(cls, data: Path, *arguments: str, log: Path | None = None, module: str = "local.serve") -> LocalServer:
+        """Start on a free port and wait for the ready line. `module` is what is run."""
         data.parent.mkdir(parents=True, exist_ok=True)
         log = log or data.with_name(f"{data.name}.log")
-        server = cls(launch(data, *arguments, log=log), log)
+        server = cls(launch(data, *arguments, log=log, module=module), log)
         server._wait_until_ready()
         return server
 
@@ -102,12 +102,12 @@ class LocalServer:
         return self.process.returncode
 
 
-def launch(data: Path, *arguments: str, log: Path) -> subprocess.Popen[str]:
+def launch(data: Path, *arguments: str, log: Path, module: str = "local.serve") -> subprocess.Popen[str]:
     """A server process on a free port (unless the arguments name one), its standard error in a file."""
     port = () if "--port" in arguments else ("--port", "0")
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "local.serve", "--data", str(data), *port, *arguments],
+            [sys.executable, "-P", "-m", module, "--data", str(data), *port, *arguments],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'shared'}"},
             stdin=subprocess.DEVNULL,

@@ -36,6 +36,9 @@ from tests.simulator.server import Applying, Server
 R = TypeVar("R")
 
 
+NAP_MS = 60_000
+
+
 @dataclass(frozen=True)
 class Weather:
     """How often what goes wrong, as probabilities of a request."""
@@ -48,6 +51,8 @@ class Weather:
     crash: float = 0.0
     stall: float = 0.02
     """That a process stops between its check and its sending for as long as its request can still be accepted."""
+    nap: float = 0.0
+    """That a process stops before it signs a request, for up to `NAP_MS`."""
 
 
 @dataclass
@@ -105,6 +110,8 @@ class Connection:
         draw = simulation.random.random
         self.calls += 1
         self._maybe_die()
+        if weather.nap and isinstance(operation, WRITES) and draw() < weather.nap:
+            simulation.sleep(int(draw() * NAP_MS))
         signed = self._process.wall_ms()
         if guard is not None:
             guard()

@@ -41,6 +41,7 @@ from shardweave.table.operations import Put as TablePut
 from shardweave.table.operations import TransactWrite
 from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.oracle import Oracle, Value
+from tests.simulator.parts import Parts
 from tests.simulator.scheduler import Process, Simulation
 from tests.simulator.server import Server
 
@@ -111,6 +112,7 @@ class World:
     believed: Waits
     """What the processes that move records take for the waits, and `trusted` those that write and read."""
     trusted: Waits
+    parts: Parts
     numbers: Any = field(default_factory=lambda: itertools.count(1))
     given: dict[int, dict[str, Any]] = field(default_factory=dict)
     """What was written, by its number."""
@@ -127,7 +129,7 @@ class World:
     def store(self, process: Process, weather: Weather | None = None) -> tuple[Store, Connection, LeasedMaps]:
         """The parts of one process."""
         connection = Connection(self.network, process, weather or self.weather)
-        maps = LeasedMaps(
+        maps = self.parts.maps(
             connection,
             self.trusted,
             clock=process.wall_ms,

@@ -14,6 +14,7 @@ from tests.simulator.client import Network, Weather
 from tests.simulator.clients import MADE_UP, Walker, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
+from tests.simulator.parts import WHOLE, Parts
 from tests.simulator.scheduler import START_MS, Simulation
 from tests.simulator.server import Server
 
@@ -56,6 +57,8 @@ class Setting:
     walkers: int = 2
     operations: int = 14
     mover_crashes: float = 0.01
+    mover_naps: float = 0.0
+    parts: Parts = WHOLE
 
 
 def run(seed: int, setting: Setting = Setting()) -> Told:
@@ -69,10 +72,11 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     schema = thing_schema(tuple(bumps))
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
-    waits = setting.waits, setting.weather, setting.believed, setting.trusted
+    waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
     world = World(simulation, server, network, Oracle(), schema, *waits)
     network.arrived_late = world.arrived_late
-    movers = Movers(world, draw.choice(PLOTS) if setting.plots is None else setting.plots, setting.mover_crashes)
+    plots = draw.choice(PLOTS) if setting.plots is None else setting.plots
+    movers = Movers(world, plots, setting.mover_crashes, setting.mover_naps)
 
     def happen() -> int | None:
         moments = [moment for moment in (server.happen(), network.happen()) if moment is not None]

@@ -42,10 +42,11 @@ class Plot:
 class Movers:
     """All of them, until everything that was plotted has come to its end."""
 
-    def __init__(self, world: World, plots: tuple[Plot, ...], crashes: float) -> None:
+    def __init__(self, world: World, plots: tuple[Plot, ...], crashes: float, naps: float = 0.0) -> None:
         self._world = world
         self._plots = list(plots)
         self._crashes = crashes
+        self._naps = naps
         self._entity = world.schema.entities["thing"]
         self._last: Control | None = None
         self.phases: list[str] = []
@@ -131,7 +132,7 @@ class Movers:
         return coordinator.replace(self._entity, seen, aborted(control, now))
 
     def _work(self, process: Process) -> None:
-        weather = Weather(crash=self._crashes)
+        weather = Weather(crash=self._crashes, nap=self._naps)
         coordinator = self._coordinator(process, weather)
         self._name += 1
         mover = Mover(
@@ -141,6 +142,8 @@ class Movers:
             clock=process.wall_ms,
             waiting=self._world.waiting(),
             pace=PACE,
+            tasks=self._world.parts.tasks,
+            carrier=self._world.parts.carrier,
         )
         if self._by_stream:
             self._consume(process, coordinator, mover, Connection(self._world.network, process, weather))

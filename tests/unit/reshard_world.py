@@ -25,6 +25,7 @@ from shardweave.table import Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan
 from shardweave.table.simulated import Faults, Script, SimulatedTable
+from tests.simulator.parts import WHOLE, Parts
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting
 
 WAITS = Waits(
@@ -45,8 +46,15 @@ class ReshardWorld:
     """A table, and processes that read, write and move."""
 
     def __init__(
-        self, faults: Faults | None = None, *, schema: Schema = SCHEMA, waits: Waits = WAITS, pace: Pace = PACE
+        self,
+        faults: Faults | None = None,
+        *,
+        schema: Schema = SCHEMA,
+        waits: Waits = WAITS,
+        pace: Pace = PACE,
+        parts: Parts = WHOLE,
     ) -> None:
+        self.parts = parts
         self.clock = Clock(SECOND_BUMP + 10**9)
         self.pauses = NoWaiting()
         self.waits = waits
@@ -73,6 +81,8 @@ class ReshardWorld:
             clock=self.clock,
             waiting=self.pauses.waiting(),
             pace=self.pace,
+            tasks=self.parts.tasks,
+            carrier=self.parts.carrier,
         )
 
     def new_store(self) -> Store:

@@ -23,7 +23,7 @@ from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from shardweave.store import Create, Store
 from shardweave.table.operations import Delete, Put, TransactWrite, Update
-from shardweave.table.simulated import Meanwhile, Script, SimulatedTable
+from shardweave.table.simulated import Meanwhile, Script, SimulatedTable, Stall
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import SECOND_BUMP
 
@@ -62,8 +62,10 @@ class World(ReshardWorld):
         return LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock, exact=exact)
 
     def paused_store(self, meanwhile: Callable[[], None], *, exact: bool = False) -> Store:
-        """A store whose next write is checked, and then waits while something else happens."""
-        table = SimulatedTable(self.inner, Script(Meanwhile(meanwhile), matching=[Put, Update, Delete, TransactWrite]))
+        """A store whose next write is checked, and then waits while something else happens; with `exact` it is the
+        table that checks, when the write arrives."""
+        fault = Meanwhile(meanwhile) if exact else Stall(meanwhile)
+        table = SimulatedTable(self.inner, Script(fault, matching=[Put, Update, Delete, TransactWrite]))
         store = Store(SCHEMA, table, clock=self.clock, maps=self.new_maps(exact=exact), waiting=self.pauses.waiting())
         store.get(Leaf, "any")
         return store

@@ -163,6 +163,15 @@ def test_a_lease_is_not_renewed_when_the_phase_is_another(world: World) -> None:
     assert not lease.renew()
 
 
+def test_after_something_newer_was_met_the_next_view_is_read_anew_however_young_the_last_one_is(world: World) -> None:
+    lease = world.maps.view(THING).lease
+    assert lease is not None
+    world.set_phase(Phase.DUAL_OLD)
+    assert world.maps.view(THING).mirror is None
+    lease.outdated()
+    assert world.maps.view(THING).mirror is not None
+
+
 def test_the_last_copy_serves_for_a_lease_when_no_newer_one_can_be_read(world: World) -> None:
     world.maps.view(THING)
     world.clocks.pass_by(WAITS.lease_ms - 1)

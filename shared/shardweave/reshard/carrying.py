@@ -15,7 +15,7 @@ from typing import Any
 from ..entity_type import EntityType
 from ..errors import InputError, InvalidRequest, ShardweaveError, TransactionCanceled
 from ..store.sending import CONDITION_FAILED, Sender
-from ..table.operations import Action
+from ..table.operations import Action, ConditionCheck
 from .copying import Piece, batches
 from .work import WorkItem, token_check
 
@@ -58,10 +58,15 @@ class Carrier:
             waiting[:0] = again
         return carried
 
+    def permission(self, item: WorkItem) -> ConditionCheck:
+        """What every transaction requires: that the item's step has not been left."""
+        return token_check(self._entity, item)
+
+    # -- parts
+
     def _together(self, item: WorkItem, batch: list[Piece], carried: Carried) -> list[list[Piece]]:
         """Send one transaction, and give what is to be sent without the pieces that lost."""
-        token = token_check(self._entity, item)
-        actions: list[Action] = [token, *(action for piece in batch for action in piece.actions)]
+        actions: list[Action] = [self.permission(item), *(action for piece in batch for action in piece.actions)]
         refusal = self._sender.send(actions)
         if refusal is None:
             carried.written += len(batch)

@@ -139,6 +139,11 @@ class LeasedMaps:
                 self._copies[entity.token] = copy
         return copy
 
+    def _forget(self, entity: EntityType[Any], copy: _Copy) -> None:
+        with self._lock:
+            if self._copies.get(entity.token) is copy:
+                del self._copies[entity.token]
+
     def _age(self, copy: _Copy) -> int:
         return max(abs(self._clock() - copy.wall_ms), self._monotonic() - copy.monotonic_ms)
 
@@ -180,6 +185,9 @@ class _Lease:
         if recent is not self.copy:
             self.copy = recent
         return True
+
+    def outdated(self) -> None:
+        self.maps._forget(self.entity, self.copy)
 
 
 def _changed(entity: EntityType[Any]) -> ShardMapChanged:

@@ -10,7 +10,7 @@ At least one page is worked on in a slice, and no more pages begin when its time
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,9 @@ from .work import (
     work_key,
 )
 
+MakeTask = Callable[[Hands], Task]
+MakeCarrier = Callable[[EntityType[Any], Sender, Callable[[int], None]], Carrier]
+
 PACED_SECONDS = 5
 """A page takes no longer than that where a rate is set."""
 
@@ -59,7 +62,8 @@ LOCAL_PACE = Pace(slice_ms=1000, margin_ms=5000)
 
 
 class Mover:
-    """Carries out slices, one after the other. `owner` tells it from other movers; `clock` gives epoch milliseconds."""
+    """Carries out slices, one after the other. `owner` tells it from other movers; `clock` gives epoch milliseconds;
+    `tasks` are what is done in each step, `carrier` makes what carries it out."""
 
     def __init__(
         self,
@@ -70,8 +74,12 @@ class Mover:
         clock: Callable[[], int] = now_ms,
         waiting: Waiting | None = None,
         pace: Pace | None = None,
+        tasks: Mapping[Step, MakeTask] | None = None,
+        carrier: MakeCarrier = Carrier,
     ) -> None:
         self._waiting = waiting or Waiting()
+        self._tasks = TASKS if tasks is None else tasks
+        self._carrier = carrier
         self._asking = Asking(table, self._waiting)
         self._sender = Sender(table, self._waiting, new_token)
         self._owner = owner
@@ -136,7 +144,7 @@ class Mover:
     def _worked(self, entity: EntityType[Any], control: Control, item: WorkItem, seconds: float) -> WorkItem:
         monotonic = self._waiting.monotonic
         ends = monotonic() + seconds
-        task = self._task(self._hands(entity, control, item, Rate(control.rate, self._waiting)))
+        task = self._tasks[item.step](self._hands(entity, control, item, Rate(control.rate, self._waiting)))
         listed = sources_of(entity, control, item)
         at, key, counts = item.at, item.key, item.counts
         while at < len(listed):
@@ -156,25 +164,26 @@ class Mover:
         return replace(item, owner="", lease_until=0)
 
     def _hands(self, entity: EntityType[Any], control: Control, item: WorkItem, rate: Rate) -> Hands:
-        carrier = Carrier(entity, self._sender, rate.written)
+        carrier = self._carrier(entity, self._sender, rate.written)
         page = min(self._pace.page, control.rate * PACED_SECONDS) if control.rate else self._pace.page
         return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, page)
 
-    def _task(self, hands: Hands) -> Task:
-        if hands.item.step is Step.VERIFY:
-            if hands.control.new is None:
-                return Rechecking(hands)
-            return VerifyingOld(hands) if hands.item.side is Side.OLD else VerifyingNew(hands)
-        return _TASKS[hands.item.step](hands)
+
+def _verifying(hands: Hands) -> Task:
+    if hands.control.new is None:
+        return Rechecking(hands)
+    return VerifyingOld(hands) if hands.item.side is Side.OLD else VerifyingNew(hands)
 
 
-_TASKS: dict[Step, Callable[[Hands], Task]] = {
+TASKS: Mapping[Step, MakeTask] = {
     Step.COPY: Copying,
     Step.SWEEP: Sweeping,
+    Step.VERIFY: _verifying,
     Step.INDEXES: CheckingIndexes,
     Step.EMPTY: Emptying,
     Step.CLEAN: Cleaning,
 }
+"""What movers do in each step that has work."""
 
 
 class Rate:

@@ -20,7 +20,7 @@ from .checks import presence_actions
 from .combining import Placed, combined
 from .idempotency import Keeping, TakenMeanwhile
 from .places import Sighting
-from .planned import Moment, Part, PlannedAction, PrimaryKey
+from .planned import Moment, Part, PlannedAction, PrimaryKey, is_known
 from .readiness import Readiness
 from .reads import Reader, Wanted
 from .retries import CONTENDED, Waiting
@@ -111,6 +111,7 @@ class Writer:
                 return plans
             if uncertain:
                 raise outcome_unknown()
+            _look_again_at_marks(refused, moments)
             steps, seen = self._again(steps, refused, moments, placed), None
             if not pauses.pause():
                 blamed = next(position for position, each in enumerate(refused) if each)
@@ -228,6 +229,14 @@ def check_size(planned: Sequence[PlannedAction]) -> None:
                 where="operations",
                 fix="write fewer records at once",
             )
+
+
+def _look_again_at_marks(refused: Sequence[Refused], moments: Sequence[Moment]) -> None:
+    """A mark that a moment does not know of tells of a move that began since: trying again by the same maps would only
+    be refused again, for as long as their lease lasts."""
+    for each, moment in zip(refused, moments, strict=True):
+        if moment.lease is not None and not all(is_known(reason.item or {}, moment) for _, reason in each):
+            moment.lease.outdated()
 
 
 def outcome_unknown() -> OutcomeUnknown:

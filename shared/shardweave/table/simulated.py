@@ -37,11 +37,14 @@ ALL: tuple[type[Any], ...] = (Operation,)
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `run` carries an operation out on the wrapped table, `keep` leaves one to be delivered late."""
+    """One call. `run` carries an operation out on the wrapped table, `keep` leaves one to be delivered late; `guard` is
+    what the caller wants checked before it is sent, and `send` carries it out without."""
 
     operation: Operation[Any]
     run: Callable[[Operation[Any]], Any]
     keep: Callable[[], None]
+    guard: Guard
+    send: Callable[[Operation[Any]], Any]
 
 
 class Fault(Protocol):
@@ -82,6 +85,8 @@ class SimulatedTable:
             operation,
             run=lambda given: self._table.run(given, guard=guard),
             keep=lambda: self._late.append(operation),
+            guard=guard or _no_guard,
+            send=self._table.run,
         )
         answer: R = fault.carry_out(call)
         return answer
@@ -194,6 +199,18 @@ class Meanwhile:
 
 
 @dataclass(frozen=True)
+class Stall:
+    """The caller's guard is asked, and only then somebody else acts; the request arrives after that."""
+
+    act: Callable[[], object]
+
+    def carry_out(self, call: Call) -> Any:
+        call.guard()
+        self.act()
+        return call.send(call.operation)
+
+
+@dataclass(frozen=True)
 class Afterwards:
     """The request is carried out as `first` has it, and somebody else acts before the caller goes on."""
 
@@ -205,6 +222,10 @@ class Afterwards:
             return call.run(call.operation) if self.first is None else self.first.carry_out(call)
         finally:
             self.act()
+
+
+def _no_guard() -> None:
+    """Nothing is to be checked."""
 
 
 class Crashed(BaseException):

@@ -1,0 +1,83 @@
+"""The parts of the processes of a history, and those in which one guard of the protocol is missing.
+
+A history is given such a part as its processes are given theirs anywhere: where they are put together. What each guard
+is for is in `docs/resharding.md`; `tests/unit/test_reshard_guards.py` shows what happens without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shardweave.entity_type import EntityType
+from shardweave.reshard.carrying import Carried, Carrier
+from shardweave.reshard.copying import Piece
+from shardweave.reshard.maps import LeasedMaps
+from shardweave.reshard.moving import TASKS, MakeCarrier, MakeTask
+from shardweave.reshard.phases import Step
+from shardweave.reshard.tasks import Advance, Hands
+from shardweave.reshard.work import Counts, Source, WorkItem, work_key
+from shardweave.shard_maps import MapView
+from shardweave.table.conditions import Exists
+from shardweave.table.operations import Action, ConditionCheck, Delete, Update
+from shardweave.table.values import Item
+
+EVERY_VERSION = 10**9
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What processes are made of: the maps of those that write and read, what movers do and how they send it."""
+
+    maps: type[LeasedMaps] = LeasedMaps
+    carrier: MakeCarrier = Carrier
+    tasks: Mapping[Step, MakeTask] | None = None
+
+
+WHOLE = Parts()
+
+
+class EveryMarkIsKnown(LeasedMaps):
+    """Writers that know of no move change marked records too."""
+
+    def view(self, entity: EntityType[Any]) -> MapView:
+        view = super().view(entity)
+        if view.mirror is not None:
+            return view
+        return replace(view, shard_map=replace(view.shard_map, version=EVERY_VERSION))
+
+
+class WithoutToken(Carrier):
+    """Transactions that only require the work item to have been there."""
+
+    def permission(self, item: WorkItem) -> ConditionCheck:
+        return ConditionCheck({**work_key(self._entity, item)}, None)
+
+
+class WithoutConditions(Carrier):
+    """Transactions that copy and remove whatever revision is there."""
+
+    def carry_out(self, item: WorkItem, pieces: Sequence[Piece]) -> Carried:
+        loose = [replace(each, actions=tuple(map(self._loosened, each.actions))) for each in pieces]
+        return super().carry_out(item, loose)
+
+    def _loosened(self, action: Action) -> Action:
+        if not isinstance(action, Update | Delete):
+            return action
+        return replace(action, condition=Exists(self._entity.keys.design.hash_name))
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A step whose work is not done, and finds everything in order."""
+
+    hands: Hands
+
+    def advance(self, source: Source, cursor: Item | None) -> Advance:
+        return Advance(Counts(), None)
+
+
+def without(*steps: Step) -> Mapping[Step, MakeTask]:
+    """Tasks that do nothing in these steps."""
+    return {**TASKS, **dict.fromkeys(steps, Nothing)}
