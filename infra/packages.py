@@ -22,6 +22,8 @@ from typing import Literal
 
 from uv import find_uv_bin
 
+import services
+import shardweave
 from infra.sources import ROOT, copy_sources
 from shardweave.errors import ConfigurationError
 
@@ -31,7 +33,8 @@ TARGET_VERSION = "3.14"
 PlatformName = Literal["target", "host"]
 
 LOCK = ROOT / "requirements" / "layer.txt"
-SOURCES = (ROOT / "shared" / "shardweave", ROOT / "shared" / "services")
+SOURCES = tuple(Path(next(iter(package.__path__))).resolve() for package in (shardweave, services))
+"""The library and the services that the template is made of: a layer of others would not fit it."""
 CACHE = ROOT / ".tools" / "layer"
 CALLED_SERVICES = ("dynamodb", "dynamodbstreams", "secretsmanager", "sts")
 """What the functions call. A service that calls another one adds it here."""

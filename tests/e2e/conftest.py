@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -54,6 +55,22 @@ class Deployed:
         (found,) = (name for logical, name in self.resources(kind).items() if part in logical)
         return found
 
+    def invoke(self, part: str, event: dict[str, Any]) -> Any:
+        """What a function answers to an event."""
+        function = self.resource("AWS::Lambda::Function", part)
+        payload = json.dumps(event).encode()
+        answer = self.client("lambda").invoke(FunctionName=function, Qualifier="live", Payload=payload)
+        said = answer["Payload"].read()
+        assert "FunctionError" not in answer, said
+        return json.loads(said)
+
+    def renew(self, part: str) -> None:
+        """Let a function's alias go to a new version, so that its processes start anew."""
+        functions, name = self.client("lambda"), self.resource("AWS::Lambda::Function", part)
+        functions.update_function_configuration(FunctionName=name, Description="renewed")
+        version = functions.publish_version(FunctionName=name)["Version"]
+        functions.update_alias(FunctionName=name, Name="live", FunctionVersion=version)
+
     def log_of(self, part: str) -> list[str]:
         """What a function has written to its log."""
         logs, group = self.client("logs"), self.resource("AWS::Logs::LogGroup", part)
@@ -65,10 +82,10 @@ class Deployed:
         ]
 
 
-def deployed(emulator: Emulator, **context: str) -> Deployed:
+def deployed(emulator: Emulator, service: str = SERVICE, **context: str) -> Deployed:
     """The stack, deployed to an emulator that runs."""
-    name = stack_name(SERVICE, STAGE)
-    choices = {"service": SERVICE, "stage": STAGE, **context}
+    name = stack_name(service, STAGE)
+    choices = {"service": service, "stage": STAGE, **context}
     outputs = deploy(
         emulator, name, [part for key, value in choices.items() for part in ("-c", f"{key}={value}")], first=True
     )

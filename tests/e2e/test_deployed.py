@@ -185,24 +185,17 @@ def test_answers_are_counted_with_the_dimensions_that_alarms_look_at(stack: Depl
     assert {alarm["Namespace"]} == {each["Namespace"] for line in counted for each in line["_aws"]["CloudWatchMetrics"]}
 
 
-def invoke(stack: Deployed, part: str, event: dict[str, Any]) -> Any:
-    function = stack.resource("AWS::Lambda::Function", part)
-    answer = stack.client("lambda").invoke(FunctionName=function, Qualifier="live", Payload=json.dumps(event).encode())
-    assert "FunctionError" not in answer
-    return json.loads(answer["Payload"].read())
-
-
 def test_a_cursor_outlives_a_turn_of_its_keys(stack: Deployed, api: DeployedApi, people: list[dict[str, Any]]) -> None:
     token = api.get("/v1/users", limit="3").document["nextToken"]
     secret = stack.resource("AWS::SecretsManager::Secret", "CursorKeys")
     for turn in ("one", "two"):
-        answer = invoke(stack, "Rotator", {"secret": secret, "keep": 1, "turn": turn})
+        answer = stack.invoke("Rotator", {"secret": secret, "keep": 1, "turn": turn})
     assert answer == {"turn": "two", "current": "k2", "keys": ["k1", "k2", "k3"]}
     assert api.get("/v1/users", limit="3", nextToken=token).status == 200
 
 
 def test_the_doctor_sees_the_index_that_is_not_there_yet(stack: Deployed) -> None:
-    assert [fault["where"] for fault in invoke(stack, "Doctor", {})["faults"]] == [f"index {LATER}"]
+    assert [fault["where"] for fault in stack.invoke("Doctor", {})["faults"]] == [f"index {LATER}"]
 
 
 # -- one more index ---------------------------------------------------------------------------------------------------
@@ -234,7 +227,7 @@ def test_the_next_deployment_adds_the_index_and_then_queries_use_it(
     found = api.get("/v1/users", **BY_PHONE)
     assert found.status == 200, found.body
     assert [user["phone"] for user in found.document["items"]] == [f"555-{number:03d}" for number in (1, 3, 5, 7, 9)]
-    assert invoke(stack, "Doctor", {})["faults"] == []
+    assert stack.invoke("Doctor", {})["faults"] == []
 
 
 def test_the_records_are_still_there(api: DeployedApi, people: list[dict[str, Any]]) -> None:

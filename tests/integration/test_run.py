@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -131,14 +132,20 @@ def test_an_environment_whose_interpreter_is_gone_is_made_again(checkout: Checko
     assert "Making .venv" in progress
 
 
+COMMANDS = re.findall('^    "([a-z-]+)":', (REPOSITORY / "run").read_text(), re.MULTILINE)
+
+
 def test_help_needs_no_environment(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
-    for arguments in (["--help"], ["test", "--help"], ["check", "--help"]):
-        code, output, _ = checkout.run(*arguments)
-        assert code == 0
+    asked = [["--help"], ["deploy", "--stage", "prod", "-h"], *([command, "--help"] for command in COMMANDS)]
+    for arguments in asked:
+        code, output, progress = checkout.run(*arguments)
+        assert (code, progress) == (0, ""), arguments
         assert output.startswith("usage: ./run")
     assert "Exit codes: 0 done; 1 it failed" in " ".join(checkout.run("--help")[1].split())
+    assert len(COMMANDS) > 10
     assert not (checkout.root / ".venv").exists()
+    assert not (checkout.root / ".tools").exists()
 
 
 def test_an_unknown_command_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
