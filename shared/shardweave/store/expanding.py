@@ -2,7 +2,8 @@
 
 Guarantees: each related record is read once, however many records lead to it; all relations by identity are read
 together, consistently; what is not there, or not live, is None (or left out of a list). Records related by a lookup are
-read consistently too; those by an index are as current as the index is.
+read consistently too; those by an index are as current as the index is. An index leads from a record that is bound to a
+claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
 
 Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
 one more for each 100 lookup records; relations by an index one query for each value, several at a time.
@@ -22,6 +23,7 @@ from ..entity_type import EntityType
 from ..errors import ConfigurationError, UnknownName, use_one_of
 from ..query.spec import Equal, QuerySpec
 from ..schema import Schema
+from ..table.conditions import And, Compare
 from ..table.values import Item, Value
 from .at_once import at_once
 from .finding import Finder
@@ -35,15 +37,18 @@ First = Callable[[QuerySpec], Any]
 
 @dataclass(frozen=True)
 class _Link:
-    """One value of one record's relation, and the target that it leads to."""
+    """One value of one record's relation, and the target that it leads to. `bound` are properties of the target that it
+    has in common with the record, which an index has to be asked for."""
 
     relation: RelationType
     target: EntityType[Any]
     values: tuple[Value, ...]
+    bound: tuple[tuple[str, Value], ...] = ()
 
     @property
     def name(self) -> tuple[Any, ...]:
-        return self.relation.target, self.relation.lookup, self.relation.index, self.relation.on, *self.values
+        found = self.relation
+        return found.target, found.lookup, found.index, found.on, *self.values, *self.bound
 
     @property
     def identity(self) -> Item:
@@ -92,7 +97,8 @@ class Expander:
         if any(value is None for value in given):
             return []
         many = [(value,) for value in _listed(given[0])] if relation.many else [tuple(given)]
-        links = [_Link(relation, target, self._parsed(relation, target, values)) for values in many]
+        bound = () if relation.index is None else _bound(entity, target, item)
+        links = [_Link(relation, target, self._parsed(relation, target, values), bound) for values in many]
         for link in links:
             page.links.setdefault(link.name, link)
         return links
@@ -145,9 +151,27 @@ class Expander:
         assert self.first is not None
         relation = link.relation
         assert relation.on is not None
-        conditions = {relation.on: Equal(link.values[0])}
-        partial = link.target.view(relation.index).projected is not None
-        return self.first(QuerySpec(link.target.token, conditions, index=relation.index, hydrate=partial))
+        view = link.target.view(relation.index)
+        hashed = {element.name for element in view.hash_elements}
+        asked = {
+            name: Equal(link.target.properties[name].python(value)) for name, value in link.bound if name in hashed
+        }
+        seen = [(name, value) for name, value in link.bound if view.projected is None or name in view.projected]
+        others = [Compare(name, "=", value) for name, value in seen if name not in hashed]
+        spec = QuerySpec(
+            link.target.token,
+            {**asked, relation.on: Equal(link.values[0])},
+            index=relation.index,
+            filter=And(tuple(others)) if others else None,
+            hydrate=view.projected is not None,
+        )
+        return self.first(spec)
+
+
+def _bound(entity: EntityType[Any], target: EntityType[Any], item: Item) -> tuple[tuple[str, Value], ...]:
+    """The properties of a target that are bound to the claims that a record is bound to, with the record's values."""
+    own = {claim: name for name, claim in entity.claims.items()}
+    return tuple((name, item[own[claim]]) for name, claim in sorted(target.claims.items()) if claim in own)
 
 
 def _listed(values: Value) -> list[Value]:
