@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ HEAVY = {
 NEEDED_BY = {"api": {"shardweave.query.runner"}}
 
 
-def imported_by(statement: str) -> set[str]:
+@cache
+def imported_by(statement: str) -> frozenset[str]:
     code = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -40,7 +42,7 @@ def imported_by(statement: str) -> set[str]:
         text=True,
         check=True,
     )
-    return set(json.loads(done.stdout))
+    return frozenset(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

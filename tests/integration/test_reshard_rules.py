@@ -1,6 +1,6 @@
 """The protocol searched exhaustively as a model, and what becomes of it without each of its rules.
 
-One writer here; `tests/integration/test_reshard_model.py` has more.
+One writer here; `test_reshard_model` has more.
 """
 
 from __future__ import annotations
