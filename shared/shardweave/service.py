@@ -32,6 +32,7 @@ from .query.fanout import DEFAULT_THROTTLE
 from .query.runner import Observer, QueryRunner
 from .reshard.maps import LeasedMaps
 from .reshard.phases import Waits
+from .reshard.throttles import ThrottleNotes
 from .reshard.wait_settings import decode_waits
 from .schema import Schema
 from .service_modules import service_module, service_operations, service_schema
@@ -146,6 +147,7 @@ def build(
     module = service_module(settings.service)
     schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
+    table = ThrottleNotes(table, schema, clock=clock)
     maps = LeasedMaps(table, settings.waits, clock=clock, exact=exact_maps)
     queries = QueryRunner(
         schema,

@@ -84,6 +84,7 @@ class Session:
             if page["nextToken"] is None:
                 return
             token = page["nextToken"]
+            time.sleep(PAUSE_SECONDS)
 
 
 @dataclass
@@ -167,15 +168,18 @@ class Load:
         chooser = random.Random(writer)
 
         def writes(session: Session) -> Iterator[str]:
+            own: list[str] = []
             number = 0
             while True:
-                own = [name for name, record in self.left.items() if name.startswith(f"own-{writer}-") and record]
                 kind = chooser.choice(["create", "update", "update", "delete"]) if len(own) > 20 else "create"
                 if kind == "create":
                     number += 1
-                    self._create(session, f"own-{writer}-{number}")
+                    own.append(f"own-{writer}-{number}")
+                    self._create(session, own[-1])
+                elif kind == "update":
+                    self._update(session, chooser.choice(own))
                 else:
-                    self._change(session, kind, chooser.choice(own))
+                    self._delete(session, own.pop(chooser.randrange(len(own))))
                 yield "writes"
 
         return writes
@@ -185,16 +189,16 @@ class Load:
         assert status == http.client.CREATED, (status, found)
         self.left[name] = found
 
-    def _change(self, session: Session, kind: str, name: str) -> None:
-        target = f"/v1/users/{name}"
-        if kind == "delete":
-            status, found = session.call("DELETE", target, kind="delete")
-            assert status == http.client.NO_CONTENT, (status, found)
-            self.left[name] = None
-            return
-        status, found = session.call("PATCH", target, {"lastName": f"Changed {random.random()}"}, kind="update")
+    def _update(self, session: Session, name: str) -> None:
+        change = {"lastName": f"Changed {random.random()}"}
+        status, found = session.call("PATCH", f"/v1/users/{name}", change, kind="update")
         assert status == http.client.OK, (status, found)
         self.left[name] = found
+
+    def _delete(self, session: Session, name: str) -> None:
+        status, found = session.call("DELETE", f"/v1/users/{name}", kind="delete")
+        assert status == http.client.NO_CONTENT, (status, found)
+        self.left[name] = None
 
 
 class Operating:
@@ -272,4 +276,4 @@ def fill(data: Path, names: tuple[str, ...]) -> None:
 def waits_for(users: int) -> str:
     """Waits as short as walks through so many users allow; there is one machine, and one clock."""
     waits = {"leaseMs": 300, "acceptedMs": 0, "requestMs": 700, "clocksMs": 0, "quietMs": 500, "recheckMs": []}
-    return json.dumps({**waits, "cursorLifeMs": 3000 + 2 * users})
+    return json.dumps({**waits, "cursorLifeMs": 4000 + 4 * users})

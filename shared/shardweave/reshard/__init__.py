@@ -18,6 +18,7 @@ wait_settings   the waits as a setting
 
 authoritative   which changes of the stream are changes of records
 signal       how full and how busy shards are
+throttles    which shards' requests were throttled
 policy       when more shards are proposed
 watch        counts, and judges window by window
 """

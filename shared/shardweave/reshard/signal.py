@@ -1,9 +1,10 @@
-"""How full and how busy each shard is, from the stream: what a policy goes by.
+"""How full and how busy each shard is, from the stream and from what was throttled: what a policy goes by.
 
 Format, beside the control record:
     rangeKey   load#<suffix>      one for each shard that was written
     items, bytes                  what was added and removed since counting began; approximate
     writes, hot                   changes, and how many of them were of the one record that had most in its batch
+    throttled                     requests that the table refused for this shard, see `throttles`
 
 Only changes of records count (see `authoritative`): what movers write does not. Numbers are added up without
 conditions, so a batch that is given again counts again.
@@ -35,6 +36,7 @@ class Load:
     bytes: int
     writes: int
     hot: int
+    throttled: int = 0
 
 
 @dataclass
@@ -80,6 +82,11 @@ def load_key(entity: EntityType[Any], suffix: str) -> dict[str, Any]:
     return {design.hash_name: partition_key(entity), design.range_name: LOAD + suffix}
 
 
+def throttled_update(entity: EntityType[Any], suffix: str, count: int) -> Update:
+    """What adds up how often a shard was throttled."""
+    return Update(load_key(entity, suffix), add={"throttled": count})
+
+
 def loads_query(entity: EntityType[Any]) -> Query:
     """What reads the numbers of all shards."""
     design = entity.keys.design
@@ -95,4 +102,4 @@ def decode_loads(entity: EntityType[Any], records: Iterable[Item]) -> dict[str, 
 
 
 def _load(suffix: str, record: Mapping[str, Any]) -> Load:
-    return Load(suffix, *(int(record.get(name, 0)) for name in ("items", "bytes", "writes", "hot")))
+    return Load(suffix, *(int(record.get(name, 0)) for name in ("items", "bytes", "writes", "hot", "throttled")))
