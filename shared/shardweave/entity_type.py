@@ -10,7 +10,6 @@ leaving it out would bring back a default), the generated attributes, and `rev`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -48,8 +47,9 @@ from .errors import (
     ValueRefused,
     location_text,
 )
+from .json_reading import field_faults, read_model
 from .keys import Element, EntityKeys
-from .property_json import decimal_of, integral, json_bytes, json_model, json_of_text, member_type, metadata_of
+from .property_json import decimal_of, integral, json_model, json_of_text, member_type, metadata_of
 from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import datetime_begin, stored_form
@@ -123,17 +123,17 @@ class Property:
     def _json_model(self) -> type[BaseModel]:
         return json_model(self.annotation)
 
-    def read_json(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
-        """The Python value that a JSON value stands for. Raises ValidationFailed naming the place, by default the
-        property."""
+    def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
+        """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
+        sees to their digits. Raises ValidationFailed naming the place, by default the property."""
         place = where or (self.stored,)
         try:
-            read = self._json_model.model_validate_json(json_bytes({"value": value}), strict=True)
+            read = read_model(self._json_model, {"value": value}, ("value",) if every_digit else ())
         except MalformedRequest as error:
             error.where = location_text(place)
             raise
-        except ValidationError as error:
-            faults = [replace(each, location=(*place, *each.location[1:])) for each in field_faults(error)]
+        except ValidationFailed as failed:
+            faults = [replace(each, location=(*place, *each.location[1:])) for each in failed.fields]
             raise ValidationFailed(faults, where=location_text(place)) from None
         return read.value  # type: ignore[attr-defined]
 
@@ -157,8 +157,8 @@ class Property:
         """A bound from its JSON value. Raises as `read_json` does."""
         if isinstance(self.codec, StringCodec) and isinstance(value, str):
             return value
-        if self.is_number and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return value if isinstance(value, int) or not math.isfinite(value) else integral(Decimal(repr(value)))
+        if self.is_number and isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+            return integral(Decimal(repr(value)) if isinstance(value, float) else value)
         return self.read_json(value, where)
 
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
@@ -479,12 +479,3 @@ def _checked_bytes(name: str, value: Value) -> int:
         error.where = error.where or name
         raise
     return len(name) + value_bytes(value)
-
-
-def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:
-    """Pydantic's faults as ours, without the input values."""
-    start = tuple(prefix)
-    return [
-        FieldFault((*start, *each["loc"]), each["msg"], each["type"])
-        for each in error.errors(include_url=False, include_context=False, include_input=False)
-    ]

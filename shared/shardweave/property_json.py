@@ -1,7 +1,8 @@
 """The values of properties as JSON, and as text in a URL: one set of rules for bodies, conditions, filters, list
 parameters, paths and the command line.
 
-    number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53
+    number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53;
+                    one that is not whole is refused where a float would be another number
     Decimal         text of ASCII digits ("1.10", "-2", "1E-7"), or a JSON number of at most 15 digits
     bytes           base64url with padding (RFC 4648); the other base64 alphabet is taken too
     bool            true or false, which stand for no number, nor for an enumeration's
@@ -71,6 +72,8 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
     `within` are the models that it stands in."""
     if annotation is int:
         return Annotated[int, BeforeValidator(_as_integer)]
+    if annotation is float:
+        return Annotated[float, BeforeValidator(_as_float)]
     if annotation is Decimal:
         return Annotated[Decimal, BeforeValidator(_as_decimal)]
     if annotation in _TIMES:
@@ -125,6 +128,21 @@ def decimal_of(text: str) -> Decimal | None:
     return Decimal(text) if _DECIMAL.fullmatch(text) else None
 
 
+def json_number(text: str) -> float | Decimal:
+    """The number that the text of a JSON number says, which is not whole as it is written: a float where that says the
+    same, else a Decimal. Raises ArithmeticError for an exponent beyond all bounds."""
+    exact, near = Decimal(text), float(text)
+    return exact if is_inexact(exact) else near
+
+
+def is_inexact(value: int | Decimal) -> bool:
+    """Whether a number is another one as a float: it has more digits than one keeps, or is too large or too small."""
+    try:
+        return Decimal(repr(float(value))) != value
+    except OverflowError:
+        return True
+
+
 def is_open(annotation: Any) -> bool:
     """Whether values of any type fit somewhere in a type."""
     return _holds(annotation, Any, object)
@@ -160,6 +178,12 @@ def _as_integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) >= MAX_WHOLE_FLOAT:
         raise PydanticCustomError("int_inexact", "Write a whole number of this size without point and exponent")
     return integral(value)
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and is_inexact(value):
+        raise PydanticCustomError("float_inexact", "Input should be a number of no more digits than a float holds")
+    return value
 
 
 def _as_decimal(value: Any) -> Any:
@@ -236,7 +260,7 @@ def json_of_text(annotation: Any, codec: Codec | None, text: str) -> Any:
     if isinstance(codec, (IntegerCodec, TimestampCodec)):
         return int(text) if _WHOLE.fullmatch(text) else text
     if isinstance(codec, NumberCodec) and not _holds(annotation, Decimal):
-        return float(text) if _DECIMAL.fullmatch(text) else text
+        return json_number(text) if _DECIMAL.fullmatch(text) else text
     return text
 
 

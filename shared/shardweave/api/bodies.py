@@ -1,8 +1,8 @@
 """Bodies: from an event to a JSON object, and merge patches.
 
 A body is one JSON object in UTF-8. What two readers could understand differently is refused: a name given twice, NaN
-and Infinity, text after the object; so is what nests deeper than anything that is stored or asked. `merge_patch` is RFC
-7396.
+and Infinity, text after the object; so is what nests deeper than anything that is stored or asked. A number that no
+double is stays a Decimal, so that nobody takes it for the double beside it. `merge_patch` is RFC 7396.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from email.message import Message
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import BodyTooLarge, MalformedRequest, UnsupportedMediaType
+from ..property_json import json_number
 from .operation import Body
 
 if TYPE_CHECKING:
@@ -98,13 +99,15 @@ def _text(event: BaseProxyEvent) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+        return json.loads(
+            text, parse_float=json_number, object_pairs_hook=_without_repetition, parse_constant=_no_constant
+        )
     except json.JSONDecodeError as error:
         place = f"{error.msg} at line {error.lineno}, column {error.colno}"
         raise _malformed(f"it is not JSON: {place}", "send a JSON object") from None
     except RecursionError:
         raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object") from None
-    except ValueError:
+    except (ValueError, ArithmeticError):
         raise _malformed("a number has too many digits", "send numbers of at most 38 digits") from None
 
 

@@ -15,11 +15,11 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
 from ..access.access import ACCESS_ERRORS, refusal
-from ..entity_type import field_faults
 from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
+from ..json_reading import read_model
 from ..projections import Event, EventProjection, event_types
 from ..property_json import as_declared, json_bytes, json_form
 from ..store import Store
@@ -78,9 +78,10 @@ class Events:
             raise ValidationFailed([fault], where="body")
         kind, form = known
         try:
-            return as_declared(kind, form.model_validate_json(json_bytes(call.document), strict=True))
-        except ValidationError as error:
-            raise ValidationFailed(field_faults(error), where="body") from None
+            return as_declared(kind, read_model(form, call.document))
+        except ValidationFailed as failed:
+            failed.where = "body"
+            raise
 
     def _body(self) -> type[BaseModel]:
         """The form of every event that the projection takes."""

@@ -18,19 +18,20 @@ Models are made when they are first asked for: once an entity, and only those th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 
 from ..codecs import TimestampCodec
 from ..entity import Entity, Role
-from ..entity_type import EntityType, Property, field_faults
+from ..entity_type import EntityType, Property
 from ..errors import ValidationFailed
-from ..property_json import JSON_CONFIG, json_bytes, json_type
+from ..json_reading import read_model
+from ..property_json import JSON_CONFIG, json_type
 from ..query.show import Part
 from ..shard_key import AnyKey, ExternalKeys
 from .keys import KEY, RecordKeys
@@ -200,12 +201,15 @@ def is_derived(declared: FieldInfo) -> bool:
     return isinstance(extra, dict) and extra.get("readOnly") is True
 
 
-def validated(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties of a JSON object that were given, by JSON name, in their Python types. Raises ValidationFailed
-    that lists every fault."""
+def validated(
+    model: type[BaseModel], document: Mapping[str, Any], *, every_digit: Collection[str] = ()
+) -> dict[str, Any]:
+    """The properties of a JSON object that were given, by JSON name, in their Python types, those of `every_digit` but
+    for the digits of their numbers. Raises ValidationFailed that lists every fault."""
     try:
-        record = model.model_validate_json(json_bytes(document), strict=True)
-    except ValidationError as error:
-        raise ValidationFailed(field_faults(error), where="body") from None
+        record = read_model(model, document, every_digit)
+    except ValidationFailed as failed:
+        failed.where = "body"
+        raise
     fields = type(record).model_fields
     return {fields[name].alias or name: getattr(record, name) for name in record.model_fields_set}

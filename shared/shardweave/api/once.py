@@ -50,7 +50,7 @@ def once_of(call: Call) -> Once | None:
         )
     conditions = {name: text for name, text in call.headers.items() if name != IDEMPOTENCY_KEY}
     content = [call.operation, call.path, call.query, conditions, call.document]
-    return Once(key, call.caller.scope, json.dumps(content, sort_keys=True).encode())
+    return Once(key, call.caller.scope, json.dumps(content, sort_keys=True, default=str).encode())
 
 
 def carried_out(store: Store, call: Call, operations: Sequence[Operation], answer: Answer) -> Response:

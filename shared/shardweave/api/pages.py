@@ -23,8 +23,8 @@ from pydantic import Field, ValidationError
 from ..access.access import Access
 from ..access.caller import Caller
 from ..entity import Entity
-from ..entity_type import field_faults
 from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
+from ..json_reading import field_faults
 from ..property_json import json_bytes
 from ..query.limits import check_time_limit
 from ..query.room import Room

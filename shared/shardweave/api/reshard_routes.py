@@ -18,8 +18,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from ..entity_type import EntityType, field_faults
+from ..entity_type import EntityType
 from ..errors import Conflict, ReshardRefused, RouteNotFound, ValidationFailed
+from ..json_reading import field_faults
 from ..reshard.operator import Estimate, Operator, Status
 from ..sharding import ShardBump
 from .messages import JSON, Response

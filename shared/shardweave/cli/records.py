@@ -33,7 +33,7 @@ def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str
     _refuse(_repeated(entity, values))
     given = {entity.stored_name(name): value for name, value in values.items()}
     try:
-        read = validated(RecordModels(entity).write, given)
+        read = validated(RecordModels(entity).write, given, every_digit=_open(entity))
     except InputError as error:
         error.where = ""
         raise
@@ -51,7 +51,9 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
             faults.append(FieldFault((name,), f"the entity {entity.token!r} has no such property", "extra_forbidden"))
             continue
         try:
-            read[stored] = _exact(entity, stored, {stored: value}, found.read_json(value))
+            read[stored] = _exact(
+                entity, stored, {stored: value}, found.read_json(value, every_digit=is_open(found.annotation))
+            )
         except ValidationFailed as failed:
             faults += failed.fields
     _refuse(faults)
@@ -61,6 +63,10 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 def _exact(entity: EntityType[Any], name: str, given: Mapping[str, Any], read: Any) -> Any:
     """Where any value fits, the one that was given, whose numbers have all their digits."""
     return given[name] if is_open(entity.properties[name].annotation) else read
+
+
+def _open(entity: EntityType[Any]) -> list[str]:
+    return [name for name, each in entity.properties.items() if is_open(each.annotation)]
 
 
 def _stored(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:

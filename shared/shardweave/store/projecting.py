@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..entity_type import REVISION, EntityType, field_faults
+from ..entity_type import REVISION, EntityType
 from ..errors import (
     FieldFault,
     IdempotencyMismatch,
@@ -29,6 +29,7 @@ from ..errors import (
     ValidationFailed,
     ValueRefused,
 )
+from ..json_reading import field_faults
 from ..projections import Action, Event, EventProjection, Set, Update
 from ..schema import Schema
 from ..table.values import Item, Value

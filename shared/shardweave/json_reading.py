@@ -1,0 +1,67 @@
+"""A JSON value read by a model: all of its faults at once, and no number that becomes another one.
+
+Guarantees: a number of the value is read as exactly the number that its text says, or refused. JSON's readers make a
+double of what is not whole; one that a double does not give back (`0.30000000000000000000000001`, `1e-400`) stays a
+Decimal from `json_number` on, which is how it is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from .errors import FieldFault, ValidationFailed
+from .property_json import is_inexact, json_bytes
+
+M = TypeVar("M", bound=BaseModel)
+
+Place = tuple[str | int, ...]
+
+
+def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection[str] = ()) -> M:
+    """What a model reads from a JSON object. `every_digit` names the members whose numbers are taken from the object
+    itself, so that what the model has of them may be near. Raises ValidationFailed that lists every fault, or
+    MalformedRequest for text without UTF-8."""
+    faults: list[FieldFault] = []
+    try:
+        read = model.model_validate_json(json_bytes(value), strict=True)
+    except ValidationError as error:
+        faults = field_faults(error)
+    named = [fault.location for fault in faults]
+    for place in _inexact_places(value):
+        if place[0] not in every_digit and not any(_overlap(place, other) for other in named):
+            message = "Readers of JSON make another number of it: write fewer digits, or a decimal as text"
+            faults.append(FieldFault(place, message, "number_inexact"))
+    if faults:
+        raise ValidationFailed(faults)
+    return read
+
+
+def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:
+    """Pydantic's faults as ours, without the input values."""
+    start = tuple(prefix)
+    return [
+        FieldFault((*start, *each["loc"]), each["msg"], each["type"])
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+
+
+def _inexact_places(value: Mapping[str, Any]) -> Iterator[Place]:
+    """Where the numbers are that no double gives back."""
+    unread: list[tuple[Place, Any]] = [((), value)]
+    while unread:
+        place, each = unread.pop()
+        if isinstance(each, Mapping):
+            unread += [((*place, name), one) for name, one in each.items()]
+        elif isinstance(each, (list, tuple)):
+            unread += [((*place, at), one) for at, one in enumerate(each)]
+        elif isinstance(each, Decimal) and is_inexact(each):
+            yield place
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
