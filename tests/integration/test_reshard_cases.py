@@ -293,6 +293,20 @@ class LeafElsewhere(Entity, token="leaf", shard_bumps=[ShardBump(0, char_bits=3,
     text: str = ""
 
 
+def end(world: ReshardWorld, model: type[Entity]) -> None:
+    """Let it end, and go on where someone is asked to look at another declaration."""
+    for _ in range(400):
+        world.settle(model)
+        control = world.control(model)
+        if control.attention:
+            assert "declaration has changed" in control.attention
+            world.resume(model)
+        if not control.moving:
+            return
+        world.clock.now += 500
+    raise AssertionError(f"it stays in {world.control(model)}")
+
+
 class TestDeployments:
     """The declaration changes while records move."""
 
@@ -308,6 +322,28 @@ class TestDeployments:
         assert world.control(LeafNow).step is Step.COPY
         world.finish(LeafNow)
         assert names(world, 1) == ["a"]
+
+    @pytest.mark.parametrize("aborting", [False, True])
+    @pytest.mark.parametrize("phase", [Phase.DUAL_OLD, Phase.DUAL_NEW, Phase.NEW_ONLY, Phase.PURGE])
+    def test_writers_of_both_declarations_in_any_phase_lose_nothing(self, phase: Phase, aborting: bool) -> None:
+        """A deploy is under way: some processes have the property that is new, and an index of it, others don't yet."""
+        world = world_with("a", "b", "c")
+        world.start(Leaf, TWO)
+        world.run_until(Leaf, phase, Step.SETTLE if phase is Phase.DUAL_OLD else None)
+        if aborting and phase <= Phase.DUAL_NEW:
+            world.abort(Leaf)
+        before, world.schema = world.store, Schema([LeafNow, Twig])
+        after = world.new_store()
+        after.update(LeafNow, "a", {"colour": "red"})
+        before.update(Leaf, "a", {"text": "written by the one before"})
+        before.create(Leaf(leaf_id="d"))
+        after.update(LeafNow, "d", {"colour": "blue"})
+        after.delete(LeafNow, "c")
+        end(world, LeafNow)
+        found = {name: world.new_store().get(LeafNow, name) for name in "abcd"}
+        told = {name: record and (record.text, record.colour) for name, record in found.items()}
+        assert told == {"a": ("written by the one before", "red"), "b": ("", None), "c": None, "d": ("", "blue")}
+        assert names(world, 0 if aborting and phase <= Phase.DUAL_NEW else 1) == ["a", "b", "d"]
 
     def test_one_that_places_records_otherwise_moves_nothing(self) -> None:
         world = world_with("a")
