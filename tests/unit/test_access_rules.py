@@ -22,9 +22,11 @@ from shardweave.schema import Index, Schema
 from shardweave.service import Parts, operations_of
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
+from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchGet, Operation
 from tests.unit.access_world import RULES, Person, person
-from tests.unit.api_world import CURSOR_KEYS, Clock, api_of, json_of, problem_of
+from tests.unit.api_world import CURSOR_KEYS, Clock, CountedTable, api_of, json_of, problem_of
 from tests.unit.projection_world import SCHEMA as EVENTS
 
 
@@ -159,6 +161,37 @@ def test_where_a_walk_goes_on_is_not_explained_to_who_may_not_see_the_record_the
         explained = caller.post("/v1/diaries/explain", {**asked, "nextToken": page["nextToken"], "run": run})
         assert all(lane["resumes"] for lane in json_of(explained)["lanes"])
         assert ("secret-" in explained.body.decode()) == is_shown
+
+
+class Scrap(Entity, token="scrap", access=[Allow("*", groups="admin"), Allow("*", owner="user_id")]):
+    """Everybody's own, until it is given to somebody else."""
+
+    scrap_id: str = unique_property()
+    user_id: str
+    topic: str
+    text: str
+
+    topic_hash_key = HashKey("topic")
+
+
+@pytest.mark.parametrize("rule", ["of the entity", "of the index"])
+def test_a_record_that_became_anothers_since_the_index_saw_it_is_not_shown(rule: str) -> None:
+    owner = None if rule == "of the entity" else "user_id"
+    schema = Schema([Scrap], [Index("byTopic", "topic_hash_key", "range_key", projection=("user_id",), owner=owner)])
+    inner = EmbeddedTable(schema.layout)
+    store = Store(schema, inner)
+    for name in "xy":
+        store.create(Scrap(scrap_id=name, user_id="ann", topic="cats", text="old"))
+
+    class HandedOver(CountedTable):
+        def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+            if isinstance(operation, BatchGet):
+                store.update(Scrap, "x", {"user_id": "bob", "text": "Bob's secret"})
+            return super().run(operation, guard=guard)
+
+    ann = person(api_of(schema, table=HandedOver(inner)), "ann", *([] if owner is None else ["admin"]))
+    page = json_of(ann.get("/v1/scraps?index=byTopic&topic=cats&hydrate=true"))
+    assert [each["scrapId"] for each in page["items"]] == ["y"]
 
 
 def test_a_cursor_of_python_or_the_command_line_goes_on_over_http_where_nobody_is_asked_who_they_are() -> None:

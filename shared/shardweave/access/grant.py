@@ -7,7 +7,7 @@ values at hand; queries are narrowed by conditions, so that the plan itself has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,8 +106,8 @@ class Grant:
         filters += [] if self.owners is None else [self._owned(self.owners)]
         filters += [self._owned((owner,)) for owner in sorted(owners)]
         whole = filters[0] if len(filters) == 1 else (filters[0] & _all(filters[1:]) if filters else None)
-        is_whole = self.owners is None and not owners
-        found = replace(spec, filter=whole, scope=self.caller.scope, shows_places=spec.shows_places and is_whole)
+        among = self._among(owners) if owners or self.owners is not None else None
+        found = replace(spec, filter=whole, scope=self.caller.scope, among=among)
         if spec.branches is not None:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)
@@ -142,6 +142,10 @@ class Grant:
                 raise self._another(stored)
             del found[name]
         return {**found, **{name: Equal(self._property(name).python(each)) for name, each in self.bound.items()}}
+
+    def _among(self, owners: Collection[str]) -> Callable[[Item], bool]:
+        """Which records there are, where each of `owners` must be the caller too."""
+        return lambda item: self.sees(item) and all(item.get(name) == self.caller.subject for name in owners)
 
     def _owned(self, names: tuple[str, ...]) -> Condition:
         parts = tuple(Compare(name, "=", self.caller.subject) for name in names)

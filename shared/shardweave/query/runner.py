@@ -162,9 +162,9 @@ class QueryRunner:
         """What the query would do, and with `run` what it did."""
         if run:
             page, plan, begins = self._run(spec)
-            return explain(plan, begins, page.stats, places=spec.shows_places)
+            return explain(plan, begins, page.stats, places=spec.among is None)
         plan, state, _ = self._plan(spec, self.now_ms())
-        return explain(plan, starts(plan, state), None, places=spec.shows_places)
+        return explain(plan, starts(plan, state), None, places=spec.among is None)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -193,7 +193,7 @@ class QueryRunner:
         walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
         try:
             walked = walk.page(plan.limit)
-            pairs = self._shown(plan, walked.records, bounds.deadline)
+            pairs = self._shown(plan, walked.records, bounds.deadline, spec.among)
             fitting = len(pairs) if room is None else room.answered([item for _, item in pairs])
             if fitting < len(pairs):
                 pairs = pairs[:fitting]
@@ -220,12 +220,16 @@ class QueryRunner:
         if self._observer is not None:
             self._observer(plan, stats)
 
-    def _shown(self, plan: Plan, records: Sequence[Record], deadline: float | None) -> list[tuple[Record, Any]]:
-        """Each record with what the caller sees of it; one that is gone meanwhile is left out."""
+    def _shown(
+        self, plan: Plan, records: Sequence[Record], deadline: float | None, among: Callable[[Item], bool] | None
+    ) -> list[tuple[Record, Any]]:
+        """Each record with what the caller sees of it; one that is gone meanwhile, or another's, is left out."""
         items: Sequence[Item | None] = [item for _, item, _ in records]
         if plan.hydrate:
             read = [item for _, item, _ in records]
             items = hydrated(plan, read, self._fanout, deadline, self.now_ms() / 1000)
+            if among is not None:
+                items = [item if item is not None and among(item) else None for item in items]
         pairs = zip(records, items, strict=True)
         return [(record, shown(plan, item)) for record, item in pairs if item is not None]
 

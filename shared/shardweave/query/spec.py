@@ -7,11 +7,12 @@ most one of `Equal`, `Prefix` or `Range`. A `Page` is one answer: records in ord
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..table.conditions import Condition
+from ..table.values import Item
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
@@ -76,8 +77,9 @@ class QuerySpec:
     `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
     that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
     `budget` (up to 1,000,000 reads) cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes
-    that fail. `shows_places` is False where the filter leaves out what the caller may not see: then an explanation
-    does not say from where lanes go on.
+    that fail. `among` says which records there are for whoever asks, where the filter leaves out those of others: one
+    that has become another's since the index saw it is not given, and an explanation does not say from where lanes go
+    on, which may be at one of those.
     """
 
     entity: str
@@ -97,7 +99,7 @@ class QuerySpec:
     time_limit_ms: int | None = None
     budget: int | None = None
     on_shard_error: Literal["fail", "partial"] = "fail"
-    shows_places: bool = True
+    among: Callable[[Item], bool] | None = None
 
 
 @dataclass(frozen=True)
