@@ -20,6 +20,7 @@ from infra.callers import Issuer, issuer_of, operators_of, out_of_reach
 from infra.kept_choices import encode_choices
 from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
+from infra.stage_record import StageRecord
 from infra.waves import MOST_INDEXES
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import KEY_FORMATS, key_format
@@ -153,6 +154,11 @@ class Configuration:
         return self.stage not in THROWN_AWAY
 
     @property
+    def stage_record(self) -> StageRecord:
+        """What the stage is deployed with, as far as that can't be taken back."""
+        return StageRecord(self.key_format, manifest_of(self.schema))
+
+    @property
     def warnings(self) -> dict[str, Fault]:
         """What can be synthesized, and hardly be meant, by the name of the warning."""
         found = {f"waves{number or ''}": fault for number, fault in enumerate(self.several_index_changes)}
@@ -161,7 +167,9 @@ class Configuration:
 
     @property
     def several_index_changes(self) -> list[Fault]:
-        """That a stage which is deployed already can't be brought here by one deployment."""
+        """That a stage which is deployed already can't be brought here by one deployment, unless this is a wave."""
+        if self.layout is not self.schema.layout:
+            return []
         return wave_faults(read_manifest(self.service), manifest_of(self.schema))
 
     @property

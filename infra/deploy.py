@@ -2,7 +2,9 @@
 
 The first deployment makes everything at once. A later one looks at the table that is there: several index changes are
 rolled out in waves, each waiting until the table has it, and queries do not use an index before it is filled. It can be
-interrupted and started again at any time. The stage of a service that is kept is written into its manifest at the end.
+interrupted and started again at any time. What the stage was deployed with the last time is read from its own stack, so
+what would hide its records is refused, whatever checkout it comes from. The stage of a service that is kept is written
+into its manifest at the end.
 """
 
 from __future__ import annotations
@@ -12,25 +14,29 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, Configuration, stack_name
+from infra.deployed_stack import deployed_table, stack_outputs, stage_record
 from infra.kept_choices import kept_choices
-from infra.manifest import write_manifest
+from infra.manifest import read_manifest, write_manifest
 from infra.options import add_options, context_of, given_choices, parsed
 from infra.sources import ROOT
+from infra.stage_record import StageRecord, stage_faults, unheard_of
 from infra.waves import Wave, plan_waves
-from shardweave.errors import ConfigurationError, ShardweaveError
-from shardweave.manifest import encode_index, manifest_of
+from shardweave.errors import Fault, SchemaError, ShardweaveError
+from shardweave.key_format import ORDERED
+from shardweave.manifest import encode_index, manifest_of, new_bumps
+from shardweave.reshard.control import control_key, decode_control
+from shardweave.service_modules import service_schema
+from shardweave.table import Table
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.layout import IndexLayout, TableLayout
-from shardweave.table.operations import Describe
+from shardweave.table.operations import Describe, GetItem
 
 POLL_SECONDS = 10.0
 
@@ -43,15 +49,19 @@ def main(arguments: list[str]) -> int:
     )
     add_options(parser)
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
-    # boto3 reads the one name of it, every other tool the other.
-    if "AWS_REGION" in os.environ:
-        os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
+    parser.add_argument("--profile", metavar="NAME", help="of the AWS tools' settings (default: AWS_PROFILE)")
+    parser.add_argument("--region", metavar="NAME", help="where to deploy to (default: AWS_REGION)")
     try:
         options, others = parsed(parser, arguments)
+        choose_account(options.profile, options.region)
+        service_schema(options.service or CHOICES["service"], ORDERED)
         keep_choices(options)
         configuration = Configuration.from_context(Given(options))
         deployment = Deployment(configuration, context_of(options), others, options.poll)
         code = deployment.run()
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from there")
+        return 130
     except ShardweaveError as error:
         say(f"error: {error}")
         return 1
@@ -62,6 +72,16 @@ def main(arguments: list[str]) -> int:
         file = write_manifest(configuration.service, manifest_of(configuration.schema))
         say(f"{file.relative_to(ROOT)} says what is deployed now; commit it")
     return code
+
+
+def choose_account(profile: str | None, region: str | None) -> None:
+    """Let every tool go to one place. boto3 reads the one name of a region, every other tool the other."""
+    if profile is not None:
+        os.environ["AWS_PROFILE"] = profile
+    if region is not None:
+        os.environ |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+    elif "AWS_REGION" in os.environ:
+        os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
 
 class Given:
@@ -99,10 +119,15 @@ class Deployment:
         account = session.client("sts").get_caller_identity()["Account"]
         name = self.configuration.stack_name
         say(f"{name} in account {account}, {session.region_name}")
-        table = deployed_table(session.client("cloudformation"), name)
+        cloudformation = session.client("cloudformation")
+        table = deployed_table(cloudformation, name)
         if table is None:
             return self._deploy([])
+        record = stage_record(cloudformation, name)
+        if record is None:
+            say(f"{name} does not say what it was deployed with: only infra/manifests/ stands against a change")
         settled = self._settled(table)
+        self._check(record, settled, table)
         waves = plan_waves(settled, self.configuration.schema.layout.indexes)
         for number, wave in enumerate(waves, 1):
             if len(waves) > 1:
@@ -111,6 +136,16 @@ class Deployment:
                 return code
             self._settled(table)
         return 0
+
+    def _check(self, record: StageRecord | None, indexes: tuple[IndexLayout, ...], table: str) -> None:
+        """Refuse what would hide the stage's records. Raises SchemaError."""
+        connected = DynamoDBTable(TableLayout(), table)
+        try:
+            found = faults_of(self.configuration, record, [index.name for index in indexes], connected)
+        finally:
+            connected.close()
+        if found:
+            raise SchemaError(found)
 
     def _deploy(self, context: list[str]) -> int:
         return cdk(["deploy", self.configuration.stack_name, *self.context, *context, *self.others])
@@ -137,37 +172,32 @@ def _context_of(wave: Wave) -> list[str]:
     return ["-c", f"indexes={indexes}", *hidden]
 
 
-def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
-    """What CloudFormation says of a stack, None when there is none that was deployed."""
-    try:
-        (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError":
-            return None
-        raise
-    return None if found["StackStatus"] in ("REVIEW_IN_PROGRESS", "DELETE_COMPLETE") else dict(found)
+def faults_of(
+    configuration: Configuration, record: StageRecord | None, indexes: list[str], table: Table
+) -> list[Fault]:
+    """What stands against deploying to a stage that has these indexes. Its table is asked about re-shards, where new
+    bumps are declared."""
+    wanted, service = configuration.stage_record, configuration.service
+    found: list[Fault] = []
+    if record is not None:
+        found += stage_faults(record, wanted, absorbed=absorbed_bumps(configuration, record, table))
+    if configuration.protected:
+        found += unheard_of(indexes, record, wanted.manifest, read_manifest(service), configuration.stage)
+    return found
 
 
-def stack_outputs(cloudformation: Any, stack: str) -> dict[str, str]:
-    """The outputs of a deployed stack, none when there is no such stack."""
-    found = described(cloudformation, stack) or {}
-    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
-
-
-def deployed_table(cloudformation: Any, stack: str) -> str | None:
-    """The name of a deployed stack's table, or None when there is no such stack. Raises ConfigurationError when the
-    stack is not in a state that can be updated."""
-    found = described(cloudformation, stack)
-    if found is None:
-        return None
-    outputs = stack_outputs(cloudformation, stack)
-    if "TableName" not in outputs:
-        raise ConfigurationError(
-            f"the stack is {found['StackStatus']} and has no table.",
-            where=stack,
-            fix=f"remove it with `./run cdk destroy {stack}` and deploy again",
-        )
-    return str(outputs["TableName"])
+def absorbed_bumps(configuration: Configuration, record: StageRecord, table: Table) -> dict[str, int]:
+    """Of the entities with new bumps: until when a re-shard of this stage's table stands for all of them."""
+    found: dict[str, int] = {}
+    for token, entity in configuration.schema.entities.items():
+        before, after = (each.manifest.entities.get(token) for each in (record, configuration.stage_record))
+        if before is None or after is None or not new_bumps(before, after):
+            continue
+        item = table.run(GetItem(control_key(entity))).item
+        until = None if item is None else decode_control(item).absorbed_until
+        if until is not None:
+            found[token] = int(until)
+    return found
 
 
 def say(text: str) -> None:

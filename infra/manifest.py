@@ -32,6 +32,7 @@ from shardweave.table.layout import IndexLayout
 FOLDER = ROOT / "infra" / "manifests"
 AHEAD_MS = 24 * 60 * 60 * 1000
 """A bump is deployed at least this long before it begins."""
+TAKE_NOTE = "`./run manifest --from STAGE` takes note of it"
 
 
 def index_changes(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Waves:
@@ -56,7 +57,7 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
             if token in wanted.entities
             for fault in (
                 *lost_bumps(token, before, wanted.entities[token]),
-                *_early_bumps(token, before, wanted.entities[token], now),
+                *early_bumps(token, before, wanted.entities[token], now, "if it is deployed, " + TAKE_NOTE),
             )
         ),
     ]
@@ -71,11 +72,14 @@ def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
         return []
     names = ", ".join([*(f"+{name}" for name in changes.create), *(f"-{name}" for name in changes.delete)])
     message = f"{len(changes)} would change ({names}), and one deployment can change one."
-    fix = "deploy one at a time; or agree to waves with `./run manifest --waves`, and deploy with `./run deploy`"
+    fix = "deploy one at a time; or `./run deploy`, in waves, and `./run manifest --waves` notes that it is meant"
     return [Fault("indexes", message, fix)]
 
 
-def _early_bumps(token: str, before: EntityManifest, after: EntityManifest, now_ms: int) -> Iterator[Fault]:
+def early_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, otherwise: str
+) -> Iterator[Fault]:
+    """New bumps that have begun, or begin before every process could know of them. `otherwise` is the other way out."""
     where = f"{token}: shard_bumps"
     earliest = now_ms + AHEAD_MS
     if after.unit == "s":
@@ -88,7 +92,7 @@ def _early_bumps(token: str, before: EntityManifest, after: EntityManifest, now_
                 else "too soon"
             )
             message = f"the new bump at {bump.timestamp} begins {when}: records from then on are elsewhere already."
-            fix = f"begin it at {earliest} or later, 24 hours from now; if it is deployed, `./run manifest --write`"
+            fix = f"begin it at {earliest} or later, 24 hours from now; {otherwise}"
             yield Fault(where, message, fix)
 
 

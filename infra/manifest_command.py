@@ -8,6 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.configuration import stack_name
+from infra.deployed_stack import described, stage_record
 from infra.manifest import (
     faults,
     index_changes,
@@ -17,50 +22,79 @@ from infra.manifest import (
     write_manifest,
 )
 from infra.sources import ROOT
-from shardweave.errors import ShardweaveError
+from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.key_format import ORDERED
-from shardweave.manifest import manifest_of
+from shardweave.manifest import Manifest, manifest_of
 from shardweave.service_modules import service_names, service_schema
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="./run manifest",
+        allow_abbrev=False,
         description="Compare what is declared with what has been deployed (infra/manifests/, which is committed).",
     )
     parser.add_argument("service", nargs="*", help="the modules in shared/services/ (default: all)")
     change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--from", dest="stage", metavar="STAGE", help="take note of what a stage was deployed with, as its stack says"
+    )
     change.add_argument("--write", action="store_true", help="what is declared has been deployed: write it down")
-    change.add_argument("--waves", action="store_true", help="agree to several index changes, rolled out one by one")
+    change.add_argument("--waves", action="store_true", help="note that several index changes are meant, one by one")
+    parser.add_argument("--even-so", action="store_true", help="--write also what could not be deployed over the old")
     options = parser.parse_args(arguments)
     try:
-        return max(
-            show(service, write=options.write, waves=options.waves) for service in options.service or service_names()
-        )
+        return max(show(service, options) for service in options.service or service_names())
     except ShardweaveError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+    except (ClientError, BotoCoreError) as error:
+        print(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION", file=sys.stderr)
+    return 1
 
 
-def show(service: str, *, write: bool, waves: bool) -> int:
+def show(service: str, options: argparse.Namespace) -> int:
     """What a service's manifest says, after the change that was asked for."""
-    wanted = manifest_of(service_schema(service, ORDERED))
-    if write:
-        print(f"{service}: written to {write_manifest(service, wanted).relative_to(ROOT)}; commit it")
-        return 0
-    deployed = read_manifest(service)
+    wanted, deployed = manifest_of(service_schema(service, ORDERED)), read_manifest(service)
+    if options.stage:
+        deployed = written(service, deployed_to(boto3.client("cloudformation"), service, options.stage))
+    elif options.write:
+        broken = faults(deployed, wanted)
+        if broken and not options.even_so:
+            print(f"{service}: not written, since it could not be deployed over what the manifest says:")
+            print(*(f"  - {fault}" for fault in broken), sep="\n")
+            print("  `--from STAGE` writes what a stage has; where its stack does not say, `--write --even-so`")
+            return 1
+        deployed = written(service, wanted)
     if deployed is None:
         print(f"{service}: never deployed")
         return 0
-    if waves:
-        deployed = with_waves(deployed, wanted)
-        print(f"{service}: written to {write_manifest(service, deployed).relative_to(ROOT)}; commit it")
+    if options.waves:
+        deployed = written(service, with_waves(deployed, wanted))
     found = [*faults(deployed, wanted), *wave_faults(deployed, wanted)]
     changes = index_changes(deployed.indexes, wanted.indexes)
     print(f"{service}: +{len(changes.create)} -{len(changes.delete)} indexes, {len(found)} fault(s)")
     for fault in found:
         print(f"  - {fault}")
     return 1 if found else 0
+
+
+def written(service: str, manifest: Manifest) -> Manifest:
+    """The manifest, once it is the service's."""
+    print(f"{service}: written to {write_manifest(service, manifest).relative_to(ROOT)}; commit it")
+    return manifest
+
+
+def deployed_to(cloudformation: object, service: str, stage: str) -> Manifest:
+    """What a stage was deployed with. Raises ConfigurationError when there is none, or its stack does not say."""
+    name = stack_name(service, stage)
+    if described(cloudformation, name) is None:
+        raise ConfigurationError("there is no such stack.", where=name, fix="name a stage that was deployed")
+    record = stage_record(cloudformation, name)
+    if record is None:
+        raise ConfigurationError(
+            "it was deployed before stacks said what with.", where=name, fix="use `--write --even-so` where it was this"
+        )
+    return record.manifest
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from infra.layer import Layer
 from infra.monitoring import Monitoring
 from infra.packages import PLATFORMS
 from infra.resharding import Failures, Resharding
+from infra.stage_record import encode_stage_record
 from infra.table import Table
 from shardweave.errors import ConfigurationError
 
@@ -35,6 +36,7 @@ class ShardweaveStack(Stack):
             termination_protection=configuration.protected,
             synthesizer=CliCredentialsStackSynthesizer() if configuration.own_credentials else None,
         )
+        self.template_options.metadata = encode_stage_record(configuration.stage_record)
         self._provide_assets(configuration)
         for name, fault in configuration.warnings.items():
             Annotations.of(self).add_warning_v2(f"shardweave:{name}", str(fault))

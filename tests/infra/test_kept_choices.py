@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.configuration import CHOICES
-from infra.deploy import stack_outputs
+from infra.deployed_stack import stack_outputs
 from infra.kept_choices import OF_A_RUN, encode_choices, kept_choices
 from infra.options import add_options, given_choices
 from tests.infra.conftest import template_for
