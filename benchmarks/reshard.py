@@ -63,7 +63,7 @@ def _measured(kept: tuple[str, ...]) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         fill(data, kept)
-        arguments = "--empty", "--reshard-waits", waits_for(len(kept))
+        arguments = "--empty", "--reshard-waits", waits_for(4 + len(kept) // 250)
         server = LocalServer.start(data, *arguments, module="benchmarks.move.server")
         try:
             load, session = Load(server, kept), Session(server)

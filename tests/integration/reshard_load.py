@@ -273,7 +273,7 @@ def fill(data: Path, names: tuple[str, ...]) -> None:
     table.close()
 
 
-def waits_for(users: int) -> str:
-    """Waits as short as walks through so many users allow; there is one machine, and one clock."""
+def waits_for(walk_seconds: int) -> str:
+    """Waits for walks that take so long at most, and as short as that allows; there is one machine, and one clock."""
     waits = {"leaseMs": 300, "acceptedMs": 0, "requestMs": 700, "clocksMs": 0, "quietMs": 500, "recheckMs": []}
-    return json.dumps({**waits, "cursorLifeMs": 4000 + 4 * users})
+    return json.dumps({**waits, "cursorLifeMs": walk_seconds * 1000})

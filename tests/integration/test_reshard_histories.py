@@ -7,14 +7,16 @@ whole history.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
+from shardweave.reshard.phases import Step
 from shardweave.sharding import ShardBump
 from tests.simulator.client import Weather
 from tests.simulator.history import WAITS, Setting, run
 from tests.simulator.movers import Plot
+from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
 
 THERE = Plot("start", ShardBump(0, 1, 2))
 
@@ -51,6 +53,41 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_without_its_waits_the_protocol_breaks_and_histories_show_it(case: str) -> None:
     assert any(_fails(seed, BROKEN[case]) for seed in range(150))
+
+
+HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0)
+STALLED = replace(HURRIED, weather=Weather(stall=0.5))
+UNVERIFIED = without(Step.VERIFY)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A guard that is taken away: the history that shows it, and the parts without it. Of guards that overlap, the
+    other is missing in `setting` already."""
+
+    seed: int
+    setting: Setting
+    parts: Parts
+
+
+MISSING = {
+    "mark": Missing(
+        142,
+        replace(STALLED, writers=3, operations=5, weather=Weather(stall=0.8), parts=Parts(tasks=UNVERIFIED)),
+        Parts(EveryMarkIsKnown, tasks=UNVERIFIED),
+    ),
+    "verification": Missing(71, STALLED, Parts(tasks=UNVERIFIED)),
+    "condition on content": Missing(
+        78, replace(HURRIED, parts=Parts(tasks=UNVERIFIED)), Parts(carrier=WithoutConditions, tasks=UNVERIFIED)
+    ),
+}
+
+
+@pytest.mark.parametrize("guard", MISSING)
+def test_a_history_shows_that_a_guard_is_missing(guard: str) -> None:
+    missing = MISSING[guard]
+    run(missing.seed, missing.setting)
+    assert _fails(missing.seed, replace(missing.setting, parts=missing.parts))
 
 
 def _fails(seed: int, setting: Setting) -> bool:

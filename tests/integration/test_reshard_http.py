@@ -30,7 +30,7 @@ def kept(request: pytest.FixtureRequest) -> tuple[str, ...]:
 def server(tmp_path: Path, kept: tuple[str, ...]) -> Iterator[LocalServer]:
     """A server with those users."""
     fill(tmp_path / "data", kept)
-    started = LocalServer.start(tmp_path / "data", "--empty", "--reshard-waits", waits_for(len(kept)))
+    started = LocalServer.start(tmp_path / "data", "--empty", "--reshard-waits", waits_for(4 + len(kept) // 500))
     yield started
     assert started.stop() == 0
     assert "Traceback" not in started.log.read_text()
