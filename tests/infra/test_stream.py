@@ -118,6 +118,31 @@ def test_one_broken_change_ends_alone_and_all_others_are_handled_once(
     assert done_in(mapping, capsys.readouterr().out) == 99
 
 
+class Noticing(dict[str, Any]):
+    """A change that tells when the function takes its keys, which it does once for each time that it handles it."""
+
+    def __init__(self, content: Record, handled: list[str]) -> None:
+        super().__init__(content)
+        self._handled = handled
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "Keys":
+            self._handled.append(str(super().__getitem__("SequenceNumber")))
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize("bad", [set(), {"00000"}, {"00040", "00041", "00099"}])
+def test_within_a_batch_changes_are_handled_in_their_order_each_once(settings: dict[str, Any], bad: set[str]) -> None:
+    handled: list[str] = []
+
+    def deliver(record: Record) -> Record:
+        noticed = {**record, "dynamodb": Noticing(record["dynamodb"], handled)}
+        return broken(noticed) if sequence_of(record) in bad else noticed
+
+    StreamMapping(settings, call, deliver=deliver).run(changes(120))
+    assert handled == [sequence for sequence in (f"{number:05d}" for number in range(120)) if sequence not in bad]
+
+
 def test_several_broken_changes_each_end_alone(settings: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     bad = {"00003", "00004", "00150"}
     mapping = StreamMapping(
