@@ -15,6 +15,7 @@ import collections.abc
 from collections.abc import Callable
 from typing import Any
 
+from .declaration import name_of, names_of
 from .entity import Declaration, Entity
 
 Names = str | collections.abc.Sequence[str]
@@ -35,10 +36,10 @@ class _ByValue(Declaration):
         canonical: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> None:
-        self.property = property
-        self.within = _names(within)
+        self.property = name_of(property)
+        self.within = names_of(within)
         self.canonical = canonical
-        self.name = name
+        self.name = None if name is None else name_of(name)
 
 
 class Unique(_ByValue):
@@ -54,8 +55,8 @@ class Sequence(Declaration):
     or over the whole entity. A record that is made with None, 0 or nothing for it gets the next number."""
 
     def __init__(self, property: str, *, within: Names = ()) -> None:
-        self.property = property
-        self.within = _names(within)
+        self.property = name_of(property)
+        self.within = names_of(within)
 
 
 class BelongsTo(Declaration):
@@ -64,10 +65,10 @@ class BelongsTo(Declaration):
     def __init__(
         self, target: type[Entity] | str, by: Names, on: str | None = None, index: str | None = None, *, enforced: bool
     ) -> None:
-        self.target = target
-        self.by = _names(by)
-        self.on = on
-        self.index = index
+        self.target = _target(target)
+        self.by = names_of(by)
+        self.on = None if on is None else name_of(on)
+        self.index = None if index is None else name_of(index)
         self.enforced = enforced
 
 
@@ -75,8 +76,8 @@ class HasMany(Declaration):
     """See `has_many`."""
 
     def __init__(self, target: type[Entity] | str, by: str) -> None:
-        self.target = target
-        self.by = by
+        self.target = _target(target)
+        self.by = name_of(by)
 
 
 def belongs_to(
@@ -102,5 +103,6 @@ def has_many(target: type[Entity] | str, *, by: str) -> HasMany:
     return HasMany(target, by)
 
 
-def _names(given: Names) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _target(given: Any) -> type[Entity] | str:
+    is_model = isinstance(given, type) and issubclass(given, Entity) and given is not Entity
+    return given if is_model else name_of(given)

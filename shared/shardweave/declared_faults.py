@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic.alias_generators import to_camel
 
 from .codecs import IntegerCodec
+from .declaration import kind_fault
 from .declarations import BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .declared import target_of
@@ -46,6 +47,10 @@ def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) 
             continue
         where = f"entity {model.__name__}.{place}"
         yield from element_faults(where, (*each.within, each.property), properties)
+        canonical: Any = each.canonical
+        if canonical is not None and not callable(canonical):
+            fix = "give a function from a value to its canonical form"
+            yield kind_fault(f"{where}: canonical", canonical, "a function", fix)
         if model.declaration.singleton:
             yield Fault(where, "a singleton is found without a lookup", "remove it")
         found = properties.get(each.property)

@@ -22,7 +22,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from .access.rules import Allow
-from .errors import Fault, InvalidShardArguments, SchemaError
+from .declaration import Descending, EntityDeclaration, declaration_of, name_of, names_of
+from .errors import InvalidShardArguments
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 
@@ -91,16 +92,9 @@ class Declaration:
     """Base of what stands in an entity's class body and is no property."""
 
 
-@dataclass(frozen=True)
-class Descending:
-    """An element of a range key in reverse order."""
-
-    name: str
-
-
 def desc(name: str) -> Descending:
     """`RangeKey("state", desc("num"))`: state ascending, number descending."""
-    return Descending(name)
+    return Descending(name_of(name))
 
 
 class HashKey(Declaration):
@@ -110,8 +104,8 @@ class HashKey(Declaration):
     """
 
     def __init__(self, *elements: str, stored: str | None = None) -> None:
-        self.elements: tuple[str, ...] = elements
-        self.stored = stored
+        self.elements: tuple[str, ...] = names_of(elements)
+        self.stored = None if stored is None else name_of(stored)
 
 
 class RangeKey(Declaration):
@@ -119,34 +113,8 @@ class RangeKey(Declaration):
     HashKey."""
 
     def __init__(self, *elements: str | Descending, stored: str | None = None) -> None:
-        self.elements: tuple[str | Descending, ...] = elements
-        self.stored = stored
-
-
-@dataclass(frozen=True)
-class EntityDeclaration:
-    """The class keywords of an entity.
-
-    `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
-    properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
-    hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
-    letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
-    between the parts of a composite key that is written as one value. `access` says who may do what, see
-    `access.rules`; over HTTP the records of a `read_only` entity are read, and written by operations of the service's
-    own alone.
-    """
-
-    token: str
-    shard_bumps: tuple[ShardBump, ...] = ()
-    partition: tuple[str, ...] = ()
-    sort: tuple[str, ...] = ()
-    shard_by: tuple[str, ...] = ()
-    singleton: bool = False
-    collection: str = ""
-    origin: str | None = None
-    separator: str = "/"
-    access: tuple[Allow, ...] = ()
-    read_only: bool = False
+        self.elements = tuple(each if isinstance(each, Descending) else name_of(each) for each in elements)
+        self.stored = None if stored is None else name_of(stored)
 
 
 class Entity(BaseModel):
@@ -193,32 +161,21 @@ class Entity(BaseModel):
         read_only: bool = False,
         **rest: Any,
     ) -> None:
-        if rest:
-            known = (
-                "token, shard_bumps, partition, sort, shard_by, singleton, collection, origin, separator, access, "
-                "read_only"
-            )
-            fault = Fault(
-                f"entity {cls.__name__}", f"it has no keyword {', '.join(sorted(rest))}", f"use one of {known}"
-            )
-            raise SchemaError([fault])
         super().__init_subclass__()
-        # What is no list is found by the schema, with its place.
-        bumps: Any = tuple(shard_bumps) if isinstance(shard_bumps, (list, tuple)) else (shard_bumps,)
-        token = token if token is not None else cls.__name__[:1].lower() + cls.__name__[1:]
-        cls.declaration = EntityDeclaration(
-            token=token,
-            shard_bumps=bumps,
-            partition=_names(partition),
-            sort=_names(sort),
-            shard_by=_names(shard_by),
-            singleton=singleton,
-            collection=collection or f"{token}s",
-            origin=origin,
-            separator=separator,
-            access=tuple(access),
-            read_only=read_only,
-        )
+        given = {
+            "token": token,
+            "shard_bumps": shard_bumps,
+            "partition": partition,
+            "sort": sort,
+            "shard_by": shard_by,
+            "singleton": singleton,
+            "collection": collection,
+            "origin": origin,
+            "separator": separator,
+            "access": access,
+            "read_only": read_only,
+        }
+        cls.declaration = declaration_of(cls.__name__, given | rest)
         # Only here, so that other entities may have a property of this name.
         if origin is not None and "key" not in inspect.get_annotations(cls):
             cls.key = property(_key_of_record)  # type: ignore[assignment]
@@ -236,10 +193,6 @@ class Entity(BaseModel):
         for base in reversed(cls.__mro__):
             found |= {name: value for name, value in vars(base).items() if isinstance(value, Declaration)}
         return found
-
-
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def identity_of(model: type[Entity]) -> tuple[str, ...]:

@@ -1,93 +1,145 @@
-"""What is not even of the kind that a schema is made of, found before anything is read from it.
+"""What a schema is made of, in a form that every check can read.
 
-Each check is a generator of faults; what they pass can be examined by all other checks.
+Guarantees: each part is of its kind, whatever was given. What was given of another kind is left out, or stands for
+itself by its text or its default, and `faults` says so. So whatever else is wrong can be told with it, at once.
 """
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from .declarations import Lookup, Unique
-from .entity import Entity, Role
+from .declaration import kind_fault, name_of, names_of
+from .entity import Entity
 from .errors import Fault
-from .key_format import KeyFormat
-from .sharding import ShardBump
+from .key_format import ORDERED, KeyFormat
+from .projections import EventProjection
 
 if TYPE_CHECKING:
-    from .schema import Schema
-
-
-def kind_faults(schema: Schema) -> list[Fault]:
-    """Everything in a schema that is of the wrong kind."""
     from .schema import Index
 
+
+@dataclass(frozen=True)
+class SchemaParts:
+    """The arguments of a schema."""
+
+    models: tuple[type[Entity], ...]
+    indexes: tuple[Index, ...]
+    projections: tuple[EventProjection, ...]
+    key_format: KeyFormat
+    hash_key: str
+    range_key: str
+    faults: tuple[Fault, ...]
+
+
+def schema_parts(
+    entities: Any, indexes: Any, projections: Any, key_format: Any, hash_key: Any, range_key: Any
+) -> SchemaParts:
+    """The arguments of a schema, as they can be examined."""
     faults: list[Fault] = []
-    models: tuple[Any, ...] = schema.models
-    indexes: tuple[Any, ...] = schema.indexes
-    key_format: Any = schema.key_format
-    for position, model in enumerate(models):
-        if isinstance(model, type) and issubclass(model, Entity):
-            faults += [*_declaration_faults(model), *_property_faults(model), *_lookup_faults(model)]
-        else:
-            faults.append(_fault(f"entities[{position}]", model, "an entity", "give classes derived from Entity"))
-    for position, index in enumerate(indexes):
-        if not isinstance(index, Index):
-            faults.append(_fault(f"indexes[{position}]", index, "an index", "give Index(...)"))
+    models = [
+        model for where, model in _listed("entities", entities, "entities", faults) if _is_model(where, model, faults)
+    ]
     if not isinstance(key_format, KeyFormat):
-        faults.append(_fault("key format", key_format, "a key format", "use key_format('ordered')"))
-    names: tuple[Any, ...] = (schema.hash_key, schema.range_key)
-    for name in names:
+        faults.append(kind_fault("key format", key_format, "a key format", "use key_format('ordered')"))
+        key_format = ORDERED
+    names = []
+    for name, default in ((hash_key, "hashKey"), (range_key, "rangeKey")):
         if not isinstance(name, str):
-            faults.append(_fault("table key", name, "a name", "give a text"))
-    return faults
+            faults.append(kind_fault("table key", name, "a name", "give a text"))
+        names.append(name if isinstance(name, str) else default)
+    return SchemaParts(
+        models=tuple(models),
+        indexes=tuple(_indexes(indexes, faults)),
+        projections=tuple(_projections(projections, faults)),
+        key_format=key_format,
+        hash_key=names[0],
+        range_key=names[1],
+        faults=(*faults, *(fault for model in dict.fromkeys(models) for fault in model.declaration.faults)),
+    )
 
 
-def _declaration_faults(model: type[Entity]) -> Iterator[Fault]:
-    place = f"entity {model.__name__}"
-    declaration: Any = model.declaration
-    for keyword in ("token", "collection", "separator"):
-        if not isinstance(getattr(declaration, keyword), str):
-            yield _fault(f"{place}: {keyword}", getattr(declaration, keyword), "a text", "give one")
-    for position, bump in enumerate(declaration.shard_bumps):
-        where, fix = f"{place}: shard_bumps[{position}]", "give ShardBump(timestamp, char_bits=2, chars=1)"
-        if not isinstance(bump, ShardBump):
-            yield _fault(where, bump, "a bump", fix)
-        elif not all(type(each) is int for each in (bump.timestamp, bump.char_bits, bump.chars)):
-            yield Fault(where, "its numbers are not all whole numbers", fix)
+def _listed(place: str, given: Any, wanted: str, faults: list[Fault]) -> list[tuple[str, Any]]:
+    """The elements of a list, each with its place."""
+    if isinstance(given, Iterable) and not isinstance(given, type):
+        return [(f"{place}[{position}]", each) for position, each in enumerate(given)]
+    faults.append(kind_fault(place, given, f"list of {wanted}", f"give {place}=[...]"))
+    return []
 
 
-def _property_faults(model: type[Entity]) -> Iterator[Fault]:
-    """Properties whose values have no stored form, or can't be in the key that they are declared for."""
-    from .schema import properties_of
-
-    for name, field in model.model_fields.items():
-        if _holds_a_model(field.annotation):
-            message = "a value of its type is a model, which has no stored form"
-            yield Fault(f"entity {model.__name__}.{name}", message, "declare a dict, or properties of its own")
-
-    for name, each in properties_of(model).items():
-        if each.role is Role.UNIQUE and each.codec is None:
-            message = "a value of its type can't be in a key, and it identifies the record"
-            yield Fault(f"entity {model.__name__}.{name}", message, "declare a text, a number, a UUID, a date")
-
-
-def _holds_a_model(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _is_model(where: str, given: Any, faults: list[Fault]) -> bool:
+    if isinstance(given, type) and issubclass(given, Entity) and given is not Entity:
         return True
-    return any(_holds_a_model(each) for each in typing.get_args(annotation))
+    if given is Entity:
+        faults.append(Fault(where, "it is the base of all entities, and none itself", "give classes derived from it"))
+    else:
+        faults.append(kind_fault(where, given, "an entity", "give classes derived from Entity"))
+    return False
 
 
-def _lookup_faults(model: type[Entity]) -> Iterator[Fault]:
-    for name, declared in model.declared().items():
-        canonical: Any = declared.canonical if isinstance(declared, (Lookup, Unique)) else None
-        if canonical is not None and not callable(canonical):
-            place = f"entity {model.__name__}.{name}: canonical"
-            yield _fault(place, canonical, "a function", "give a function from a value to its canonical form")
+def _indexes(given: Any, faults: list[Fault]) -> Iterable[Index]:
+    from .schema import Index
+
+    for where, index in _listed("indexes", given, "indexes", faults):
+        if isinstance(index, Index):
+            yield _sound_index(where, index, faults)
+        else:
+            faults.append(kind_fault(where, index, "an index", "give Index(...)"))
 
 
-def _fault(where: str, found: Any, wanted: str, fix: str) -> Fault:
-    return Fault(where, f"it is no {wanted.removeprefix('a ').removeprefix('an ')} but {type(found).__name__}", fix)
+def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
+    name, entities, projection = index.name, index.entities, index.projection
+    if not isinstance(name, str):
+        faults.append(kind_fault(f"{where}: name", name, "a text", "give one"))
+        name = where.replace("[", "").replace("]", "")
+    place = f"index {name}"
+    if entities is not None:
+        given = entities
+        if isinstance(entities, type):
+            faults.append(kind_fault(f"{place}: entities", entities, "a tuple of entities", "give entities=(...,)"))
+            given = (entities,)
+        listed = _listed(f"{place}: entities", given, "entities", faults)
+        entities = tuple(model for at, model in listed if _is_model(at, model, faults))
+        entities = None if listed and not entities else entities
+    if not isinstance(projection, str):
+        projection = names_of(projection)
+    if not isinstance(index.exposed, bool):
+        faults.append(kind_fault(f"{place}: exposed", index.exposed, "a bool", "give one, or leave it out"))
+    sound: Index = replace(
+        index,
+        name=name,
+        hash_key=name_of(index.hash_key),
+        range_key=name_of(index.range_key),
+        entities=entities,
+        projection=projection,
+        owner=None if index.owner is None else name_of(index.owner),
+    )
+    return sound
+
+
+def _projections(given: Any, faults: list[Fault]) -> Iterable[EventProjection]:
+    for where, each in _listed("projections", given, "projections", faults):
+        if not isinstance(each, EventProjection):
+            faults.append(kind_fault(where, each, "a projection", "give EventProjection(...)"))
+            continue
+        wrong = _projection_faults(where, each)
+        faults += wrong
+        if not wrong:
+            yield each
+
+
+def _projection_faults(where: str, given: Any) -> list[Fault]:
+    faults: list[Fault] = []
+    if not isinstance(given.name, str):
+        faults.append(kind_fault(f"{where}: name", given.name, "a text", "give one"))
+    if not callable(given.project):
+        faults.append(kind_fault(f"{where}: project", given.project, "a function", "give one from an event to actions"))
+    if type(given.remember_days) is not int:
+        faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "a whole number", "give one"))
+    for at, kind in _listed(f"{where}: events", given.events, "events", faults):
+        if not isinstance(kind, type):
+            faults.append(kind_fault(at, kind, "an event", "give classes derived from Event"))
+    for at, model in _listed(f"{where}: writes", given.writes, "entities", faults):
+        _is_model(at, model, faults)
+    return faults

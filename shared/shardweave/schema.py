@@ -18,13 +18,14 @@ from pydantic.fields import FieldInfo
 
 from .access.bindings import Claim, Private
 from .codecs import Codec, DescendingCodec, codec_of
+from .declaration import Descending
 from .declared import children_of, lookups_of, relations_of, sequences_of
-from .entity import Descending, Entity, HashKey, RangeKey, Role, identity_of
+from .entity import Entity, HashKey, RangeKey, Role, identity_of
 from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign
-from .kind_faults import kind_faults
+from .kind_faults import schema_parts
 from .projections import EventProjection
 from .schema_faults import is_optional, schema_faults
 from .sharding import ShardMap
@@ -71,19 +72,22 @@ class Schema:
         range_key: str = "rangeKey",
         projections: Sequence[EventProjection] = (),
     ) -> None:
-        self.models = tuple(entities)
-        self.indexes = tuple(indexes)
-        self.key_format = key_format
-        self.hash_key = hash_key
-        self.range_key = range_key
-        self.projection_list = tuple(projections)
-        faults = kind_faults(self) or schema_faults(self)
+        parts = schema_parts(entities, indexes, projections, key_format, hash_key, range_key)
+        self.models = parts.models
+        self.indexes = parts.indexes
+        self.key_format = parts.key_format
+        self.hash_key = parts.hash_key
+        self.range_key = parts.range_key
+        self.projection_list = parts.projections
+        faults = [*parts.faults, *schema_faults(self)]
         if faults:
             raise SchemaError(faults)
         ttl = {name for model in self.models for name in _with_role(model, Role.TTL)}
         self.layout = _layout(self, min(ttl) if ttl else None)
         self._register(_compile(self, model) for model in self.models)
-        self.projections: Mapping[str, EventProjection] = MappingProxyType({each.name: each for each in projections})
+        self.projections: Mapping[str, EventProjection] = MappingProxyType(
+            {each.name: each for each in self.projection_list}
+        )
 
     def _register(self, entities: Iterable[EntityType[Any]]) -> None:
         self.entities: Mapping[str, EntityType[Any]] = MappingProxyType({each.token: each for each in entities})

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from .access.faults import access_faults
 from .codecs import IntegerCodec, TimestampCodec
+from .declaration import Descending
 from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
-from .entity import Descending, Entity, HashKey, Role, identity_of
+from .entity import Entity, HashKey, Role, identity_of
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
 from .projection_faults import projection_faults
 from .shard_key.key import KINDS, is_entity_origin
 from .sharding import bump_faults
+from .type_faults import type_faults
 
 if TYPE_CHECKING:
     from .schema import Index, Schema
@@ -156,17 +158,13 @@ def _entity_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
     yield from _identity_faults(where, model, properties)
     yield from _member_faults(where, model, properties)
     for keyword in ("partition", "sort", "shard_by"):
-        names: tuple[Any, ...] = getattr(declaration, keyword)
-        if any(isinstance(name, Descending) for name in names):
-            yield Fault(f"{where}, {keyword}", "desc() belongs in a RangeKey", "name the property alone")
-        yield from element_faults(f"{where}, {keyword}", names, properties)
+        yield from element_faults(f"{where}, {keyword}", getattr(declaration, keyword), properties)
     for name, (_, key) in generated_keys(model).items():
         if not key.elements:
             yield Fault(f"{where}.{name}", "it has no elements", "name at least one property")
-        if isinstance(key, HashKey) and any(isinstance(element, Descending) for element in key.elements):
-            yield Fault(f"{where}.{name}", "desc() belongs in a RangeKey", "name the property alone")
         yield from element_faults(f"{where}.{name}", key.elements, properties)
     yield from declared_faults(schema, model)
+    yield from type_faults(model)
 
 
 def _role_faults(where: str, properties: dict[str, Property]) -> Iterator[Fault]:
@@ -259,7 +257,9 @@ def element_faults(
             yield Fault(where, f"{name!r} stands {times} times", "name each property once")
     for element, name in zip(elements, names, strict=True):
         found = properties.get(name)
-        if found is None:
+        if found is None and name.startswith("desc("):
+            yield Fault(where, "desc() belongs in a RangeKey, around a name", "name the property alone")
+        elif found is None:
             yield Fault(where, f"there is no property {name!r}", f"use one of {', '.join(properties)}")
         elif found.codec is None or not found.codec.sortable:
             fix = "use str, int, a Decimal with DecimalCodec(places=...), Timestamp, datetime, date, bool, UUID or Enum"
@@ -284,12 +284,15 @@ def _index_set_faults(schema: Schema) -> Iterator[Fault]:
     if projected > MAX_PROJECTED:
         message = f"{projected} attributes are projected, a table has at most {MAX_PROJECTED}"
         yield Fault("indexes", message, "project fewer, or use ALL")
-    pairs: dict[tuple[str, str], str] = {TABLE_KEYS: "the table"}
+    pairs: dict[tuple[str, str], list[str]] = {TABLE_KEYS: ["the table"]}
     for index in schema.indexes:
-        pair = (index.hash_key, index.range_key)
-        if pair in pairs:
-            yield Fault(f"index {index.name}", f"it has the same pair of keys as {pairs[pair]}", "remove one")
-        pairs.setdefault(pair, f"index {index.name}")
+        pairs.setdefault((index.hash_key, index.range_key), []).append(f"index {index.name}")
+    for first, *others in pairs.values():
+        if len(others) == 1:
+            yield Fault(others[0], f"it has the same pair of keys as {first}", "remove one")
+        elif others:
+            message = f"they have the same pair of keys as {first}"
+            yield Fault(f"{others[0]} to {others[-1]}, {len(others)} of them", message, "keep one")
 
 
 def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:

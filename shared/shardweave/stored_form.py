@@ -69,7 +69,10 @@ def _stored_collection(value: Any) -> Value:
         return {_key_text(name): stored_form(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
         return [stored_form(element) for element in value]
-    return {stored_form(element) for element in value}
+    try:
+        return {stored_form(element) for element in value}
+    except TypeError:
+        raise ValueRefused("a set holds what is no text, number or bytes", fix="declare a list") from None
 
 
 def _key_text(name: Any) -> str:

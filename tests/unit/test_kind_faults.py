@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from shardweave.declarations import Unique
-from shardweave.entity import Entity, unique_property
+from shardweave.access import Allow
+from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
+from shardweave.entity import Entity, HashKey, RangeKey, desc, unique_property
 from shardweave.errors import SchemaError, UnknownName
-from shardweave.schema import Schema
+from shardweave.projections import Event, EventProjection
+from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 
 
@@ -21,20 +24,14 @@ class Sub(BaseModel):
 
 
 def entity(**keywords: Any) -> Any:
+    """A thing, declared with these keywords."""
+
     class Thing(Entity, **keywords):
         """Something."""
 
         thing_id: str = unique_property()
 
     return Thing
-
-
-class Nested(Entity):
-    """Has a model as a property, and one in a list."""
-
-    nested_id: str = unique_property()
-    one: Sub
-    many: list[Sub] | None = None
 
 
 class Canonical(Entity):
@@ -45,17 +42,40 @@ class Canonical(Entity):
     by_mail = Unique("mail", canonical="lower")  # type: ignore[arg-type]
 
 
-class Listed(Entity):
-    """Is identified by a list."""
-
-    listed_id: list[str] = unique_property()
+THING = entity()
 
 
-SCHEMAS = {
+def index(**given: Any) -> Any:
+    """A schema of a thing and an index, parts of which are given."""
+    return Schema([THING], [Index(**{"name": "things", "hash_key": "hash_key", "range_key": "thing_id"} | given)])
+
+
+def declaring(**declared: Any) -> Any:
+    """A schema of an entity with this in its body."""
+    return Schema([type(Entity)("Thing", (Entity,), THING.__dict__ | declared)])
+
+
+def projecting(**given: Any) -> Any:
+    """A schema of a thing and a projection, parts of which are given."""
+    usual = {"name": "things", "events": (Event,), "writes": (THING,), "project": lambda event: ()}
+    return Schema([THING], projections=[EventProjection(**(usual | given))])
+
+
+SCHEMAS: dict[str, tuple[Callable[[], Any], str]] = {
     "no entities": (lambda: Schema([str, 5, None]), "entities[0]"),  # type: ignore[list-item]
-    "no index": (lambda: Schema([entity()], ["x"]), "indexes[0]"),  # type: ignore[list-item]
-    "no key format": (lambda: Schema([entity()], key_format="nope"), "key format"),  # type: ignore[arg-type]
+    "None for entities": (lambda: Schema(None), "entities"),  # type: ignore[arg-type]
+    "an entity for entities": (lambda: Schema(THING), "entities"),
+    "the base": (lambda: Schema([Entity]), "entities[0]"),
+    "no index": (lambda: Schema([THING], ["x"]), "indexes[0]"),  # type: ignore[list-item]
+    "None for indexes": (lambda: Schema([THING], None), "indexes"),  # type: ignore[arg-type]
+    "no projection": (lambda: Schema([THING], projections=[1]), "projections[0]"),  # type: ignore[list-item]
+    "no key format": (lambda: Schema([THING], key_format="nope"), "key format"),  # type: ignore[arg-type]
+    "no name of a key": (lambda: Schema([THING], hash_key=5), "table key"),  # type: ignore[arg-type]
     "no token": (lambda: Schema([entity(token=5)]), "entity Thing: token"),
+    "no collection": (lambda: Schema([entity(collection=5)]), "entity Thing: collection"),
+    "no separator": (lambda: Schema([entity(separator=None)]), "entity Thing: separator"),
+    "no origin": (lambda: Schema([entity(origin=["a"])]), "entity Thing"),
+    "no flag": (lambda: Schema([entity(singleton="yes")]), "entity Thing: singleton"),
     "bumps as a text": (lambda: Schema([entity(shard_bumps="5")]), "entity Thing: shard_bumps[0]"),
     "bumps as a number": (lambda: Schema([entity(shard_bumps=5)]), "entity Thing: shard_bumps[0]"),
     "a list of texts": (lambda: Schema([entity(shard_bumps=["a"])]), "entity Thing: shard_bumps[0]"),
@@ -63,11 +83,42 @@ SCHEMAS = {
         lambda: Schema([entity(shard_bumps=[ShardBump("x", char_bits="2", chars=None)])]),  # type: ignore[arg-type]
         "entity Thing: shard_bumps[0]",
     ),
-    "a keyword": (lambda: entity(tokne="q"), "entity Thing"),
-    "a model": (lambda: Schema([Nested]), "entity Nested.one"),
-    "a list of models": (lambda: Schema([Nested]), "entity Nested.many"),
+    "a keyword": (lambda: Schema([entity(tokne="q")]), "entity Thing"),
+    "None as partition": (lambda: Schema([entity(partition=None)]), "entity Thing, partition"),
+    "a number as partition": (lambda: Schema([entity(partition=5)]), "entity Thing, partition"),
+    "a list in partition": (lambda: Schema([entity(partition=[["a"]])]), "entity Thing, partition"),
+    "desc() as sort": (lambda: Schema([entity(sort=desc("thing_id"))]), "entity Thing, sort"),
+    "a number as access": (lambda: Schema([entity(access=5)]), "entity Thing: access[0]"),
+    "a text in access": (lambda: Schema([entity(access=["x"])]), "entity Thing: access[0]"),
+    "a number as groups": (lambda: Schema([entity(access=[Allow("*", groups=5)])]), "entity Thing, access[0]"),  # type: ignore[arg-type]
+    "a list as owner": (lambda: Schema([entity(access=[Allow("*", owner=["a"])])]), "entity Thing, access[0]"),  # type: ignore[arg-type]
     "a canonical text": (lambda: Schema([Canonical]), "entity Canonical.by_mail: canonical"),
-    "a list as identity": (lambda: Schema([Listed]), "entity Listed.listed_id"),
+    "an index's name": (lambda: index(name=5), "indexes[0]: name"),
+    "an index's hash key": (lambda: index(hash_key=["a"]), "index things"),
+    "an index's range key": (lambda: index(range_key=None), "index things"),
+    "an entity for an index's": (lambda: index(entities=THING), "index things: entities"),
+    "a number among an index's entities": (lambda: index(entities=(int,)), "index things: entities[0]"),
+    "an index's projection": (lambda: index(projection=5), "index things"),
+    "a list in an index's projection": (lambda: index(projection=[["a"]]), "index things"),
+    "an index's exposure": (lambda: index(exposed="no"), "index things: exposed"),
+    "an index's groups": (lambda: index(groups=5), "index things"),
+    "an index's owner": (lambda: index(owner=5), "index things"),
+    "a hash key's element": (lambda: declaring(a=HashKey(5)), "entity Thing.a"),  # type: ignore[arg-type]
+    "a hash key's name": (lambda: declaring(a=HashKey("thing_id", stored=5)), "entity Thing.a"),  # type: ignore[arg-type]
+    "a range key's element": (lambda: declaring(a=RangeKey(["x"])), "entity Thing.a"),  # type: ignore[arg-type]
+    "desc() of desc()": (lambda: declaring(a=RangeKey(desc(desc("x")))), "entity Thing.a"),  # type: ignore[arg-type]
+    "a lookup's property": (lambda: declaring(a=Unique(5)), "entity Thing.a"),  # type: ignore[arg-type]
+    "what a lookup is within": (lambda: declaring(a=Lookup("thing_id", within=5)), "entity Thing.a"),  # type: ignore[arg-type]
+    "a lookup's name": (lambda: declaring(a=Lookup("thing_id", name=5)), "entity Thing.a"),  # type: ignore[arg-type]
+    "a sequence's property": (lambda: declaring(a=Sequence(["x"])), "entity Thing.a"),  # type: ignore[arg-type]
+    "a relation's target": (lambda: declaring(a=belongs_to(5, by="thing_id")), "entity Thing.a"),  # type: ignore[arg-type]
+    "a relation's properties": (lambda: declaring(a=belongs_to("thing", by=None)), "entity Thing.a"),  # type: ignore[arg-type]
+    "a relation's list": (lambda: declaring(a=has_many(Entity, by=["x"])), "entity Thing.a"),  # type: ignore[arg-type]
+    "a projection's name": (lambda: projecting(name=5), "projections[0]: name"),
+    "a projection's events": (lambda: projecting(events=5), "projections[0]: events"),
+    "a projection's entities": (lambda: projecting(writes=("a",)), "projections[0]: writes[0]"),
+    "a projection's function": (lambda: projecting(project="x"), "projections[0]: project"),
+    "a projection's days": (lambda: projecting(remember_days="x"), "projections[0]: remember_days"),
 }
 
 
@@ -79,6 +130,34 @@ def test_what_is_of_the_wrong_kind_is_named_with_its_fix(case: str) -> None:
     found = {fault.where: fault for fault in refused.value.faults}
     assert place in found
     assert found[place].fix
+
+
+def test_what_is_of_the_wrong_kind_is_told_with_all_else_that_is_wrong() -> None:
+    class Wrong(Entity, token=5, shard_bumps=["x"], partition="nope", tokne="q"):  # type: ignore[call-arg, arg-type, list-item]
+        """Much is wrong with it."""
+
+        wrong_id: list[str] = unique_property()
+        one: Sub
+        key = HashKey("nowhere")
+
+    with pytest.raises(SchemaError) as refused:
+        Schema([Wrong, None], [Index("i!", "hh", "rr"), 5], key_format="x")  # type: ignore[list-item, arg-type]
+    places = {fault.where for fault in refused.value.faults}
+    assert places >= {
+        "entities[1]",
+        "indexes[1]",
+        "key format",
+        "entity Wrong",
+        "entity Wrong: token",
+        "entity Wrong: shard_bumps[0]",
+        "entity Wrong, partition",
+        "entity Wrong.wrong_id",
+        "entity Wrong.one",
+        "entity Wrong.key",
+        "index i!",
+    }
+    index_faults = [fault.message for fault in refused.value.faults if fault.where == "index i!"]
+    assert len(index_faults) == 3
 
 
 def test_an_entity_that_is_asked_for_by_what_is_none_is_named() -> None:

@@ -109,7 +109,7 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ),
     ("entity Broken.key: there is no property 'tem'", entity({"key": HashKey("tem")})),
     ("entity Broken.key: there is no property 'tem'", entity({"key": RangeKey("team", desc("tem"))})),
-    ("entity Broken.key: there is no property 5", entity({"key": RangeKey(5)})),  # type: ignore[arg-type]
+    ("entity Broken.key: there is no property '5'", entity({"key": RangeKey(5)})),  # type: ignore[arg-type]
     ("entity Broken.key: 'team' stands 2 times", entity({"key": HashKey("team", "team")})),
     ("entity Broken.key: it has no elements", entity({"key": HashKey()})),
     (
@@ -215,6 +215,10 @@ INDEX_FAULTS: list[tuple[str, list[Index]]] = [
         [Index("one", "team_hash_key", "created"), Index("two", "team_hash_key", "created")],
     ),
     ("index one: it has the same pair of keys as the table", [Index("one", "hash_key", "range_key")]),
+    (
+        "index idx0 to index idx2, 3 of them: they have the same pair of keys as the table",
+        [Index(f"idx{number}", "hash_key", "range_key") for number in range(3)],
+    ),
     ("index one: there is no hash key 'team'", [Index("one", "team", "created")]),
     ("index one: there is no hash key 'rank_range_key'", [Index("one", "rank_range_key", "created")]),
     ("index one: there is no range key 'creatd'", [Index("one", "hash_key", "creatd")]),

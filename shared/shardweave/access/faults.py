@@ -122,7 +122,7 @@ def _group_faults(where: str, groups: object) -> Iterator[Fault]:
 def _owner_faults(where: str, owner: str | None, properties: Properties) -> Iterator[Fault]:
     if owner is None:
         return
-    found = properties.get(owner)
+    found = properties.get(owner) if isinstance(owner, str) else None
     if found is None:
         yield Fault(where, f"there is no property {owner!r}", f"use one of {', '.join(properties)}")
     elif not isinstance(found.codec, StringCodec) or found.private:

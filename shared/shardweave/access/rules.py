@@ -14,6 +14,7 @@ caller's subject (every record, where it names none). Rules add up: what any of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .caller import Caller
 
@@ -44,13 +45,18 @@ class Allow:
 
     def __init__(self, *operations: str, groups: str | tuple[str, ...] = (), owner: str | None = None) -> None:
         object.__setattr__(self, "operations", operations)
-        object.__setattr__(self, "groups", (groups,) if isinstance(groups, str) else tuple(groups))
+        object.__setattr__(self, "groups", (groups,) if isinstance(groups, str) else _as_tuple(groups))
         object.__setattr__(self, "owner", owner)
 
     def covers(self, operation: str, caller: Caller) -> bool:
         """Whether it allows the caller this operation, on some records."""
         named = EVERY in self.operations or operation in self.operations
         return named and is_member(caller, self.groups)
+
+
+def _as_tuple(groups: Any) -> Any:
+    """What is no list of groups stays what it is, and the schema says so."""
+    return tuple(groups) if isinstance(groups, (list, tuple, set, frozenset)) else groups
 
 
 def is_member(caller: Caller, groups: tuple[str, ...]) -> bool:

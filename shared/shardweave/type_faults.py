@@ -1,0 +1,155 @@
+"""What can be wrong with the types of properties, and with their defaults. Generators of faults, as in `schema_faults`.
+
+A type is at fault that has no value which could be stored; one that has some is not, even if it has others too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import enum
+import types
+import typing
+import uuid
+from collections.abc import Iterator, Mapping, Sequence, Set
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+import pydantic
+from pydantic import BaseModel
+
+from .entity import Entity, Role
+from .errors import Fault, ValidationFailed, ValueRefused
+from .stored_form import stored_form
+
+if TYPE_CHECKING:
+    from .entity_type import Property
+
+Found = Iterator[tuple[str, str]]
+"""Messages, each with its fix."""
+
+_STORED: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool,), "bool"),
+    ((str, dt.date, dt.time, dt.timedelta, uuid.UUID), "text"),
+    ((int, float, Decimal), "number"),
+    ((bytes, bytearray), "bytes"),
+    ((type(None),), "null"),
+    ((Mapping,), "mapping"),
+    ((Set,), "set"),
+    ((Sequence,), "list"),
+)
+"""Types and what they are stored as, the first that fits."""
+
+_UNSTORED_IN_PYDANTIC = ("SecretStr", "SecretBytes", "NameEmail")
+
+
+def type_faults(model: type[Entity]) -> Iterator[Fault]:
+    """Every fault of the types and defaults of a model's properties."""
+    from .schema import properties_of
+
+    for name, field in model.model_fields.items():
+        for message, fix in dict.fromkeys(_annotation_faults(field.annotation, frozenset())):
+            yield Fault(f"entity {model.__name__}.{name}", message, fix)
+    for name, each in properties_of(model).items():
+        if each.role is Role.UNIQUE and (each.codec is None or not each.codec.sortable):
+            message = "a value of its type can't be in a key, and it identifies the record"
+            fix = "declare a text, a whole number, a UUID, a date, or a Decimal with DecimalCodec(places=...)"
+            yield Fault(f"entity {model.__name__}.{name}", message, fix)
+        if not _fits(each, model.model_fields[name].default):
+            message = "its default is no value of its type that can be stored"
+            yield Fault(f"entity {model.__name__}.{name}", message, "correct the default, or the type")
+
+
+def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
+    """`within` are the aliases that a type stands in: it may stand in itself."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        yield from _annotation_faults(arguments[0], within)
+    elif origin is not None and origin is not Literal:
+        yield from _member_faults(origin, arguments)
+        for each in arguments:
+            yield from _annotation_faults(each, within)
+    elif (alias := _alias(annotation)) is not None and id(annotation) not in within:
+        yield from _annotation_faults(alias, within | {id(annotation)})
+    elif isinstance(annotation, type):
+        yield from _class_faults(annotation)
+
+
+def _class_faults(kind: type) -> Found:
+    if issubclass(kind, enum.Enum):
+        yield from _enum_faults(kind)
+    elif issubclass(kind, BaseModel):
+        yield "a value of its type is a model, which has no stored form", "declare a dict, or properties of its own"
+    elif kind is pydantic.NaiveDatetime:
+        yield "a datetime without a zone has no stored form", "declare datetime, and give one with a zone"
+    elif _kinds(kind) is None or dataclasses.is_dataclass(kind):
+        fix = "declare a text, a number, bytes, a time, a UUID, an Enum, or a list, set or dict of those"
+        yield f"a {kind.__name__} has no stored form", fix
+
+
+def _enum_faults(members: type[enum.Enum]) -> Found:
+    if not list(members):
+        yield f"{members.__name__} has no members", "give it some"
+    for member in members:
+        try:
+            form = stored_form(member)
+        except ValueRefused:
+            yield f"{member} has no stored form", "give it a text or a number as value"
+        else:
+            if form is None:
+                yield f"the value of {member} is None, which is stored as no value", "give it another value"
+
+
+def _member_faults(origin: Any, arguments: tuple[Any, ...]) -> Found:
+    if not isinstance(origin, type) or not arguments:
+        return
+    kinds = _kinds(arguments[0]) or set()
+    if issubclass(origin, Set) and (wrong := kinds - {"text", "number", "bytes"}):
+        yield f"a set can't hold a {_listed(wrong)}", "declare a list, or a set of texts, numbers or bytes"
+    if issubclass(origin, Mapping) and (wrong := kinds - {"text", "number", "bool"}):
+        yield f"a {_listed(wrong)} can't be a key of a mapping", "use text keys"
+
+
+def _listed(kinds: set[str]) -> str:
+    return " or a ".join(sorted(kinds))
+
+
+def _kinds(annotation: Any) -> set[str] | None:
+    """What values of a type are stored as: empty where that is not known, None where they are not stored at all."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _kinds(arguments[0])
+    if origin is Literal:
+        return set().union(*(_kinds(type(each)) or set() for each in arguments))
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*(_kinds(each) or set() for each in arguments))
+    kind = annotation if origin is None else origin
+    if not isinstance(kind, type) or kind in (object, Any):
+        return set()
+    if issubclass(kind, enum.Enum):
+        return set().union(*(_kinds(type(member.value)) or set() for member in kind))
+    found = next((stored for classes, stored in _STORED if issubclass(kind, classes)), None)
+    if found is None and hasattr(kind, "__get_pydantic_core_schema__"):
+        is_unstored = kind.__module__.startswith("pydantic.") and kind.__name__ in _UNSTORED_IN_PYDANTIC
+        return None if is_unstored else set()
+    return None if found is None else {found}
+
+
+def _alias(annotation: Any) -> Any:
+    return getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
+
+
+def _fits(each: Property, default: Any) -> bool:
+    """Whether a default is a value of its property, and stored as that value would be."""
+    plain = type(default) is each.annotation and isinstance(default, (str, int, bytes, enum.Enum))
+    if default is None or plain or not each.has_default or _is_undefined(default):
+        return True
+    try:
+        form = stored_form(default)
+        return type(form) is type(read := each.parse(default)) and form == read
+    except (ValidationFailed, ValueRefused):
+        return False
+
+
+def _is_undefined(default: Any) -> bool:
+    return type(default).__name__ == "PydanticUndefinedType"
