@@ -1,6 +1,7 @@
 """The one-machine runtime: the same API as the deployed function, over HTTP on loopback, on an embedded table.
 
-serve         the command: from arguments to a running server
+__main__      the command, `python -m local`
+serve         from arguments to a running server
 server        the socket, the signals, the ready line
 asgi          the API as an ASGI application, in threads
 swagger       the page that shows the OpenAPI document

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
@@ -268,12 +268,3 @@ def _day(text: str) -> dt.date:
     if day < FIRST_DAY:
         raise argparse.ArgumentTypeError(f"it lies too far back; give {FIRST_DAY} or later")
     return day
-
-
-def command() -> NoReturn:
-    """What `python -m local.serve` does."""
-    sys.exit(main(sys.argv[1:]))
-
-
-if __name__ == "__main__":
-    command()

@@ -1,6 +1,13 @@
-"""`python -m shardweave.cli`."""
+"""`python -m shardweave.cli`. Ctrl+C ends it in silence, also while it is being loaded."""
 
-from .main import command
+from __future__ import annotations
+
+import sys
 
 if __name__ == "__main__":
-    command()
+    try:
+        from .main import command
+
+        command()
+    except KeyboardInterrupt:
+        sys.exit(130)

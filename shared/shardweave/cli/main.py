@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import ConfigurationError, SchemaError, ShardweaveError
-from .streams import Streams, visible
+from .streams import Streams, reason, visible
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,40 @@ _EPILOG = textwrap.fill(EXIT_CODES, 100)
 def command() -> NoReturn:
     """What `python -m shardweave.cli` does."""
     try:
-        code = main(sys.argv[1:], Streams.of_process())
+        _open_closed_streams()
+        code = _code(sys.argv[1:])
     except BrokenPipeError:
         code = _give_up_output()
     except OSError as error:
-        print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
+        print(f"error: standard output can't be written: {reason(error)}", file=sys.stderr)
         code = _give_up_output()
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _code(arguments: Sequence[str]) -> int:
+    """The exit code, once what was written is out."""
+    try:
+        code = main(arguments, Streams.of_process())
+    except SystemExit as done:
+        code = done.code if isinstance(done.code, int) else 0
+    sys.stdout.flush()
+    return code
+
+
+def _open_closed_streams() -> None:
+    """Whoever starts a process may have closed its streams, which Python then does not have. Reading and writing give
+    an error here, as any stream that can't be read or written; what is said is lost."""
+    for number, (name, mode, usable) in enumerate(
+        (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+    ):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, usable)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as we live
 
 
 def _give_up_output() -> int:

@@ -6,6 +6,7 @@ characters that would steer a terminal as escapes, and counts as people do.
 
 from __future__ import annotations
 
+import errno
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -83,7 +84,12 @@ def read_at_most(read: Callable[[int], bytes], limit: int) -> bytes:
     try:
         return read(limit)
     except OSError as error:
-        raise InputError(f"it can't be read: {error.strerror}", fix="give a file, or lines") from None
+        raise InputError(f"it can't be read: {reason(error)}", fix="give a file, or lines") from None
+
+
+def reason(error: OSError) -> str:
+    """Why a stream can't be read or written, for people."""
+    return "it is closed" if error.errno == errno.EBADF else error.strerror or type(error).__name__
 
 
 def too_long(what: str) -> InputError:

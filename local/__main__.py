@@ -1,0 +1,21 @@
+"""`python -m local`: the server. Ctrl+C ends it in silence, also while what it is made of is being loaded."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+
+def command() -> NoReturn:
+    """`local.serve`, loaded where an interruption is awaited."""
+    try:
+        from .serve import main
+
+        code = main(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 0
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    command()

@@ -1,0 +1,55 @@
+"""The commands as processes: with closed streams, and interrupted while they are being loaded."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """What became of a line, in which `$CLI` is the command."""
+    command = f'CLI="{sys.executable} -P -m shardweave.cli"; {line}'
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("$CLI keys --entity user <&-", "error: it can't be read: it is closed. Fix: give a file, or lines"),
+        ("$CLI catalog >&-", "error: standard output can't be written: it is closed"),
+        ("$CLI --help >&-", "error: standard output can't be written: it is closed"),
+    ],
+)
+def test_a_closed_stream_is_an_error_like_others(line: str, error: str) -> None:
+    done = shell(line)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith(error)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_can_not_be_said_is_lost_and_no_answer() -> None:
+    done = shell("echo '{}' | $CLI keys --entity user 2>&-; echo $?")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "code"),
+    [("shardweave.cli", ["catalog"], 130), ("local", ["--port", "0", "--empty", "--data", "/nowhere"], 0)],
+)
+def test_an_interruption_while_it_is_loaded_is_silent(module: str, arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-P", "-X", "importtime", "-m", module, *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as child:
+        assert child.stderr is not None
+        for line in child.stderr:
+            if "pydantic_core" in line:
+                break
+        child.send_signal(signal.SIGINT)
+        rest = child.stderr.read()
+    assert child.returncode == code
+    assert "Traceback" not in rest
