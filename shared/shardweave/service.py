@@ -218,7 +218,7 @@ def reshard_driver(
     from .reshard.watch import LoadWatch
 
     coordinator = Coordinator(table, waits, new_token=new_token, clock=clock)
-    mover = Mover(table, owner=new_token(), new_token=new_token, clock=clock, pace=pace)
+    mover = Mover(table, waits, owner=new_token(), new_token=new_token, clock=clock, pace=pace)
     operator = Operator(table, coordinator, waits, clock=clock)
     watch = LoadWatch(schema, table, maps, operator, policy or Policy(), waits, new_token=new_token, clock=clock)
     budget = BUDGET_MS if budget_ms is None else budget_ms

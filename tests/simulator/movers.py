@@ -137,6 +137,7 @@ class Movers:
         self._name += 1
         mover = Mover(
             Connection(self._world.network, process, weather),
+            self._world.believed,
             owner=f"{process.name} {self._name}",
             new_token=self._world.name("token"),
             clock=process.wall_ms,

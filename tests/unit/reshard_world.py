@@ -76,6 +76,7 @@ class ReshardWorld:
     def new_mover(self, table: Table) -> Mover:
         return Mover(
             table,
+            self.waits,
             owner=self.new_name(),
             new_token=self.new_name,
             clock=self.clock,

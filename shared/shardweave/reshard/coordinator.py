@@ -35,6 +35,7 @@ from .work import (
     encode_work,
     findings_of,
     has_token,
+    is_as_read,
     items_of,
     names_of_all,
     names_of_step,
@@ -139,7 +140,7 @@ class Coordinator:
         for item in items:
             if not item.closed:
                 closed = closed_again(item, self._new_token())
-                update = Update(work_key(entity, item), _standing(closed), condition=has_token(item))
+                update = Update(work_key(entity, item), _standing(closed), condition=is_as_read(item))
                 if self._sender.send([update]) is not None:
                     return False
         return self._put(entity, seen.rev, following)

@@ -5,10 +5,12 @@
     empty   token; Delete O [rev = r, and mark = m or expired]
     clean   token; Delete N [rev = seen]
 
-`token` is the check of the work item; m is the version of the re-shard. A record without a revision, which another
-program wrote, is conditioned on its whole content instead, up to 300 comparisons that fit into one expression; beyond
-that it is a stray: counted and left alone. So is a record that no place of the id could hold, and one that is too large
-to be marked. "O absent" means every key that the id can have in the generations that move.
+"Expired" is what had expired at a time that is past by every process's clock: to copy what is expired by some clocks
+only is safe, to leave it behind is not. `token` is the check of the work item; m is the version of the re-shard. A
+record without a revision, which another program wrote, is conditioned on its whole content instead, up to 300
+comparisons that fit into one expression; beyond that it is a stray: counted and left alone. So is a record that no
+place of the id could hold, and one that is too large to be marked. "O absent" means every key that the id can have in
+the generations that move.
 
 A record whose timestamp places it elsewhere in O than where it is found, which a bump that was declared too late leaves
 behind, is copied on condition that nothing is live where it belongs: readers find it in both places.
@@ -68,10 +70,11 @@ class Stray:
 STRAY = Stray()
 
 
-def copied(entity: EntityType[Any], control: Control, record: Item, now_ms: int) -> Piece | Stray | None:
-    """The copy of a record of O in N; None when it is expired, so that there is nothing to copy."""
+def copied(entity: EntityType[Any], control: Control, record: Item, past_ms: int) -> Piece | Stray | None:
+    """The copy of a record of O in N; None when it had expired at a time that is past by every clock, so that there is
+    nothing to copy."""
     assert control.new is not None
-    if entity.is_expired(record, now_ms // 1000):
+    if entity.is_expired(record, past_ms // 1000):
         return None
     try:
         copy = rekeyed(entity, record, control.new)
@@ -86,7 +89,7 @@ def copied(entity: EntityType[Any], control: Control, record: Item, now_ms: int)
     mark = Update(key, {MARK: control.version}, condition=condition)
     if key == belongs:
         return Piece(record, (mark, Put(copy)))
-    unclaimed = Or((free(entity, Moment(now_ms, control.old)), has_revision(record.get(REVISION))))
+    unclaimed = Or((free(entity, Moment(past_ms, control.old)), has_revision(record.get(REVISION))))
     if key_of(entity, copy) == belongs:
         return Piece(record, (mark, Put(copy, unclaimed)))
     return Piece(record, (mark, Put(copy), ConditionCheck(belongs, unclaimed)))
@@ -113,13 +116,13 @@ def old_places(entity: EntityType[Any], control: Control, record: Item) -> list[
         return []
 
 
-def emptied(entity: EntityType[Any], control: Control, record: Item, now_ms: int) -> Piece | Stray:
-    """The removal of a record of O after the move."""
+def emptied(entity: EntityType[Any], control: Control, record: Item, past_ms: int) -> Piece | Stray:
+    """The removal of a record of O after the move. `past_ms` is past by every clock."""
     condition = as_seen(record)
     if condition is None:
         return STRAY
-    if entity.ttl is not None and entity.is_expired(record, now_ms // 1000):
-        condition = And((condition, Compare(entity.ttl, "<=", now_ms // 1000)))
+    if entity.ttl is not None and entity.is_expired(record, past_ms // 1000):
+        condition = And((condition, Compare(entity.ttl, "<=", past_ms // 1000)))
     elif record.get(MARK) == control.version:
         condition = And((condition, Compare(MARK, "=", control.version)))
     else:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..entity import now_ms
-from ..entity_type import EntityType
+from ..entity_type import MARK, EntityType
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
@@ -26,7 +26,7 @@ from .carrying import Carrier, WorkClosed
 from .control import control_key, decode_control
 from .copying import copied
 from .index_check import CheckingIndexes
-from .phases import Control, Phase, Step
+from .phases import Control, Phase, Step, Waits
 from .placement import fits
 from .tasks import Cleaning, Copying, Emptying, Hands, Sweeping, Task
 from .verifying import Rechecking, VerifyingNew, VerifyingOld
@@ -51,13 +51,16 @@ PACED_SECONDS = 5
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a slice may take, how much longer others leave its item alone, and how many records a page has."""
+    """How long a slice may take, how much longer others leave its item alone, how many records a page has, and how many
+    reads are made at once where there are many."""
 
     slice_ms: int = 55_000
     margin_ms: int = 35_000
     page: int = 100
+    workers: int = 1
 
 
+DEPLOYED_PACE = Pace(workers=8)
 LOCAL_PACE = Pace(slice_ms=1000, margin_ms=5000)
 
 
@@ -68,6 +71,7 @@ class Mover:
     def __init__(
         self,
         table: Table,
+        waits: Waits,
         *,
         owner: str,
         new_token: Callable[[], str],
@@ -78,13 +82,14 @@ class Mover:
         carrier: MakeCarrier = Carrier,
     ) -> None:
         self._waiting = waiting or Waiting()
+        self._clocks_ms = waits.clocks_ms
         self._tasks = TASKS if tasks is None else tasks
         self._carrier = carrier
         self._asking = Asking(table, self._waiting)
         self._sender = Sender(table, self._waiting, new_token)
         self._owner = owner
         self._clock = clock
-        self._pace = pace or Pace()
+        self._pace = pace or DEPLOYED_PACE
 
     def slice(self, entity: EntityType[Any], name: WorkItem, slice_ms: int | None = None) -> WorkItem | None:
         """Go on with an item, and give what it is then; None when there was nothing to do in it, or it was closed
@@ -111,15 +116,20 @@ class Mover:
         if not fits(entity, control) or not is_in(entity, generations, key[entity.keys.design.hash_name]):
             return False
         record = self._asking.item(key)
-        if record is None:
+        if record is None or record.get(MARK) == control.version or not self._noted(entity, item):
             return False
         try:
             hands = self._hands(entity, control, item, Rate(0, self._waiting))
-            return bool(hands.carry_out([copied(entity, control, record, self._clock())])[0].written)
+            return bool(hands.carry_out([copied(entity, control, record, hands.past_ms)])[0].written)
         except WorkClosed:
             return False
 
     # -- parts
+
+    def _noted(self, entity: EntityType[Any], item: WorkItem) -> bool:
+        """Note that something is copied under the item's token, before it is: the step can't be left unaware of it."""
+        note = Update(work_key(entity, item), add={"caught": 1}, condition=has_token(item))
+        return self._sender.send([note]) is None
 
     def _control(self, entity: EntityType[Any]) -> Control | None:
         found = self._asking.item(control_key(entity))
@@ -166,7 +176,8 @@ class Mover:
     def _hands(self, entity: EntityType[Any], control: Control, item: WorkItem, rate: Rate) -> Hands:
         carrier = self._carrier(entity, self._sender, rate.written)
         page = min(self._pace.page, control.rate * PACED_SECONDS) if control.rate else self._pace.page
-        return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, page)
+        more = self._clocks_ms, page, self._pace.workers
+        return Hands(entity, control, item, self._asking, carrier, self._clock, self._waiting, *more)
 
 
 def _verifying(hands: Hands) -> Task:

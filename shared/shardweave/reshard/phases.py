@@ -189,6 +189,8 @@ class Findings:
     strays: int = 0
     left: int = 0
     """How many records were met in the space that is to be emptied."""
+    caught: int = 0
+    """How many records of other programs were copied meanwhile."""
 
 
 # -- beginning --------------------------------------------------------------------------------------------------------
@@ -354,6 +356,9 @@ def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Wai
         return _stepped(control, Step.SETTLE, now_ms)
     if control.step is Step.VERIFY:
         return _after_verification(control, findings, now_ms)
+    if findings.caught:
+        # What the indexes are compared with was copied after it had been verified, and where they had been compared.
+        return _stepped(control, Step.VERIFY, now_ms)
     if findings.repairable:
         # The indexes are behind, which time mends; looking again at once would only cost.
         return _stepped(control, Step.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None

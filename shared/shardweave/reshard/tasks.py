@@ -51,7 +51,8 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Hands:
-    """What tasks work with."""
+    """What tasks work with. `clocks_ms` is how far apart the clocks of two processes may be; `workers`, how many reads
+    are made at once."""
 
     entity: EntityType[Any]
     control: Control
@@ -60,7 +61,22 @@ class Hands:
     carrier: Carrier
     clock: Callable[[], int]
     waiting: Waiting
+    clocks_ms: int
     page_size: int = 100
+    workers: int = 1
+
+    @property
+    def past_ms(self) -> int:
+        """A time that is past by every process's clock: who expired before it is expired for everyone."""
+        return self.clock() - self.clocks_ms
+
+    def is_over(self, record: Item) -> bool:
+        """Whether the record is expired by every process's clock."""
+        return self.entity.is_expired(record, self.past_ms // 1000)
+
+    def may_be_over(self, record: Item) -> bool:
+        """Whether the record may be expired by some process's clock, or the table's, which removes such ones."""
+        return self.entity.is_expired(record, (self.clock() + self.clocks_ms) // 1000)
 
     def page(self, source: Source, start: Item | None) -> tuple[PageAnswer, list[Item]]:
         """The next page of a source, and those of its records that move."""
@@ -102,8 +118,8 @@ class Copying(Paged):
         for _ in range(LOST_RACES):
             if not left:
                 break
-            now = hands.clock()
-            done, carried = hands.carry_out(copied(hands.entity, hands.control, each, now) for each in left)
+            past = hands.past_ms
+            done, carried = hands.carry_out(copied(hands.entity, hands.control, each, past) for each in left)
             counts += done
             keys = [key_of(hands.entity, piece.source) for piece in carried.lost]
             left = list(hands.asking.items(hands.entity, keys).values())
@@ -151,8 +167,8 @@ class Emptying(Paged):
     """EMPTY."""
 
     def page(self, records: Sequence[Item]) -> Counts:
-        hands, now = self.hands, self.hands.clock()
-        done, _ = hands.carry_out(emptied(hands.entity, hands.control, record, now) for record in records)
+        hands, past = self.hands, self.hands.past_ms
+        done, _ = hands.carry_out(emptied(hands.entity, hands.control, record, past) for record in records)
         return Counts(seen=len(records), left=len(records)) + done
 
 

@@ -1,9 +1,9 @@
 """Verification: every live record of O has an equal one in N, and the reverse, at the keys that `recomputed` gives.
 
 Guarantees: nothing is written. What seems to differ is read again, both sides in one transaction, before it counts. In
-DUAL_OLD a record of O must also bear the mark, without which it could not be told from another program's later. Expired
-records are passed over. A difference that copying and sweeping again would not remove counts as a stray: a record that
-no key of the entity leads to, or that can't be copied.
+DUAL_OLD a record of O must also bear the mark, without which it could not be told from another program's later. Records
+that are expired by every process's clock are passed over. A difference that copying and sweeping again would not remove
+counts as a stray: a record that no key of the entity leads to, or that can't be copied.
 
 After the move, when O is gone, each record of N has to be what it would be recomputed to, where it is.
 
@@ -22,7 +22,7 @@ from ..table.values import Item
 from .copying import STRAY, copied, old_places
 from .phases import Phase
 from .recomputed import is_equal, recomputed
-from .tasks import Paged
+from .tasks import Hands, Paged
 from .work import Counts
 
 REPAIRABLE = Counts(repairable=1)
@@ -37,7 +37,9 @@ class VerifyingOld(Paged):
         hands = self.hands
         counts = Counts(seen=len(records))
         expected: list[tuple[Item, dict[str, Any]]] = []
-        for record in self._live(records):
+        for record in records:
+            if hands.is_over(record):
+                continue
             computed = self._expected(record)
             if computed is None:
                 counts += STRAY_COUNT
@@ -49,10 +51,6 @@ class VerifyingOld(Paged):
                 counts += self._again(record, computed)
         return counts
 
-    def _live(self, records: Sequence[Item]) -> list[Item]:
-        seconds = self.hands.clock() // 1000
-        return [record for record in records if not self.hands.entity.is_expired(record, seconds)]
-
     def _expected(self, record: Item) -> dict[str, Any] | None:
         new = self.hands.control.new
         assert new is not None
@@ -63,20 +61,28 @@ class VerifyingOld(Paged):
 
     def _is_good(self, record: Item, computed: Item, stored: Item | None) -> bool:
         control = self.hands.control
+        if stored is None and is_excused(self.hands, record):
+            return True
         marked = control.phase is not Phase.DUAL_OLD or record.get(MARK) == control.version
         return marked and stored is not None and is_equal(self.hands.entity, computed, stored)
 
     def _again(self, record: Item, computed: Item) -> Counts:
         entity, control = self.hands.entity, self.hands.control
         old, new = self.hands.asking.snapshot((key_of(entity, record), key_of(entity, computed)))
-        if old is None or not self._live([old]):
+        if old is None or self.hands.is_over(old):
             return GOOD
         expected = self._expected(old)
         if expected is None:
             return STRAY_COUNT
         if key_of(entity, expected) == key_of(entity, computed) and self._is_good(old, expected, new):
             return GOOD
-        return STRAY_COUNT if copied(entity, control, old, self.hands.clock()) is STRAY else REPAIRABLE
+        return STRAY_COUNT if copied(entity, control, old, self.hands.past_ms) is STRAY else REPAIRABLE
+
+
+def is_excused(hands: Hands, record: Item) -> bool:
+    """Whether the record may have no counterpart: the table's TTL removes one copy before the other. In DUAL_OLD the
+    one that is left is copied or swept; in DUAL_NEW nothing is, and both are as good as gone."""
+    return hands.control.phase is Phase.DUAL_NEW and hands.may_be_over(record)
 
 
 class VerifyingNew(Paged):
@@ -85,8 +91,7 @@ class VerifyingNew(Paged):
     def page(self, records: Sequence[Item]) -> Counts:
         hands, entity = self.hands, self.hands.entity
         counts = Counts(seen=len(records))
-        seconds = hands.clock() // 1000
-        live = [record for record in records if not entity.is_expired(record, seconds)]
+        live = [record for record in records if not hands.is_over(record)]
         places = [old_places(entity, hands.control, record) for record in live]
         found = hands.asking.items(entity, (key for keys in places for key in keys))
         for record, keys in zip(live, places, strict=True):
@@ -98,17 +103,16 @@ class VerifyingNew(Paged):
 
     def _again(self, record: Item, keys: Sequence[Item]) -> Counts:
         new, *old = self.hands.asking.snapshot((key_of(self.hands.entity, record), *keys))
-        if new is None or self.hands.entity.is_expired(new, self.hands.clock() // 1000):
+        if new is None or self.hands.is_over(new):
             return GOOD
         return self._judged(new, old)
 
     def _judged(self, record: Item, old: Sequence[Item | None]) -> Counts:
         entity, new = self.hands.entity, self.hands.control.new
         assert new is not None
-        seconds = self.hands.clock() // 1000
-        live = [each for each in old if each is not None and not entity.is_expired(each, seconds)]
+        live = [each for each in old if each is not None and not self.hands.is_over(each)]
         if not live:
-            return REPAIRABLE
+            return GOOD if is_excused(self.hands, record) else REPAIRABLE
         try:
             expected = [recomputed(entity, each, new) for each in live]
         except InputError:

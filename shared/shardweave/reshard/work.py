@@ -8,6 +8,7 @@ Format, beside the control record under the same hash key:
     at, key    the cursor: which of its sources, and how far in that
     seen, written, repairable, strays, left      counts
     done       whether all of it is
+    caught     how many records of other programs were copied under its token; added up by those who did, no mover's
 
 An item covers every n-th source of one side, n being the number of items of that side. A source is a hash key of a
 generation that moves, or, where hash keys hold partitions and can't be listed, a segment of the table. Hash keys that
@@ -29,7 +30,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..sharding import Generation, ShardMap
-from ..table.conditions import Compare, Condition
+from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import ConditionCheck, Interval
 from ..table.values import Item, Value
 from .control import partition_key
@@ -89,8 +90,8 @@ NOTHING = Counts()
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One item of work. `number` is below `total`, the number of items of its side. `key` says how
-    far it has come in its source number `at`."""
+    """One item of work. `number` is below `total`, the number of items of its side. `key` says how far it has come in
+    its source number `at`. `caught` records of other programs were copied under its token."""
 
     version: int
     phase: int
@@ -107,6 +108,7 @@ class WorkItem:
     key: Item | None = None
     counts: Counts = NOTHING
     done: bool = False
+    caught: int = 0
 
     @property
     def name(self) -> str:
@@ -213,6 +215,7 @@ def findings_of(items: Sequence[WorkItem]) -> Findings:
         repairable=counts.repairable,
         strays=counts.strays,
         left=counts.left,
+        caught=sum(each.caught for each in items),
     )
 
 
@@ -252,6 +255,7 @@ def encode_work(entity: EntityType[Any], item: WorkItem) -> dict[str, Value]:
         "closed": item.closed,
         "owner": item.owner,
         "leaseUntil": item.lease_until,
+        "caught": item.caught,
     }
     return {**work_key(entity, item), **place, **encode_progress(item)}
 
@@ -289,12 +293,19 @@ def decode_work(record: Item) -> WorkItem:
         key=record["key"],
         counts=Counts(*(int(record[name]) for name in ("seen", "written", "repairable", "strays", "left"))),
         done=bool(record["done"]),
+        caught=int(record.get("caught", 0)),
     )
 
 
 def has_token(item: WorkItem) -> Condition:
     """The item has not been closed since."""
     return Compare("token", "=", item.token)
+
+
+def is_as_read(item: WorkItem) -> Condition:
+    """The item has not been closed since, nor has anything more been caught under its token."""
+    caught: Condition = Compare("caught", "=", item.caught)
+    return And((has_token(item), caught if item.caught else Or((Missing("caught"), caught))))
 
 
 def token_check(entity: EntityType[Any], item: WorkItem) -> ConditionCheck:
