@@ -13,11 +13,12 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.configuration import Configuration
-from infra.function import Function
+from infra.function import NAMESPACE, Function
 from infra.key_rings import KeyRings
 from infra.log import log_group
 from infra.rights import use_records
@@ -83,6 +84,16 @@ class Api(Construct):
             ),
             access_log_settings=_AccessLog(self.access_log),
         )
+        self._refused = self.access_log.add_metric_filter(
+            "Refused",
+            filter_pattern=aws_logs.FilterPattern.string_value("$.status", "=", "429"),
+            metric_namespace=NAMESPACE,
+            metric_name=f"Refused-{configuration.stack_name}",
+        )
+
+    def refused(self, period: Duration) -> cloudwatch.Metric:
+        """How many calls were more than the API takes. The gateway itself counts them among all that are 4xx."""
+        return self._refused.metric(period=period, statistic=cloudwatch.Stats.SUM)
 
 
 def _authorizer(configuration: Configuration) -> http.IHttpRouteAuthorizer:

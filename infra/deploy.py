@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.account import add_account_options, choose_account
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, Configuration, stack_name
 from infra.deployed_stack import deployed_table, stack_outputs, stage_record
@@ -49,12 +50,11 @@ def main(arguments: list[str]) -> int:
     )
     add_options(parser)
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
-    parser.add_argument("--profile", metavar="NAME", help="of the AWS tools' settings (default: AWS_PROFILE)")
-    parser.add_argument("--region", metavar="NAME", help="where to deploy to (default: AWS_REGION)")
+    add_account_options(parser)
     try:
         options, others = parsed(parser, arguments)
-        choose_account(options.profile, options.region)
         service_schema(options.service or CHOICES["service"], ORDERED)
+        choose_account(os.environ, options.profile, options.region)
         keep_choices(options)
         configuration = Configuration.from_context(Given(options))
         deployment = Deployment(configuration, context_of(options), others, options.poll)
@@ -72,16 +72,6 @@ def main(arguments: list[str]) -> int:
         file = write_manifest(configuration.service, manifest_of(configuration.schema))
         say(f"{file.relative_to(ROOT)} says what is deployed now; commit it")
     return code
-
-
-def choose_account(profile: str | None, region: str | None) -> None:
-    """Let every tool go to one place. boto3 reads the one name of a region, every other tool the other."""
-    if profile is not None:
-        os.environ["AWS_PROFILE"] = profile
-    if region is not None:
-        os.environ |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
-    elif "AWS_REGION" in os.environ:
-        os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
 
 class Given:

@@ -8,22 +8,26 @@ takes everything with it.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, check_names, stack_name
 from infra.deployed_api import DeployedApi
-from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, running
+from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
 from infra.options import add_options, context_of, given_choices
 from infra.sources import ROOT
-from shardweave.errors import ShardweaveError
+from shardweave.errors import ConfigurationError, ShardweaveError
 
 FOLDER = ROOT / ".data" / "emulator"
 DEFAULT_PORT = 4566
+MOST_PORTS = 65_535
 STAGE = "local"
 EXAMPLES = {
     "date-time": "2025-01-31T09:30:00Z",
@@ -38,23 +42,28 @@ def main(arguments: list[str]) -> int:
         prog="./run deploy-local", allow_abbrev=False, description="Deploy the stack to an emulator on this machine."
     )
     add_options(parser, stage=STAGE)
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the emulator (default: {DEFAULT_PORT})")
+    parser.add_argument("--port", type=port, metavar="PORT", help=f"of the emulator (default: {DEFAULT_PORT})")
     parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
     options = parser.parse_args(arguments)
     options.stage = options.stage or STAGE
     found = running(FOLDER)
-    emulator = Emulator(FOLDER, found.port if found else options.port)
+    emulator = Emulator(FOLDER, found.port if found else options.port or DEFAULT_PORT)
     if options.stop:
         emulator.stop()
         say("stopped" if found else "nothing was running")
         return 0
     try:
         check_names(given_choices(options))
-        if not found:
-            say(f"Starting the emulator on {emulator.url} ...")
-            emulator.start()
-        name = stack_name(options.service or CHOICES["service"], options.stage)
-        outputs = deploy(emulator, name, context_of(options), first=not found)
+        check_port(options.port, found)
+        with only_one_at_a_time(FOLDER):
+            if not found:
+                say(f"Starting the emulator on {emulator.url} ...")
+                emulator.start()
+            name = stack_name(options.service or CHOICES["service"], options.stage)
+            outputs = deploy(emulator, name, context_of(options), first=not found)
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from there")
+        return 130
     except ShardweaveError as error:
         say(f"error: {error}")
         return 1
@@ -62,6 +71,37 @@ def main(arguments: list[str]) -> int:
         return 1
     print(how_to_call(emulator, outputs), flush=True)
     return 0
+
+
+def port(text: str) -> int:
+    """A port's number, from a command line."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MOST_PORTS):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port: give a number from 1 to {MOST_PORTS}")
+    return int(text)
+
+
+def check_port(asked: int | None, found: Process | None) -> None:
+    """Refuse another port than that of the emulator that lives. Raises ConfigurationError."""
+    if found is not None and asked not in (None, found.port):
+        raise ConfigurationError(
+            f"the emulator of this folder runs already, on {found.port}.",
+            where="--port",
+            fix="leave it out; or `./run deploy-local --stop` first, which ends what was deployed",
+        )
+
+
+@contextmanager
+def only_one_at_a_time(folder: Path) -> Iterator[None]:
+    """Held while something is deployed from a folder. Raises ConfigurationError when somebody else holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "deploying").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigurationError(
+                "another one is deploying from this folder.", where="./run deploy-local", fix="let it end first"
+            ) from None
+        yield
 
 
 def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -57,7 +58,7 @@ class Emulator:
     def start(self) -> None:
         """Start it, and come back when it answers. Raises ConfigurationError."""
         _check_free(self.port)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._scratch.mkdir(parents=True, exist_ok=True)
         with self._lock_file.open("w") as lock, self.log.open("wb") as log:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             process = subprocess.Popen(
@@ -94,7 +95,11 @@ class Emulator:
             connection.close()
 
     def stop(self) -> None:
-        """Stop it, if it runs, and wait until it has."""
+        """Stop it, if it runs, and wait until it has. What its functions left in files goes too."""
+        self._end()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _end(self) -> None:
         while (process := running(self.folder)) is not None:
             os.kill(process.id, signal.SIGTERM)
             for _ in range(100):
@@ -109,6 +114,10 @@ class Emulator:
         return self.folder / "log"
 
     @property
+    def _scratch(self) -> Path:
+        return self.folder / "scratch"
+
+    @property
     def _lock_file(self) -> Path:
         return self.folder / "lock"
 
@@ -120,6 +129,7 @@ class Emulator:
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.folder),
+            "TMPDIR": str(self._scratch),
             "BIND_HOST": "127.0.0.1",
             "GATEWAY_PORT": str(self.port),
             "MINISTACK_REGION": REGION,

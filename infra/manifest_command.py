@@ -6,11 +6,13 @@ Without an option it says what stands against the next deployment; the exit code
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.account import add_account_options, choose_account
 from infra.configuration import stack_name
 from infra.deployed_stack import described, stage_record
 from infra.manifest import (
@@ -42,7 +44,9 @@ def main(arguments: list[str]) -> int:
     change.add_argument("--write", action="store_true", help="what is declared has been deployed: write it down")
     change.add_argument("--waves", action="store_true", help="note that several index changes are meant, one by one")
     parser.add_argument("--even-so", action="store_true", help="--write also what could not be deployed over the old")
+    add_account_options(parser)
     options = parser.parse_args(arguments)
+    choose_account(os.environ, options.profile, options.region)
     try:
         return max(show(service, options) for service in options.service or service_names())
     except ShardweaveError as error:

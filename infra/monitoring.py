@@ -6,7 +6,7 @@ is one. Missing data is good news: most metrics exist only while something happe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from aws_cdk import Duration, aws_sns, aws_sqs
@@ -24,6 +24,18 @@ from infra.table import Table
 FIVE_MINUTES = Duration.minutes(5)
 SLOW_MS = 3000
 LATE_MS = 15 * 60 * 1000
+THROTTLED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+    "TableReadsThrottled": ("ReadThrottleEvents", {}, "reads of the table itself"),
+    "TableWritesThrottled": ("WriteThrottleEvents", {}, "writes to the table itself"),
+    "QueriesThrottled": ("ThrottledRequests", {"Operation": "Query"}, "queries, most of which read an index"),
+    "PutsThrottled": ("ThrottledRequests", {"Operation": "PutItem"}, "puts, each with its writes to the indexes"),
+    "TransactionsThrottled": (
+        "ThrottledRequests",
+        {"Operation": "TransactWriteItems"},
+        "transactions, each with its writes to the indexes",
+    ),
+}
+"""Events are counted apart for the table and for each index; requests together, whatever part of them was refused."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,7 @@ class Monitoring(Construct):
         api_thresholds = list(self._of_api(api))
         thresholds = [
             *api_thresholds,
+            *self._of_gateway(api),
             *self._of_functions([resharding.function, doctor.function, *others]),
             *self._of_table(table),
             *self._of_stream(resharding, failures),
@@ -122,6 +135,22 @@ class Monitoring(Construct):
             "Far more searches than usual found nothing; has an index lost its records?",
         )
 
+    def _of_gateway(self, api: Api) -> Iterator[Threshold]:
+        """What callers see that the function does not."""
+        yield Threshold(
+            "GatewayFailures",
+            api.api.metric_server_error(period=FIVE_MINUTES, statistic=cloudwatch.Stats.SUM),
+            0,
+            "Callers got 5xx, also where the function did not answer: out of time, or the issuer's keys can't be had.",
+        )
+        yield Threshold(
+            "LimitReached",
+            api.refused(FIVE_MINUTES),
+            100,
+            "Calls were refused with 429: more come in than requestsPerSecond and burst allow.",
+            times=3,
+        )
+
     def _of_functions(self, functions: list[Function]) -> Iterator[Threshold]:
         for each in functions:
             yield Threshold(
@@ -138,21 +167,19 @@ class Monitoring(Construct):
             0,
             "Retries did not get through DynamoDB's throttling; contributor insights name the keys.",
         )
-        for name, kind in (
-            ("TableReadsThrottled", "ReadThrottleEvents"),
-            ("TableWritesThrottled", "WriteThrottleEvents"),
-        ):
+        for name, (kind, dimensions, what) in THROTTLED.items():
             yield Threshold(
                 name,
                 cloudwatch.Metric(
                     namespace="AWS/DynamoDB",
                     metric_name=kind,
-                    dimensions_map={"TableName": table.table.table_name},
+                    dimensions_map={"TableName": table.table.table_name, **dimensions},
                     statistic=cloudwatch.Stats.SUM,
                     period=FIVE_MINUTES,
                 ),
                 100,
-                "A partition is too hot; contributor insights name its keys. More shards may help.",
+                f"DynamoDB refuses {what}: a partition is too hot. Contributor insights name its keys; more shards may "
+                "help.",
                 times=3,
             )
 

@@ -9,7 +9,7 @@ each item.
 
 from __future__ import annotations
 
-from aws_cdk import Duration, aws_sqs
+from aws_cdk import Duration, RemovalPolicy, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as event_sources
 from aws_cdk import aws_scheduler as scheduler
@@ -86,9 +86,10 @@ class Resharding(Construct):
 
 
 class Failures(Construct):
-    """The queue of what failed for good: descriptions of stream batches, events of schedules."""
+    """The queue of what failed for good: descriptions of stream batches, events of schedules. `protected`: it outlives
+    its stack, since what it names may still have to be looked into."""
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, protected: bool) -> None:
         super().__init__(scope, construct_id)
         self.queue = aws_sqs.Queue(
             self,
@@ -96,6 +97,7 @@ class Failures(Construct):
             encryption=aws_sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
+            removal_policy=RemovalPolicy.RETAIN if protected else RemovalPolicy.DESTROY,
         )
         for finding in ("AwsSolutions-SQS3", "Serverless-SQSRedrivePolicy"):
             acknowledge(self.queue, finding, "It is itself where failures end, and has an alarm.")

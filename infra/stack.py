@@ -50,7 +50,7 @@ class ShardweaveStack(Stack):
             protected=configuration.protected,
         )
         layer = Layer(self, "Layer", platform=configuration.layer).version
-        failures = Failures(self, "Failures").queue
+        failures = Failures(self, "Failures", protected=configuration.protected).queue
         key_rings = KeyRings(self, "KeyRings", configuration=configuration)
         rotator = key_rings.turn_with(layer, failures)
         api = Api(self, "Api", configuration=configuration, table=table, key_rings=key_rings, layer=layer)

@@ -116,6 +116,12 @@ def test_secrets_are_kept_as_long_as_the_records_that_need_them(stage: str, kept
     assert {secret["DeletionPolicy"] for secret in secrets} == {kept}
 
 
+@pytest.mark.parametrize(("stage", "kept"), [("prod", "Retain"), ("dev", "Delete")])
+def test_what_failed_for_good_is_kept_as_long_as_the_records(stage: str, kept: str) -> None:
+    (queue,) = resources(template_for(stage=stage), "AWS::SQS::Queue").values()
+    assert queue["DeletionPolicy"] == kept
+
+
 def test_each_ring_is_turned_and_only_cursor_keys_are_ever_dropped(template: dict[str, Any]) -> None:
     schedules = resources(template, "AWS::Scheduler::Schedule")
     told = {name: str(each["Properties"]["Target"]["Input"]) for name, each in schedules.items() if "Turn" in name}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardweave.errors import ConfigurationError
-from tests.infra.conftest import template_for
+from tests.infra.conftest import ROOT, template_for
 from tests.infra.templates import properties, resources
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:alarms"
@@ -29,7 +29,11 @@ def test_there_is_an_alarm_for_each_thing_that_can_go_wrong(template: dict[str, 
         "DoctorErrors",
         "EmptyAnswers",
         "Faults",
+        "GatewayFailures",
+        "LimitReached",
         "PartialAnswers",
+        "PutsThrottled",
+        "QueriesThrottled",
         "ReshardProposed",
         "ResharderErrors",
         "RotatorErrors",
@@ -37,7 +41,14 @@ def test_there_is_an_alarm_for_each_thing_that_can_go_wrong(template: dict[str, 
         "TableReadsThrottled",
         "TableWritesThrottled",
         "ThrottledAnswers",
+        "TransactionsThrottled",
     }
+
+
+def test_the_guide_says_of_each_alarm_what_to_do_and_what_they_cost(template: dict[str, Any]) -> None:
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+    assert {name for name in alarms(template) if f"`{name}`" not in guide} == set()
+    assert f"{len(alarms(template))} alarms, 2 secrets, 1 dashboard" in guide
 
 
 def test_each_alarm_is_a_plain_threshold_that_says_what_it_means(template: dict[str, Any]) -> None:
@@ -58,6 +69,42 @@ def test_lateness_of_the_stream_is_judged_where_the_stream_goes(template: dict[s
     late = alarms(template)["StreamLate"]
     assert late["MetricName"] == "IteratorAge"
     assert "Resharder" in json.dumps(late["Dimensions"])
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [("QueriesThrottled", "Query"), ("PutsThrottled", "PutItem"), ("TransactionsThrottled", "TransactWriteItems")],
+)
+def test_throttling_of_an_index_is_seen_in_the_requests_that_use_it(
+    template: dict[str, Any], name: str, operation: str
+) -> None:
+    """Events of an index have a dimension of its own, which an alarm on the table's does not see; requests have none,
+    and count whatever part of them was refused."""
+    alarm = alarms(template)[name]
+    assert alarm["MetricName"] == "ThrottledRequests"
+    (table,) = resources(template, "AWS::DynamoDB::GlobalTable")
+    assert {each["Name"]: each["Value"] for each in alarm["Dimensions"]} == {
+        "TableName": {"Ref": table},
+        "Operation": operation,
+    }
+
+
+def test_calls_that_the_gateway_refuses_are_counted_from_its_log(template: dict[str, Any]) -> None:
+    (found,) = resources(template, "AWS::Logs::MetricFilter").values()
+    assert "429" in found["Properties"]["FilterPattern"]
+    (metric,) = found["Properties"]["MetricTransformations"]
+    alarm = alarms(template)["LimitReached"]
+    assert (metric["MetricNamespace"], metric["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
+    assert alarm["MetricName"].endswith("shardweave-user-service-dev")
+
+
+def test_what_callers_do_does_not_take_a_new_version_back() -> None:
+    template = template_for(canary="on")
+    group = properties(template, "AWS::CodeDeploy::DeploymentGroup")
+    named = json.dumps(group["AlarmConfiguration"]["Alarms"])
+    assert "ApiFailures" in named
+    assert "LimitReached" not in named
+    assert "GatewayFailures" not in named
 
 
 def test_how_many_empty_answers_are_too_many_can_be_chosen() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
+from infra.account import choose_account
 from infra.configuration import Configuration, check_names
 from infra.deploy import Given
-from infra.deploy_local import example_of, first_collection
+from infra.deploy import main as deploy_main
+from infra.deploy_local import check_port, example_of, first_collection, only_one_at_a_time, port
+from infra.emulator import Process
 from infra.options import add_options, parsed
 from shardweave.errors import ConfigurationError
 
@@ -60,6 +64,39 @@ def test_choices_that_can_not_mean_anything_are_refused(case: str) -> None:
     options, _ = options_of("-c", choice)
     with pytest.raises(ConfigurationError, match=message):
         Configuration.from_context(Given(options))
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "99999", "-1", "²", "http"])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="1 to 65535"):
+        port(text)
+    assert port("4567") == 4567
+
+
+def test_another_port_than_that_of_the_emulator_which_lives_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"runs already, on 4871.*--stop"):
+        check_port(4999, Process(1, 4871))
+    for asked, found in ((None, Process(1, 4871)), (4871, Process(1, 4871)), (4999, None)):
+        check_port(asked, found)
+
+
+def test_two_deployments_from_one_folder_do_not_meet(tmp_path: Path) -> None:
+    for _ in range(2):
+        with only_one_at_a_time(tmp_path), pytest.raises(ConfigurationError, match="another one is deploying"):
+            only_one_at_a_time(tmp_path).__enter__()
+
+
+def test_an_unknown_service_is_refused_before_an_account_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert deploy_main(["--service", "nosuch"]) == 1
+    assert "there is no service 'nosuch'" in capsys.readouterr().err
+
+
+def test_profile_and_region_are_given_to_every_tool_by_the_name_that_it_reads() -> None:
+    variables = {"AWS_REGION": "eu-west-1"}
+    choose_account(variables, None, None)
+    assert variables == {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"}
+    choose_account(variables, "work", "us-west-2")
+    assert variables == {"AWS_PROFILE": "work", "AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "us-west-2"}
 
 
 def test_the_calls_that_are_printed_are_of_a_collection_that_can_be_listed() -> None:
