@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -29,10 +30,13 @@ from infra.options import add_options, context_of, given_choices, parsed
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
 from infra.waves import Wave, plan_waves
+from shardweave.entity_type import EntityType
 from shardweave.errors import Fault, SchemaError, ShardweaveError
 from shardweave.key_format import ORDERED
 from shardweave.manifest import encode_index, manifest_of, new_bumps
 from shardweave.reshard.control import control_key, decode_control
+from shardweave.reshard.phases import Control
+from shardweave.reshard.placement import moving_faults
 from shardweave.service_modules import service_schema
 from shardweave.table import Table
 from shardweave.table.dynamodb import DynamoDBTable
@@ -165,12 +169,13 @@ def _context_of(wave: Wave) -> list[str]:
 def faults_of(
     configuration: Configuration, record: StageRecord | None, indexes: list[str], table: Table
 ) -> list[Fault]:
-    """What stands against deploying to a stage that has these indexes. Its table is asked about re-shards, where new
-    bumps are declared."""
+    """What stands against deploying to a stage that has these indexes. Its table is asked about re-shards: what places
+    an entity's records must not change while they move."""
     wanted, service = configuration.stage_record, configuration.service
     found: list[Fault] = []
     if record is not None:
         found += stage_faults(record, wanted, absorbed=absorbed_bumps(configuration, record, table))
+    found += moving_faults(configuration.schema, _controls(configuration, table))
     if configuration.protected:
         found += unheard_of(indexes, record, wanted.manifest, read_manifest(service), configuration.stage)
     return found
@@ -183,11 +188,22 @@ def absorbed_bumps(configuration: Configuration, record: StageRecord, table: Tab
         before, after = (each.manifest.entities.get(token) for each in (record, configuration.stage_record))
         if before is None or after is None or not new_bumps(before, after):
             continue
-        item = table.run(GetItem(control_key(entity))).item
-        until = None if item is None else decode_control(item).absorbed_until
+        control = _control(entity, table)
+        until = None if control is None else control.absorbed_until
         if until is not None:
             found[token] = int(until)
     return found
+
+
+def _controls(configuration: Configuration, table: Table) -> dict[str, Control]:
+    """How far the stage's re-shards are, by token."""
+    found = {token: _control(entity, table) for token, entity in configuration.schema.entities.items()}
+    return {token: control for token, control in found.items() if control is not None}
+
+
+def _control(entity: EntityType[Any], table: Table) -> Control | None:
+    item = table.run(GetItem(control_key(entity), consistent=True)).item
+    return None if item is None else decode_control(item)
 
 
 def say(text: str) -> None:

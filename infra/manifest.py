@@ -31,7 +31,7 @@ from shardweave.table.layout import IndexLayout
 
 FOLDER = ROOT / "infra" / "manifests"
 AHEAD_MS = 24 * 60 * 60 * 1000
-"""A bump is deployed at least this long before it begins."""
+"""A bump is deployed, or taken back, at least this long before it begins."""
 TAKE_NOTE = "`./run manifest --from STAGE` takes note of it"
 
 
@@ -56,7 +56,7 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
             for token, before in deployed.entities.items()
             if token in wanted.entities
             for fault in (
-                *lost_bumps(token, before, wanted.entities[token]),
+                *lost_bumps(token, before, wanted.entities[token], now, AHEAD_MS),
                 *early_bumps(token, before, wanted.entities[token], now, "if it is deployed, " + TAKE_NOTE),
             )
         ),

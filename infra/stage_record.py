@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from infra.manifest import early_bumps
+from infra.manifest import AHEAD_MS, early_bumps
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
 
@@ -63,7 +63,7 @@ def stage_faults(
         after = wanted.manifest.entities.get(token)
         if after is None:
             continue
-        found += [replace(fault, fix=ROLL_BACK) for fault in lost_bumps(token, before, after)]
+        found += [replace(fault, fix=ROLL_BACK) for fault in lost_bumps(token, before, after, now, AHEAD_MS)]
         until = absorbed.get(token, -1)
         known = replace(before, bumps=(*before.bumps, *(bump for bump in after.bumps if bump.timestamp <= until)))
         other = f"or re-shard {token} of this stage first, to the bump's space or a wider one, which then stands for it"

@@ -8,8 +8,9 @@
     <service>-<key format>.json        the sample data's state: its day, and whether it is there completely
 
 Guarantees: files appear whole, each is written beside its place and then moved there. A file that is damaged is named
-with its path. A table is opened only with a schema under which its records are found again; one that adds generated
-properties has the records that are there rewritten with them first, on condition that they have not changed since.
+with its path. A table is opened only with a schema under which its records are found again, and, while they are moved
+to other shards, with the declaration that they are moved by; one that adds generated properties has the records that
+are there rewritten with them first, on condition that they have not changed since.
 
 Costs: opening reads the manifest; only such an addition reads every record.
 """
@@ -33,10 +34,12 @@ from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, manifest_of, new_bumps, placement_faults
 from .query.cursor import CursorKeys
 from .rekeying import rekey
+from .reshard.control import control_key, decode_control
+from .reshard.placement import MOVING_FIX, moving_faults
 from .schema import Schema
 from .shard_key import ExternalKeys
 from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
-from .table.embedded import EmbeddedTable, holds_items
+from .table.embedded import EmbeddedTable, holds_items, stored_items
 
 K = TypeVar("K")
 
@@ -128,6 +131,7 @@ class DataFolder:
         filled = kept is not None and kept != wanted and holds_items(path)
         if kept is not None and filled:
             _refuse(kept_at, manifest_faults(kept, wanted, clock()))
+        _refuse_moving(path, schema)
         table = EmbeddedTable(schema.layout, path)
         if kept is not None and filled:
             for token in added_keys(kept, wanted):
@@ -260,7 +264,7 @@ def _decode_state(text: str) -> SampleState | None:
 
 def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
     """What stands against opening a table that holds records under `kept` with the schema of `wanted`. Adding indexes,
-    generated properties, lookups, entities, and bumps that begin later, is possible."""
+    generated properties, lookups, entities, and bumps that begin later, is possible; so is taking such bumps back."""
     faults = placement_faults(kept, wanted)
     for token, before in kept.entities.items():
         after = wanted.entities.get(token)
@@ -268,7 +272,7 @@ def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
             message = "the entity is not declared any more, and its records would be out of reach."
             faults.append(Fault(token, message, "declare it again, with the same token"))
             continue
-        faults += lost_bumps(token, before, after)
+        faults += lost_bumps(token, before, after, now, WRITE_AHEAD_MS)
         scale = 1000 if after.unit == "s" else 1
         for bump in new_bumps(before, after):
             if bump.timestamp * scale <= now + WRITE_AHEAD_MS:
@@ -276,6 +280,19 @@ def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
                 fix = f"begin it later, at {(now + READ_AHEAD_MS) // scale} for example"
                 faults.append(Fault(f"{token}: shard_bumps", message, fix))
     return faults
+
+
+def _refuse_moving(path: Path, schema: Schema) -> None:
+    """Another declaration than the one that records are being moved by could do nothing with them, and what it leaves
+    here could keep the right one out."""
+    keys = {token: tuple(control_key(entity).values()) for token, entity in schema.entities.items()}
+    stored = stored_items(path, [(str(hash_key), str(range_key)) for hash_key, range_key in keys.values()])
+    controls = {token: decode_control(stored[key]) for token, key in keys.items() if key in stored}
+    faults = moving_faults(schema, controls)
+    if faults:
+        listed = "".join(f"\n  - {fault}" for fault in faults)
+        message = f"records in {path} are being moved, by another declaration:{listed}\n"
+        raise ConfigurationError(message, where="--data", fix=f"nothing was changed; {MOVING_FIX}")
 
 
 def added_keys(kept: Manifest, wanted: Manifest) -> list[str]:

@@ -149,13 +149,19 @@ def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
     )
 
 
-def lost_bumps(token: str, before: EntityManifest, after: EntityManifest) -> Iterator[Fault]:
-    """Bumps that records were placed by, and that would change or go."""
+def lost_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, ahead_ms: int
+) -> Iterator[Fault]:
+    """Bumps that would change or go, and that records were placed by, or may be before every process knows: those that
+    begin within `ahead_ms`. Nothing is placed by the others yet."""
     for bump in before.bumps:
-        if bump not in after.bumps:
-            message = f"the bump at {bump.timestamp} was in force, and would change or go."
-            fix = "leave it as it is; add another bump, which begins later and is wider"
-            yield Fault(f"{token}: shard_bumps", message, fix)
+        begins_ms = bump.timestamp * (1000 if before.unit == "s" else 1)
+        if bump in after.bumps or begins_ms > now_ms + ahead_ms:
+            continue
+        state = "has begun" if begins_ms <= now_ms else "begins too soon to be taken back"
+        message = f"the bump at {bump.timestamp} {state}, and would change or go."
+        fix = "leave it as it is; add another bump, which begins later and is wider"
+        yield Fault(f"{token}: shard_bumps", message, fix)
 
 
 def new_bumps(before: EntityManifest, after: EntityManifest) -> list[ShardBump]:

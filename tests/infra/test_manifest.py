@@ -166,11 +166,18 @@ def test_a_new_bump_in_the_past_is_refused_with_the_earliest_time(begins: int, s
     assert str(NOW + AHEAD_MS) in fault.fix
 
 
-def test_a_bump_that_was_deployed_stays_as_it_is() -> None:
-    deployed = manifest(bumps=[BEGUN, ShardBump(NOW + 3 * AHEAD_MS, 2, 2)])
+@pytest.mark.parametrize(("ahead", "said"), [(-1, "has begun"), (AHEAD_MS, "begins too soon to be taken back")])
+def test_a_bump_that_has_begun_or_soon_will_stays_as_it_is(ahead: int, said: str) -> None:
+    deployed = manifest(bumps=[BEGUN, ShardBump(NOW + ahead, 2, 2)])
     for wanted in (manifest(), manifest(bumps=[BEGUN, ShardBump(NOW + 4 * AHEAD_MS, 2, 2)])):
         (fault,) = faults(deployed, wanted, now_ms=NOW)
-        assert "would change or go" in fault.message
+        assert f"{said}, and would change or go" in fault.message
+
+
+def test_a_bump_may_be_changed_or_taken_back_a_day_before_it_begins() -> None:
+    deployed = manifest(bumps=[BEGUN, ShardBump(NOW + AHEAD_MS + 1, 2, 2)])
+    for wanted in (manifest(), manifest(bumps=[BEGUN, ShardBump(NOW + 4 * AHEAD_MS, 2, 2)])):
+        assert faults(deployed, wanted, now_ms=NOW) == []
 
 
 # -- what places records ----------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from infra.stage_record import METADATA, StageRecord, decode_stage_record, encod
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import Manifest
 from shardweave.reshard.control import encode_control
-from shardweave.reshard.phases import Control
+from shardweave.reshard.phases import Control, Phase, Step
+from shardweave.reshard.placement import placement_of
 from shardweave.sharding import ShardBump
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Put
@@ -184,3 +185,20 @@ def test_the_stages_table_is_asked_which_bumps_a_re_shard_stands_for(stage: str)
         table.run(Put(encode_control(users, Control(1, users.shard_map, absorbed_until=0), "r1")))
         assert absorbed_bumps(settings, before, table) == {"user": 0}
         assert faults_of(settings, before, indexes, table) == []
+
+
+def test_while_records_move_what_places_them_is_not_deployed_otherwise() -> None:
+    settings = configuration()
+    users = settings.schema.entities["user"]
+    indexes = list(settings.stage_record.manifest.indexes)
+    moving = Control(1, users.shard_map, users.shard_map, Phase.DUAL_OLD, Step.COPY, placement=placement_of(users))
+    with closing(EmbeddedTable(settings.layout)) as table:
+        table.run(Put(encode_control(users, moving, "r1")))
+        assert faults_of(settings, settings.stage_record, indexes, table) == []
+        table.run(Put(encode_control(users, replace(moving, placement="another"), "r2")))
+        for record in (settings.stage_record, None):
+            (fault,) = faults_of(settings, record, indexes, table)
+            assert (fault.where, "re-shard 1 moves its records" in fault.message) == ("user", True)
+            assert "abort" in fault.fix
+        table.run(Put(encode_control(users, replace(moving, placement="another", phase=Phase.STABLE), "r3")))
+        assert faults_of(settings, settings.stage_record, indexes, table) == []

@@ -18,9 +18,13 @@ from shardweave.key_format import ORDERED, KeyFormat, string_hash
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
+from shardweave.reshard.control import encode_control
+from shardweave.reshard.phases import Control, Phase, Step
+from shardweave.reshard.placement import placement_of
 from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.sharding import ShardBump, ShardMap
 from shardweave.store import Store
+from shardweave.table.operations import Put
 
 NOW = 1_735_689_600_000
 FOUR = ShardBump(0, 2, 1)
@@ -125,12 +129,44 @@ def test_without_records_anything_may_change(change: dict[str, Any], tmp_path: P
         opened(filled(tmp_path, note_schema(**change)), note_schema())
 
 
-def test_bumps_that_begin_later_and_entities_may_be_added_and_stay(tmp_path: Path) -> None:
+def test_bumps_that_begin_later_may_be_added_and_taken_back_until_they_begin(tmp_path: Path) -> None:
     folder = filled(tmp_path, note_schema())
-    later = note_schema(bumps=(FOUR, ShardBump(NOW + 3_600_000, 2, 2)), more=(Label,))
-    assert found(folder, later, "authorSubject") == ["n0", "n1", "n2"]
-    with pytest.raises(ConfigurationError, match="the bump at 1735693200000 was in force"):
-        opened(folder, note_schema(more=(Label,)))
+    begins = NOW + 3_600_000
+    for bumps in ((FOUR, ShardBump(begins, 2, 2)), (FOUR, ShardBump(begins, 2, 3)), (FOUR,)):
+        later = note_schema(bumps=bumps, more=(Label,))
+        assert found(folder, later, "authorSubject") == ["n0", "n1", "n2"]
+    opened(folder, note_schema(bumps=(FOUR, ShardBump(begins, 2, 2)), more=(Label,))).close()
+    for now, said in ((begins - 1000, "begins too soon to be taken back"), (begins, "has begun")):
+        with pytest.raises(ConfigurationError, match=f"the bump at 1735693200000 {said}, and would change or go"):
+            folder.open_table(note_schema(more=(Label,)), "notes", "ordered", create=True, clock=lambda at=now: at)
+
+
+MOVED_OTHERWISE: list[dict[str, Any]] = [
+    {"bumps": (FOUR, ShardBump(NOW + 3_600_000, 2, 3))},
+    {"bumps": (FOUR, ShardBump(NOW + 3_600_000, 2, 3)), "subject_key": False},
+]
+
+
+@pytest.mark.parametrize("change", MOVED_OTHERWISE)
+@pytest.mark.parametrize("phase", [Phase.DUAL_OLD, Phase.PURGE])
+def test_while_records_move_another_declaration_is_refused_and_leaves_nothing_behind(
+    phase: Phase, change: dict[str, Any], tmp_path: Path
+) -> None:
+    folder, schema = filled(tmp_path, note_schema()), note_schema()
+    notes = schema.entities["note"]
+    new = ShardMap.of_bumps((ShardBump(0, 2, 2),), 1, 1)
+    control = Control(1, notes.shard_map, new, phase, Step.COPY, placement=placement_of(notes))
+    table = opened(folder, schema)
+    table.run(Put(encode_control(notes, control, "r1")))
+    table.close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix in (".sqlite", ".json")}
+    with pytest.raises(ConfigurationError) as refused:
+        opened(folder, note_schema(**change))
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name in before} == before
+    for said in ("re-shard 1 moves its records", "declaration from before", "reshard abort"):
+        assert said in str(refused.value)
+    opened(folder, note_schema()).close()
+    opened(folder, note_schema(more=(Label,))).close()
 
 
 def test_an_index_that_needs_new_keys_finds_the_records_that_are_there(tmp_path: Path) -> None:

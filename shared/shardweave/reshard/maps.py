@@ -28,7 +28,7 @@ from ..table import Table
 from ..table.operations import GetItem
 from .control import control_key, decode_control
 from .phases import Control, Waits, map_in_force
-from .placement import placement_of
+from .placement import MOVING_FIX, placement_of
 
 
 def monotonic_ms() -> int:
@@ -157,7 +157,7 @@ class LeasedMaps:
             raise ReshardRefused(
                 "what places its records was changed while they move",
                 where=entity.token,
-                fix="deploy the declaration from before, and change it when the re-shard has ended",
+                fix=MOVING_FIX,
             )
 
 

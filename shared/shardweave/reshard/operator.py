@@ -24,7 +24,7 @@ from .asking import Asking
 from .coordinator import Coordinator, Seen
 from .copying import RECORDS_A_TRANSACTION
 from .phases import Control, Phase, Waits, aborted, check_target, due_ms, map_in_force, resumed, started
-from .placement import placement_of, schema_of
+from .placement import MOVING_FIX, placement_of, schema_of
 from .policy import decode_verdict, verdict_key
 from .work import NOTHING, Counts
 
@@ -191,7 +191,7 @@ class Operator:
                 raise ReshardRefused(
                     "what places its records was changed while they move",
                     where=entity.token,
-                    fix="deploy the declaration from before, and change it when the re-shard has ended",
+                    fix=MOVING_FIX,
                 )
             return resumed(control, self._clock(), schema=schema_of(entity))
 

@@ -12,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..element_text import element_text
 from ..entity_type import EntityType
+from ..errors import Fault
 from ..keys import Element
+from ..schema import Schema
 from .phases import Control, Step
 
 
@@ -57,6 +60,27 @@ def fits(entity: EntityType[Any], control: Control) -> bool:
     if control.step in MINDING_THE_SCHEMA:
         return schema_of(entity) == control.schema
     return placement_of(entity) == control.placement
+
+
+MOVING_FIX = (
+    "go on with the declaration from before; and let the re-shard end, or take it back with "
+    "`shardweave reshard abort`; then change it"
+)
+
+
+def moving_faults(schema: Schema, controls: Mapping[str, Control]) -> list[Fault]:
+    """The entities whose records are being moved by another declaration of what places them. `controls` are those of
+    the entities that have one, by token."""
+    return [
+        Fault(
+            token,
+            f"re-shard {control.version} moves its records, in {control.phase.name.lower()}, and what places them "
+            "(identity, shard_by, bumps, key format) would change.",
+            MOVING_FIX,
+        )
+        for token, control in controls.items()
+        if control.moving and control.placement != placement_of(schema.entities[token])
+    ]
 
 
 def _elements(elements: tuple[Element, ...]) -> list[str]:

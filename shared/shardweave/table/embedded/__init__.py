@@ -11,7 +11,7 @@ failure may take. Many threads, and many processes on one file, may use it at on
 take turns. Costs: `pages` for reads, `writes` for writes, `files` for how it lies on disk.
 """
 
-from .files import holds_items
+from .files import holds_items, stored_items
 from .table import EmbeddedTable
 
-__all__ = ["EmbeddedTable", "holds_items"]
+__all__ = ["EmbeddedTable", "holds_items", "stored_items"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ CREATE TABLE tokens (token TEXT PRIMARY KEY, content BLOB NOT NULL, created REAL
 CREATE INDEX tokens_created ON tokens (created);
 """
 
+_TEXT_KEY = KeyColumn("", "S", "hash", "key_0"), KeyColumn("", "S", "range", "key_1")
+
 Columns = dict[tuple[str, Role], KeyColumn]
 
 
@@ -72,6 +74,22 @@ def holds_items(path: Path) -> bool:
             return connection.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
     except sqlite3.Error:
         return False
+
+
+def stored_items(path: Path, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
+    """Those of the items that a file holds, by hash and range key, which are texts. Nothing is changed; a file that
+    can't be read holds none."""
+    found: dict[tuple[str, str], Item] = {}
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            for key in keys:
+                encoded = [column.encode(value) for column, value in zip(_TEXT_KEY, key, strict=True)]
+                row = connection.execute("SELECT image FROM items WHERE key_0 = ? AND key_1 = ?", encoded).fetchone()
+                if row is not None:
+                    found[key] = decode(row[0])
+    except sqlite3.Error:
+        return {}
+    return found
 
 
 def _create(
