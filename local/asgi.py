@@ -56,8 +56,9 @@ class AsgiApi:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         answer = await self._answer(scope, receive)
         body = answer["body"].encode()
-        bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
-        headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
+        empty = answer["statusCode"] in (204, 304)
+        bodiless = empty or scope["method"] == "HEAD"
+        headers = {**answer["headers"], **({} if empty else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})
@@ -74,6 +75,7 @@ class AsgiApi:
             headers = _headers(scope)
             target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
             _check_host(headers["host"])
+            _check_method(scope["method"])
             if self._declares_too_much(headers):
                 raise too_large(self._api.max_body_bytes)
             body = await self._body(receive)
@@ -169,6 +171,12 @@ def _check_host(host: str) -> None:
     except ValueError:
         pass
     raise MalformedRequest("the request is addressed to another machine", where="host", fix="use 127.0.0.1")
+
+
+def _check_method(method: str) -> None:
+    """Methods are told apart by case (RFC 9110, section 9.1), which nobody after us does."""
+    if method != method.upper():
+        raise MalformedRequest("the method is not in upper case", where="method", fix=f"send {method.upper()[:20]}")
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from .errors import FieldFault, ValidationFailed
 from .property_json import is_inexact, json_bytes
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -44,9 +47,25 @@ def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> li
     """Pydantic's faults as ours, without the input values."""
     start = tuple(prefix)
     return [
-        FieldFault((*start, *each["loc"]), each["msg"], each["type"])
-        for each in error.errors(include_url=False, include_context=False, include_input=False)
+        FieldFault((*start, *each["loc"]), _message(each), each["type"])
+        for each in error.errors(include_url=False, include_input=False)
     ]
+
+
+def _message(fault: ErrorDetails) -> str:
+    """Pydantic's words, but for those that show a part of the value, or speak of items where there may be none."""
+    context = fault.get("ctx", {})
+    match fault["type"]:
+        case "bytes_invalid_encoding":
+            return "Input should be base64url (RFC 4648), with its padding"
+        case "uuid_parsing":
+            return "Input should be a valid UUID"
+        case "union_tag_invalid":
+            return f"Input should be of one of the kinds {context.get('expected_tags')}"
+        case "too_long" | "too_short" if context.get("field_type") == "Value":
+            limit = context.get("max_length", context.get("min_length"))
+            return f"Its length should be at {'most' if fault['type'] == 'too_long' else 'least'} {limit}"
+    return fault["msg"]
 
 
 def _inexact_places(value: Mapping[str, Any]) -> Iterator[Place]:

@@ -149,14 +149,14 @@ class EntityKeys:
         range_key = self.join(design.sort, item) if design.sort else design.token
         return {
             design.hash_name: self.hash_key(suffix, design.partition, item),
-            design.range_name: _checked(range_key, MAX_RANGE_KEY_BYTES, design.range_name),
+            design.range_name: _checked(range_key, MAX_RANGE_KEY_BYTES, design.range_name, self.format),
         }
 
     def hash_key(self, suffix: str, elements: tuple[Element, ...], item: Item) -> str:
         """A hash key, the table's or a generated one's, with every element present."""
         parts = [self.prefix + suffix]
         parts += [self.element_text(element, item) for element in elements]
-        return _checked(self.format.element_delimiter.join(parts), _HASH_LIMIT, "hash key")
+        return _checked(self.format.element_delimiter.join(parts), _HASH_LIMIT, self.design.hash_name, self.format)
 
     def join(self, elements: tuple[Element, ...], item: Item) -> str:
         """The text of some elements, all present."""
@@ -291,19 +291,19 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
             if texts[position] is None:
                 raise ValueRefused("the property identifies the record and is missing", where=name, fix="give it")
         range_key = delimiter.join([cast(str, texts[position]) for position, _ in sort]) or token
-        built: dict[str, Value] = {hash_name: base, range_name: _range_text(range_key, range_name)}
+        built: dict[str, Value] = {hash_name: base, range_name: _range_text(range_key, range_name, key_format)}
         for generated, elements in sharded:
             parts = [texts[position] for position, _ in elements]
             if None not in parts:
                 text = delimiter.join([base, *cast("list[str]", parts)])
-                built[generated] = text if len(text) < 500 else _checked(text, _HASH_LIMIT, generated)
+                built[generated] = text if len(text) < 500 else _checked(text, _HASH_LIMIT, generated, key_format)
             elif generated == hash_name:
                 missing = elements[parts.index(None)][1]
                 raise ValueRefused("the property is of the partition and is missing", where=missing, fix="give it")
         for generated, build_text in unsharded:
             text_or_none = build_text(texts)
             if text_or_none is not None:
-                built[generated] = _range_text(text_or_none, generated)
+                built[generated] = _range_text(text_or_none, generated, key_format)
         return built
 
     return build
@@ -328,16 +328,19 @@ def _unsharded_builder(
     return generated.name, lambda texts: always(texts) if any(texts[position] for position in needed) else None
 
 
-def _range_text(text: str, where: str) -> str:
-    return text if len(text) < 256 else _checked(text, MAX_RANGE_KEY_BYTES, where)
+def _range_text(text: str, key: str, key_format: KeyFormat) -> str:
+    return text if len(text) < 256 else _checked(text, MAX_RANGE_KEY_BYTES, key, key_format)
 
 
-def _checked(text: str, limit: int, where: str) -> str:
+def _checked(text: str, limit: int, key: str, key_format: KeyFormat) -> str:
+    """The text of a key that fits. What is too long is blamed on the property that has most of it."""
     size = len(text.encode())
     if size > limit:
         free = f" ({RESERVE_BYTES} bytes are kept free for a move to more shards)" if limit == _HASH_LIMIT else ""
-        message = f"the key would have {size} bytes, {limit} are possible{free}"
-        raise KeyTooLong(message, where=where, fix="shorten its values")
+        message = f"the key {key} would have {size} bytes, {limit} are possible{free}"
+        parts = [part.partition(key_format.value_delimiter) for part in text.split(key_format.element_delimiter)]
+        longest, _, _ = max(parts, key=lambda part: len(part[2].encode()))
+        raise KeyTooLong(message, where=longest, fix="shorten the value; it is the longest in the key")
     return text
 
 

@@ -146,8 +146,8 @@ def test_what_a_client_sends_does_not_decide_how_long_the_answer_is(client: Clie
     assert len(answer.body) < 50_000
 
 
-@pytest.mark.parametrize("raw", ["/v1/users/%ff", "/v1/users/%c3", "/%80"])
-def test_a_path_that_is_not_utf_8(raw: str) -> None:
+@pytest.mark.parametrize("raw", ["/v1/users/%ff", "/v1/users/%c3", "/%80", "/v1/users/%", "/v1/users/%zz"])
+def test_a_path_that_is_no_percent_encoded_utf_8(raw: str) -> None:
     with pytest.raises(errors.MalformedRequest):
         decode_path(raw)
 

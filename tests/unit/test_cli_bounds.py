@@ -174,10 +174,12 @@ def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     ("text", "message"),
     [
         ("1e30", "too large; 1e18 is the most"),
-        ("inf", "too large"),
+        ("inf", "is no number"),
         ("nan", "is no number"),
         ("0", "no whole number"),
         ("x", "no number"),
+        ("٣", "no number"),
+        ("1_000", "no number"),
     ],
 )
 def test_a_number_that_can_t_be_planned_is_refused_by_what_is_wrong(

@@ -103,4 +103,4 @@ def test_a_refused_value_is_named_and_one_that_is_too_long_too() -> None:
     assert refused.value.where == "created"
     with pytest.raises(KeyTooLong) as too_long:
         keys.build_in({"userId": "u" * 1100, "created": 10**12}, "")
-    assert too_long.value.where == "rangeKey"
+    assert too_long.value.where == "userId"

@@ -27,7 +27,7 @@ from tests.unit.store_world import (
 
 TOO_MUCH: list[tuple[str, dict[str, Any], type[ShardweaveError], str]] = [
     ("401 KB", {"text": "x" * 401 * 1024}, RecordTooLarge, "text"),
-    ("range key of 1,025 bytes", {"noteId": "x" * (1025 - len("noteId#")), "text": ""}, KeyTooLong, "rangeKey"),
+    ("range key of 1,025 bytes", {"noteId": "x" * (1025 - len("noteId#")), "text": ""}, KeyTooLong, "noteId"),
     ("null key", {"noteId": None, "text": ""}, ValidationFailed, "note"),
     ("unknown property", {"text": "", "txet": ""}, ValidationFailed, "note"),
     ("wrong type", {"text": "", "number": "many"}, ValidationFailed, "note"),

@@ -103,7 +103,7 @@ def _parsed(text: str) -> Any:
             text, parse_float=json_number, object_pairs_hook=_without_repetition, parse_constant=_no_constant
         )
     except json.JSONDecodeError as error:
-        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        place = f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}"
         raise _malformed(f"it is not JSON: {place}", "send a JSON object") from None
     except RecursionError:
         raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object") from None

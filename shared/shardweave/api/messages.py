@@ -1,10 +1,12 @@
 """What is read from a request's text, strictly, and the answer that an operation gives.
 
-A path and a query are percent-encoded UTF-8; a query's pairs come in the order given, repetitions kept.
+A path and a query are percent-encoded UTF-8, in which each % begins a byte; a query's pairs come in the order given,
+repetitions kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +17,8 @@ from ..errors import MalformedRequest
 MAX_QUERY_PAIRS = 200
 
 JSON = "application/json"
+
+_LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class Response:
 
 def decode_path(raw: str) -> str:
     """A percent-encoded path, decoded. Raises MalformedRequest."""
+    _check_encoding(raw, "path")
     try:
         return unquote(raw, errors="strict")
     except UnicodeDecodeError:
@@ -56,6 +61,7 @@ def decode_path(raw: str) -> str:
 
 def decode_query(raw: str) -> tuple[tuple[str, str], ...]:
     """The pairs of a query string. Raises MalformedRequest."""
+    _check_encoding(raw, "query")
     try:
         return tuple(parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_PAIRS))
     except UnicodeDecodeError:
@@ -63,3 +69,8 @@ def decode_query(raw: str) -> tuple[tuple[str, str], ...]:
     except ValueError:
         fix = f"give at most {MAX_QUERY_PAIRS}"
         raise MalformedRequest("it has too many parameters", where="query", fix=fix) from None
+
+
+def _check_encoding(raw: str, where: str) -> None:
+    if _LONE_PERCENT.search(raw):
+        raise MalformedRequest("a % begins no percent-encoded byte", where=where, fix="write %25 for %")

@@ -17,11 +17,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import zip_longest
 from urllib.parse import quote, unquote
 
 from .operation import Operation
 
+NEAR = 3
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
@@ -44,6 +46,10 @@ class Paths:
             if path.startswith(begin):
                 return begin + "/".join(_encoded(key) for key in path[len(begin) :].split("/", keys - 1))
         return "/" + _encoded(path)
+
+    def near(self, path: str) -> list[str]:
+        """The templates without keys that a path is most like, at least one."""
+        return get_close_matches(path, self.fixed, NEAR, cutoff=0.0)
 
     def methods(self, sealed: str) -> list[str]:
         """The methods that a sealed path takes, in order; none when there is no such path."""

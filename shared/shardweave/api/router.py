@@ -147,7 +147,7 @@ def _answer_errors(router: APIGatewayHttpResolver, paths: Paths) -> None:
         methods = paths.methods(router.current_event.path)
         if methods:
             raise MethodNotAllowed(methods)
-        fix = f"use one of {', '.join(paths.fixed)}, or a path below"
+        fix = f"use {' or '.join(paths.near(unseal(router.current_event.path)))}; /openapi.json has all paths"
         raise RouteNotFound("the API has no such path", where="path", fix=fix)
 
     def refused(error: ShardweaveError) -> RouterResponse[str]:

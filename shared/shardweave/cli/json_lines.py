@@ -60,7 +60,7 @@ def parse_json(text: bytes | str) -> Any:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             raise InputError(f"it goes on after the JSON value, {_place(error)}", fix="give one value") from None
-        raise InputError(f"it is not JSON: {error.msg} {_place(error)}", fix="correct it") from None
+        raise InputError(f"it is not JSON: {error.msg.removesuffix(' at')} {_place(error)}", fix="correct it") from None
     except UnicodeDecodeError as error:
         raise InputError(f"it is not UTF-8 at byte {error.start + 1}", fix="write UTF-8") from None
     except RecursionError:

@@ -8,10 +8,10 @@ one with the fewest characters is taken. What is planned is the table; an index 
 from __future__ import annotations
 
 import argparse
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..property_json import decimal_of
 from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardSpace
 from ..table.values import MAX_ITEM_BYTES
 from .json_lines import document
@@ -34,13 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def whole_number(text: str) -> int:
     """`3e9` is a whole number. Raises ArgumentTypeError."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9") from None
-    if number.is_nan():
+    number = decimal_of(text)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9")
-    if number.is_infinite() or number > MOST:
+    if number > MOST:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is too large; {MOST:.0e} is the most".replace("e+", "e"))
     if number < 1 or number != number.to_integral_value():
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of 1 or more; give one such as 3e9")

@@ -59,7 +59,9 @@ def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
     given: dict[str, str] = {}
     for parameter in options.parameters:
         name, equals, value = parameter.partition("=")
-        if not equals or name not in known:
+        if name in known and not equals:
+            raise InputError("the parameter has no value", where=name, fix=f"write {name}=VALUE")
+        if name not in known:
             raise UnknownName(
                 f"there is no parameter {name[:80]!r}",
                 where="NAME=VALUE",
