@@ -1,29 +1,13 @@
-"""The CDK app: reads the context, builds the stack. `./run synth` and `cdk synth` both run it."""
+"""The CDK app that `./run synth` and `cdk synth` run. Ctrl+C ends it in silence, also while it is being loaded."""
 
 from __future__ import annotations
 
 import sys
 
-from aws_cdk import App
-
-from infra.configuration import Configuration, check_names
-from infra.stack import ShardweaveStack
-from shardweave.errors import ShardweaveError
-
-CDK_CONTEXT = ("@aws-cdk", "aws-cdk", "aws:")
-"""What the names begin with that the CDK itself reads."""
-
-
-def main() -> None:
-    app = App()
-    own = [name for name in app.node.get_all_context() if not name.startswith(CDK_CONTEXT)]
-    try:
-        check_names(own)
-        ShardweaveStack(app, Configuration.from_context(app.node))
-    except ShardweaveError as error:
-        sys.exit(f"error: {error}")
-    app.synth()
-
-
 if __name__ == "__main__":
-    main()
+    try:
+        from infra.app import main
+
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

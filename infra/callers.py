@@ -29,9 +29,9 @@ class Issuer:
     audiences: tuple[str, ...]
 
 
-def issuer_of(url: str, audience: str, *, iam: bool) -> Issuer | None:
+def issuer_of(url: str, audience: str, *, iam: bool, loopback: bool) -> Issuer | None:
     """The issuer of the choices `issuer` and `audience`; None: callers sign with AWS credentials, if `iam` lets them.
-    Raises ConfigurationError."""
+    `loopback`: it may be on the same machine, as an emulator is. Raises ConfigurationError."""
     if not url:
         if audience:
             raise ConfigurationError(
@@ -46,7 +46,7 @@ def issuer_of(url: str, audience: str, *, iam: bool) -> Issuer | None:
                 fix="name who signs tokens with -c issuer=https://... -c audience=..., or leave IAM on",
             )
         return None
-    if not _can_issue(url):
+    if not _can_issue(url, loopback=loopback):
         raise ConfigurationError(
             "an issuer is the https address of who signs tokens.",
             where="context `issuer`",
@@ -62,13 +62,15 @@ def issuer_of(url: str, audience: str, *, iam: bool) -> Issuer | None:
     return Issuer(url, audiences)
 
 
-def _can_issue(text: str) -> bool:
+def _can_issue(text: str, *, loopback: bool) -> bool:
     try:
         url = urlsplit(text)
         named = bool(url.hostname) and not (url.query or url.fragment or url.username)
     except ValueError:
         return False
-    return named and not re.search(r"\s", text) and (url.scheme == "https" or url.hostname in LOOPBACK)
+    if not named or re.search(r"\s", text):
+        return False
+    return loopback if url.hostname in LOOPBACK else url.scheme == "https"
 
 
 def operators_of(text: str, issuer: Issuer | None) -> str:

@@ -123,7 +123,12 @@ class Configuration:
         broken = faults(read_manifest(given["service"]), manifest_of(schema))
         if broken:
             raise SchemaError(broken)
-        issuer = issuer_of(given["issuer"], given["audience"], iam=_switch(given, "iam"))
+        issuer = issuer_of(
+            given["issuer"],
+            given["audience"],
+            iam=_switch(given, "iam"),
+            loopback=given["stage"] in THROWN_AWAY,
+        )
         layout = _layout(schema.layout, given["indexes"])
         return cls(
             service=given["service"],

@@ -209,19 +209,29 @@ def test_an_index_that_is_not_there_yet_is_refused_and_not_asked(
     assert api.get("/v1/users", **BY_PHONE).status == 400
 
 
-def test_the_next_deployment_adds_the_index_and_then_queries_use_it(
-    stack: Deployed, api: DeployedApi, access: dict[str, str], people: list[dict[str, Any]]
-) -> None:
-    context = {"layer": "host", **access}
+def deploy_again(stack: Deployed, **context: str) -> subprocess.CompletedProcess[str]:
+    """Run the command that an operator runs."""
     options = ["--service", SERVICE, "--stage", STAGE, "--poll", "0.2", "--require-approval", "never"]
     options += [part for key, value in context.items() for part in ("-c", f"{key}={value}")]
-    done = subprocess.run(
+    return subprocess.run(
         [ROOT / "run", "deploy", *options, "--output", stack.emulator.folder / "cdk.out"],
         env=stack.emulator.variables,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_deployment_that_would_hide_the_stages_records_is_refused(stack: Deployed, access: dict[str, str]) -> None:
+    done = deploy_again(stack, layer="host", keyFormat="article", **access)
+    assert done.returncode == 1
+    assert "use -c keyFormat=ordered, or another stage" in done.stderr
+
+
+def test_the_next_deployment_adds_the_index_and_then_queries_use_it(
+    stack: Deployed, api: DeployedApi, access: dict[str, str], people: list[dict[str, Any]]
+) -> None:
+    done = deploy_again(stack, layer="host", **access)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert f"Wave 1 of 2: adding the index {LATER} (1 of 1)" in done.stderr
     found = api.get("/v1/users", **BY_PHONE)

@@ -95,6 +95,13 @@ def test_where_there_is_a_default_an_empty_text_is_refused_with_it(choice: str) 
     assert f"-c {choice}={CHOICES[choice]}" in said_of(**{choice: ""})
 
 
+@pytest.mark.parametrize("issuer", ["http://localhost/", "http://127.0.0.1:8080", "https://localhost/"])
+def test_an_issuer_on_the_same_machine_is_for_stages_that_are_thrown_away(issuer: str) -> None:
+    """Nothing in an account can ask it for its keys."""
+    assert configuration(issuer=issuer, audience="orders", stage="local").issuer is not None
+    assert "context `issuer`" in said_of(issuer=issuer, audience="orders", stage="prod")
+
+
 # -- operators have to be somebody who can come in ---------------------------------------------------------------------
 
 SIGNERS = [
