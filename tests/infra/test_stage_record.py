@@ -116,6 +116,12 @@ def test_an_older_checkout_does_not_take_a_bump_back() -> None:
     assert "Rolling back" in fault.fix
 
 
+def test_a_bump_that_is_a_day_away_places_nothing_yet_and_may_be_taken_back() -> None:
+    deployed = record(bumps=[BEGUN, WIDER])
+    assert against(deployed, record(), at=NOW - AHEAD_MS - 1) == []
+    assert against(deployed, record(), at=NOW - AHEAD_MS) != []
+
+
 # -- what else places records -----------------------------------------------------------------------------------------
 
 
