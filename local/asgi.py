@@ -56,9 +56,8 @@ class AsgiApi:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         answer = await self._answer(scope, receive)
         body = answer["body"].encode()
-        empty = answer["statusCode"] in (204, 304)
-        bodiless = empty or scope["method"] == "HEAD"
-        headers = {**answer["headers"], **({} if empty else {"content-length": str(len(body))})}
+        bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
+        headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})

@@ -379,6 +379,10 @@ class TestAnswering:
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
         assert server.get("/v1/users").status == 200
 
+    @pytest.mark.parametrize("path", ["/v1/users", "/docs"])
+    def test_a_method_in_lower_case_is_none(self, server: LocalServer, path: str) -> None:
+        assert problem_code(server.request("get", path)) == "malformed_request"
+
     def test_a_header_that_is_not_utf_8_is_no_fault(self, server: LocalServer) -> None:
         parts = urlsplit(server.address)
         with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import unicodedata
@@ -12,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.user_service import schema
 from shardweave.cli.main import main
+from shardweave.cli.query import spec_of
 from shardweave.cli.streams import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
+from shardweave.errors import InputError
 
 from .cli_world import shardweave
 
@@ -239,3 +243,9 @@ def test_what_is_shown_holds_nothing_unseen_and_stays_as_it_is(text: str) -> Non
 
 def test_counts_are_said_as_people_say_them() -> None:
     assert [counted(count, "record") for count in (0, 1, 1000)] == ["0 records", "1 record", "1,000 records"]
+
+
+def test_a_parameter_without_a_value_is_told_how_to_give_one() -> None:
+    options = argparse.Namespace(query=None, parameters=["limit"])
+    with pytest.raises(InputError, match=r"limit: the parameter has no value\. Fix: write limit=VALUE"):
+        spec_of(options, schema().entity("user"))
