@@ -94,8 +94,7 @@ def test_readme_shows_what_explain_prints(tmp_path: Path, capsys: pytest.Capture
     for example in found:
         command, *words = shlex.split(example[1].replace("$TOKEN", token).replace("--data .data/tour ", ""))
         outcome = shardweave(command, "--data", str(tmp_path), *words)
-        lines = [line.rstrip() for line in (capsys.readouterr().out + outcome.errors).splitlines()]
-        printed = "\n".join(line for line in lines if line) + "\n"
+        printed = capsys.readouterr().out + outcome.errors
         if os.environ.get("WRITE_DOCS"):
             shown = example[0].removesuffix(f"{example[2]}```") + f"{printed}```"
             text = text.replace(example[0], shown)

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..api.list_query import ListQuery
 from ..api.models import RecordModels
@@ -27,7 +27,11 @@ from ..query.spec_json import spec_from_json
 from .json_lines import parse_json
 from .streams import counted, visible, whole_text
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 BAR_WIDTH = 24
+PIPE_WIDTH = 120
 
 
 def add_query_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,10 +117,8 @@ def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: Entity
 def print_explanation(explanation: Explanation) -> None:
     """The plan, and what it cost if it was run, as tables for people."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
     indexes = ", ".join(dict.fromkeys(index or "the table" for index in explanation.indexes))
     print(f"{explanation.entity} by {indexes}, {explanation.order}, {explanation.limit} a page")
     for reason in explanation.reasons:
@@ -134,7 +136,7 @@ def print_explanation(explanation: Explanation) -> None:
     for lane in explanation.lanes:
         first = "nothing left" if lane.empty else f"{lane.first_fetch}{' resumes' if lane.resumes else ''}"
         table.add_row(str(lane.stage), lane.lane, lane.generation, lane.low or "", lane.high or "", first)
-    console.print(table)
+    _print_table(table, sys.stdout)
     if explanation.stats is not None:
         print_stats(explanation.stats, to=sys.stdout)
 
@@ -142,7 +144,6 @@ def print_explanation(explanation: Explanation) -> None:
 def print_stats(stats: QueryStats, to: Any = None) -> None:
     """A row for each lane with a bar for its time, and the totals."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     stream = to or sys.stderr
@@ -156,13 +157,27 @@ def print_stats(stats: QueryStats, to: Any = None) -> None:
         )
         cells = [report.requests, report.scanned, report.returned, f"{report.units:g}", f"{report.milliseconds:.1f}"]
         table.add_row(report.lane, *map(str, cells), bar)
-    Console(file=stream, width=None if stream.isatty() else 120).print(table)
+    _print_table(table, stream)
     print(
         f"{counted(stats.returned, 'record')} from {stats.scanned:,} read, {counted(stats.requests, 'request')} in "
         f"{counted(stats.rounds, 'round')}, {stats.units:g} read unit{'' if stats.units == 1 else 's'}, "
         f"{stats.milliseconds:.1f} ms{', cut' if stats.cut else ''}",
         file=stream,
     )
+
+
+def _print_table(table: Table, stream: TextIO) -> None:
+    """A table as it fits a terminal; elsewhere 120 characters wide, with no blanks that nobody sees."""
+    from rich.console import Console
+
+    if stream.isatty():
+        Console(file=stream).print(table)
+        return
+    console = Console(file=stream, width=PIPE_WIDTH)
+    with console.capture() as captured:
+        console.print(table)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    stream.write("".join(f"{line}\n" for line in lines if line))
 
 
 def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
