@@ -187,12 +187,14 @@ class SignUp(BaseModel):
 def sign_up(parts: Parts) -> Operation:
     """A new user with an e-mail address."""
     models, emails = (RecordModels(parts.schema[each], parts.external_keys) for each in (User, Email))
-    answer = create_model(
-        "SignedUp",
-        __doc__="The records that were made.",
-        user=(models.read, ...),
-        email=(emails.read, ...),
-    )
+
+    def answer() -> type[BaseModel]:
+        return create_model(
+            "SignedUp",
+            __doc__="The records that were made.",
+            user=(models.read, ...),
+            email=(emails.read, ...),
+        )
 
     def run(call: Call) -> Response:
         given = validated(SignUp, call.document)
@@ -258,7 +260,7 @@ def user_search(parts: Parts) -> Operation:
         "searchUser",
         "Users whose first or last name begins with a text",
         run,
-        Answer(200, "The page, each user once.", models.page),
+        Answer(200, "The page, each user once.", lambda: models.page),
         description="Case, accents and punctuation do not matter. It is the beginning of one of the two: a full "
         "name, `Mary Smith`, is not found. The order is that of the name that was found: a user "
         "who is found by both stands where the lower one belongs.",

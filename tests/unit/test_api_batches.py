@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shardweave.api.messages import Response
+from shardweave.api.operation import model_of
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, BatchWrite, Scan
 from shardweave.table.simulated import ProcessPart, Script, SimulatedTable, Throttle
@@ -207,5 +208,5 @@ def test_the_answers_are_what_the_document_describes(client: Client) -> None:
         operation = operations[name]
         assert operation.body is not None
         assert operation.answer.model is not None
-        operation.body.model.model_validate_json(json.dumps(body), strict=True)
-        operation.answer.model.model_validate_json(client.post(path, body).body, strict=True)
+        model_of(operation.body.model).model_validate_json(json.dumps(body), strict=True)
+        model_of(operation.answer.model).model_validate_json(client.post(path, body).body, strict=True)

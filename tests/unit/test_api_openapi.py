@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 from aws_lambda_powertools.event_handler.openapi.models import OpenAPI
+from pydantic import BaseModel
 
+from shardweave.api.application import Api
+from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels
-from shardweave.api.operation import Operation
+from shardweave.api.operation import Answer, Body, Call, Operation, model_of
+from shardweave.api.problems import Problem
 from shardweave.service import Service
 from tests.unit.api_world import PARTS, Client, api_of, code_of, json_of, user_service
 
@@ -176,7 +180,7 @@ def test_answers_fit_their_models() -> None:
         expected = operations[name].answer
         assert answer.status == expected.status
         assert expected.model is not None
-        expected.model.model_validate_json(answer.body)
+        model_of(expected.model).model_validate_json(answer.body)
 
 
 def test_models_are_made_once_an_entity() -> None:
@@ -200,3 +204,24 @@ def _references(node: Any) -> Iterator[str]:
     elif isinstance(node, list):
         for each in node:
             yield from _references(each)
+
+
+def test_requests_are_answered_without_the_forms_that_only_the_document_needs() -> None:
+    made: list[str] = []
+
+    def form() -> type[BaseModel]:
+        made.append("made")
+        return Problem
+
+    def run(call: Call) -> Response:
+        return Response.json(200, b"{}")
+
+    client = Client(
+        Api(
+            [Operation("POST", "/sent", "send", "Sent", run, Answer(200, "Well.", form), body=Body(form))], title="Test"
+        )
+    )
+    assert client.post("/sent", {}).status == 200
+    assert made == []
+    client.get("/openapi.json")
+    assert made == ["made", "made"]

@@ -105,7 +105,7 @@ def grid(parts: Parts) -> Operation:
         "issueGrid",
         "A project's issues, sorted by a column",
         run,
-        Answer(200, "The page, and the columns there are.", grid_model(models)),
+        Answer(200, "The page, and the columns there are.", lambda: grid_model(models)),
         description="`sort` names one column, `-` before it for the other direction: `sort=-due`. Issues that are "
         "alike in it come by number, the same way; `sort=state,-num` has the numbers the other way. By a custom "
         "field come the issues that have a value there.",

@@ -79,7 +79,9 @@ class Api:
     @cached_property
     def openapi(self) -> bytes:
         """The OpenAPI document."""
-        document = self._router.get_openapi_json_schema(
+        from .router import describing_router
+
+        document = describing_router(self.operations).get_openapi_json_schema(
             title=self._title,
             version=self._version,
             description=self._description,

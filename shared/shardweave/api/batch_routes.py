@@ -152,11 +152,11 @@ class Batches:
                 f"batchGet{name}",
                 f"Many {collection} by their keys",
                 self.get,
-                Answer(200, "The records in the order of the keys, null where there is none.", self._got),
+                Answer(200, "The records in the order of the keys, null where there is none.", lambda: self._got),
                 description=f"Up to {MAX_ITEMS} keys, each once. `unprocessed` are the positions of keys that could "
                 "not be read in time, or whose records would make the answer too long: ask for them again.",
                 tag=collection,
-                body=Body(self._asked),
+                body=Body(lambda: self._asked),
                 errors=(LimitExceeded,),
             ),
             Operation(
@@ -165,13 +165,13 @@ class Batches:
                 f"batchWrite{name}",
                 f"Put and remove many {collection}",
                 self.write,
-                Answer(200, "What became of each, in the order given.", self._done),
+                Answer(200, "What became of each, in the order given.", lambda: self._done),
                 description=f"Up to {MAX_ITEMS} in all, each record once, each on its own: this is no transaction. "
                 "`puts` are carried out as PUT does, `deletes` whether there is a record or not. What is `unprocessed` "
                 "may be sent again, in a new request.",
                 tag=collection,
                 header_parameters=(ONCE,),
-                body=Body(self._to_write),
+                body=Body(lambda: self._to_write),
                 errors=(LimitExceeded, *ONCE_ERRORS),
             ),
         )

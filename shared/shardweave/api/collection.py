@@ -199,10 +199,10 @@ class Collection:
                 f"create{models.name}",
                 f"A new {entity.token}",
                 self.create,
-                Answer(201, "The record as it is stored.", models.read, PLACE),
+                Answer(201, "The record as it is stored.", lambda: models.read, PLACE),
                 tag=entity.collection,
                 header_parameters=(ONCE,),
-                body=Body(models.write),
+                body=Body(lambda: models.write),
                 errors=(AlreadyExists, RecordTooLarge, *ONCE_ERRORS),
             ),
             Operation(
@@ -211,7 +211,7 @@ class Collection:
                 f"list{models.name}",
                 f"A page of {entity.collection}",
                 self.list,
-                Answer(200, "The page.", models.page),
+                Answer(200, "The page.", lambda: models.page),
                 description="Conditions fix every property that an index needs, then properties from the left: "
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
                 tag=entity.collection,
@@ -227,7 +227,7 @@ class Collection:
     def _of_a_record(self) -> tuple[Operation, ...]:
         entity, models = self._entity, self._models
         name, token = models.name, entity.token
-        answer = Answer(200, "The record as it is stored.", models.read, TAG)
+        answer = Answer(200, "The record as it is stored.", lambda: models.read, TAG)
         keyed: dict[str, Any] = {
             "path": self._keys.template,
             "tag": entity.collection,
@@ -239,7 +239,7 @@ class Collection:
                 name=f"get{name}",
                 summary=f"One {token}",
                 run=self.get,
-                answer=Answer(200, "The record.", models.read, TAG),
+                answer=Answer(200, "The record.", lambda: models.read, TAG),
                 also=(Answer(304, "The record is still the one at hand.", None, TAG),),
                 query_parameters=self._expansion.parameters,
                 header_parameters=CONDITIONS_OF_READING,
@@ -255,7 +255,7 @@ class Collection:
                 run=self.patch,
                 answer=answer,
                 header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
-                body=Body(models.patch, (MERGE_PATCH, JSON)),
+                body=Body(lambda: models.patch, (MERGE_PATCH, JSON)),
                 errors=(NotFound, *CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),
@@ -267,9 +267,9 @@ class Collection:
                 "keeps (200).",
                 run=self.put,
                 answer=answer,
-                also=(Answer(201, "The new record as it is stored.", models.read, PLACE),),
+                also=(Answer(201, "The new record as it is stored.", lambda: models.read, PLACE),),
                 header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
-                body=Body(models.write),
+                body=Body(lambda: models.write),
                 errors=(*CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),

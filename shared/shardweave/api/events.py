@@ -66,7 +66,7 @@ class Events:
             description="All that an event means is written in one transaction, once for each `eventId`. Events about "
             "one record count in the order of their `position`, whatever the order in which they arrive.",
             tag="events",
-            body=Body(self._body()),
+            body=Body(self._body),
             errors=(Conflict, ImmutableProperty, RecordTooLarge, *ACCESS_ERRORS),
         )
 

@@ -17,6 +17,9 @@ from ..errors import ShardweaveError
 from .caller import Caller
 from .messages import JSON, Response
 
+Model = type[BaseModel] | Callable[[], type[BaseModel]]
+"""The form of a JSON object, or what gives it when the API is described: most of them are needed for nothing else."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -35,7 +38,7 @@ class Body:
     """A JSON object that the request carries. `model` describes it, and the operation validates against it. The first
     media type is the one that the document names."""
 
-    model: type[BaseModel]
+    model: Model
     media_types: tuple[str, ...] = (JSON,)
 
 
@@ -45,7 +48,7 @@ class Answer:
 
     status: int
     description: str
-    model: type[BaseModel] | None = None
+    model: Model | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,3 +87,8 @@ class Operation:
     header_parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     errors: tuple[type[ShardweaveError], ...] = ()
+
+
+def model_of(model: Model) -> type[BaseModel]:
+    """The form itself."""
+    return model if isinstance(model, type) else model()

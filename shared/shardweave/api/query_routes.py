@@ -95,8 +95,8 @@ class Queries:
                 "same body and the token; only `limit`, `timeLimitMs`, `budget`, `onShardError` and what is shown "
                 "(`properties`, `hydrate`, `stats`) may change.",
                 run=self.query,
-                answer=Answer(200, "The page.", page_model(self._models)),
-                body=Body(bodies.query),
+                answer=Answer(200, "The page.", lambda: page_model(self._models)),
+                body=Body(lambda: bodies.query),
                 **shared,
             ),
             Operation(
@@ -107,7 +107,7 @@ class Queries:
                 "shown do not matter, but numbers have to be in their limits. `timeLimitMs` does: no part is counted.",
                 run=self.count,
                 answer=Answer(200, "The number.", Counted),
-                body=Body(bodies.query),
+                body=Body(lambda: bodies.query),
                 **shared,
             ),
             Operation(
@@ -117,7 +117,7 @@ class Queries:
                 description="Nothing is read, unless `run` is true: then the page is read, and what that cost is said.",
                 run=self.explain,
                 answer=Answer(200, "The plan.", Explained),
-                body=Body(bodies.explain),
+                body=Body(lambda: bodies.explain),
                 **shared,
             ),
         )

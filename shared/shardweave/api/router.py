@@ -38,7 +38,7 @@ from ..errors import (
 from .bodies import read_document
 from .caller import caller_of
 from .messages import JSON, PageFacts, Response, decode_query
-from .operation import Answer, Call, Operation, Parameter
+from .operation import Answer, Call, Operation, Parameter, model_of
 from .paths import Paths, key_of_part, router_rule, unseal
 from .preconditions import IF_MATCH, IF_NONE_MATCH
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
@@ -65,24 +65,28 @@ def build_router(
     """A resolver for the events of an HTTP API, for one thread. `claims` together are a caller's tenant."""
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
     for operation in operations:
-        _add(router, operation, _handler(router, operation, max_body_bytes, claims))
+        handler = _handler(router, operation, max_body_bytes, claims)
+        for method in (operation.method, "HEAD") if operation.method == "GET" else (operation.method,):
+            router.route(router_rule(operation.path), method=method)(handler)
     _answer_errors(router, paths)
     return router
 
 
-def _add(router: APIGatewayHttpResolver, operation: Operation, handler: Callable[..., Any]) -> None:
-    rule = router_rule(operation.path)
-    router.route(
-        rule,
-        method=operation.method,
-        summary=operation.summary,
-        description=operation.description,
-        tags=[operation.tag] if operation.tag else None,
-        operation_id=operation.name,
-        responses=_responses(operation),
-    )(handler)
-    if operation.method == "GET":
-        router.route(rule, method="HEAD", include_in_schema=False)(handler)
+def describing_router(operations: Sequence[Operation]) -> APIGatewayHttpResolver:
+    """A resolver that answers nothing and can be asked for the OpenAPI document. It needs the forms of all bodies and
+    answers, which take longer to make than most requests to answer."""
+    router = APIGatewayHttpResolver(enable_validation=False, debug=False)
+    for operation in operations:
+        router.route(
+            router_rule(operation.path),
+            method=operation.method,
+            summary=operation.summary,
+            description=operation.description,
+            tags=[operation.tag] if operation.tag else None,
+            operation_id=operation.name,
+            responses=_responses(operation),
+        )(_described_handler(operation))
+    return router
 
 
 def _handler(
@@ -104,8 +108,6 @@ def _handler(
         exchange.page = response.page
         return _answered(response)
 
-    handle.__name__ = operation.name
-    handle.__signature__ = _signature(operation)  # type: ignore[attr-defined]
     return handle
 
 
@@ -169,6 +171,15 @@ def _answer_errors(router: APIGatewayHttpResolver, paths: Paths) -> None:
 # -- what the OpenAPI document is made from ---------------------------------------------------------------------------
 
 
+def _described_handler(operation: Operation) -> Callable[..., Any]:
+    def handle(**keys: str) -> None:
+        raise NotImplementedError
+
+    handle.__name__ = operation.name
+    handle.__signature__ = _signature(operation)  # type: ignore[attr-defined]
+    return handle
+
+
 def _signature(operation: Operation) -> inspect.Signature:
     """The signature of a handler that would take everything by its name."""
     found = [_path_argument(each) for each in operation.path_parameters]
@@ -176,7 +187,7 @@ def _signature(operation: Operation) -> inspect.Signature:
     found += [_header_argument(number, each) for number, each in enumerate(operation.header_parameters)]
     if operation.body is not None:
         media_type = operation.body.media_types[0]
-        found.append(_argument("body", Annotated[operation.body.model, params.Body(media_type=media_type)]))
+        found.append(_argument("body", Annotated[model_of(operation.body.model), params.Body(media_type=media_type)]))
     return inspect.Signature(found)
 
 
@@ -209,7 +220,7 @@ def _described(answer: Answer) -> OpenAPIResponse:
     return {
         "description": answer.description,
         "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()},
-        "content": {} if answer.model is None else {JSON: {"model": answer.model}},
+        "content": {} if answer.model is None else {JSON: {"model": model_of(answer.model)}},
     }
 
 
