@@ -203,7 +203,7 @@ def _controls(configuration: Configuration, table: Table) -> dict[str, Control]:
 
 def _control(entity: EntityType[Any], table: Table) -> Control | None:
     item = table.run(GetItem(control_key(entity), consistent=True)).item
-    return None if item is None else decode_control(item)
+    return None if item is None else decode_control(entity, item)
 
 
 def say(text: str) -> None:

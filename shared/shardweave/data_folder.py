@@ -287,7 +287,8 @@ def _refuse_moving(path: Path, schema: Schema) -> None:
     here could keep the right one out."""
     keys = {token: tuple(control_key(entity).values()) for token, entity in schema.entities.items()}
     stored = stored_items(path, [(str(hash_key), str(range_key)) for hash_key, range_key in keys.values()])
-    controls = {token: decode_control(stored[key]) for token, key in keys.items() if key in stored}
+    entities = schema.entities
+    controls = {token: decode_control(entities[token], stored[key]) for token, key in keys.items() if key in stored}
     faults = moving_faults(schema, controls)
     if faults:
         listed = "".join(f"\n  - {fault}" for fault in faults)

@@ -345,6 +345,13 @@ class ReshardRefused(InputError):
     code = "reshard_refused"
 
 
+class ReshardUnreadable(ShardweaveError):
+    """What the table keeps about an entity's re-shard is of a newer version, or damaged. Where its records are is not
+    known then, so nothing is read or written."""
+
+    code = "reshard_unreadable"
+
+
 class ShardMapChanged(ShardweaveError):
     """The shard map that a read or write went by is too old to be relied on, or no longer in force. What raises it has
     changed nothing; the library plans again, so it leaves only when the control record can't be read."""

@@ -200,7 +200,7 @@ class TestItems:
 
     def test_they_come_back_from_their_records(self) -> None:
         for item in items_of(NOTES, control(step=Step.VERIFY), iter(lambda: "token", None)):
-            again: WorkItem = decode_work(encode_work(NOTES, item))
+            again: WorkItem = decode_work(NOTES, encode_work(NOTES, item))
             assert again == item
 
     def test_a_bump_that_is_part_of_both_maps_is_no_source(self) -> None:

@@ -357,7 +357,7 @@ def test_the_control_record_reads_back_as_it_was(phase: Phase) -> None:
     entity = Schema([Thing], [])[Thing]
     control = replace(at(phase), attention="look", rate=5)
     item = encode_control(entity, control, "r1")
-    assert decode_control(item) == control
+    assert decode_control(entity, item) == control
     assert item["rev"] == "r1"
     assert {name: item[name] for name in ("hashKey", "rangeKey")} == control_key(entity)
     assert item["hashKey"] == "thing._reshard!"

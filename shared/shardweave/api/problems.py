@@ -49,6 +49,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.ValueTaken: (409, "Another record has the value"),
     errors.RevisionConflict: (409, "The record has changed"),
     errors.ReshardRefused: (409, "The re-shard can't be done"),
+    errors.ReshardUnreadable: (503, "Where the records are can't be read"),
     errors.ShardMapChanged: (503, "The records are moving"),
     errors.ParentMissing: (409, "The record that it belongs to does not exist"),
     errors.HasChildren: (409, "Other records belong to it"),

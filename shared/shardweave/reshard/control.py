@@ -6,6 +6,11 @@ Format:
     phase, step, round, version, ...  the fields of `Control`; times in epoch milliseconds
     old, new, former   {id, bumps: [[from, char_bits, chars], ...]}
     rev        a revision, new with every change
+    format     1; absent in records that were written before it was
+
+Attributes that this version does not know are kept as they are. A version whose records mean anything else to an older
+one raises `format`, and an older one then refuses to read or write anything of the entity: during a move it could not
+do right.
 
 `decode_control(encode_control(control, ...))` is the control. Every change is one put on condition of the revision that
 was seen, so changes are decided one after the other. No entity's token holds a point, so no query meets the record.
@@ -15,16 +20,23 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
 from ..entity_type import REVISION, EntityType
+from ..errors import ReshardUnreadable, ShardweaveError
 from ..sharding import ShardBump, ShardMap
 from ..table.values import Item, Value
 from .phases import Control, Phase, Step
 
 CONTROL = "_control"
+FORMAT = 1
 _MAPS = ("old", "new", "former")
+_OTHERS = {*_MAPS, "phase", "step", "unknown"}
+_TYPES = {each.name: str(each.type) for each in fields(Control) if each.name not in _OTHERS}
+_KINDS = {"int": (int,), "int | None": (int,), "str": (str,), "bool": (bool,)}
 
 
 def partition_key(entity: EntityType[Any]) -> str:
@@ -40,19 +52,51 @@ def control_key(entity: EntityType[Any]) -> dict[str, Value]:
 
 def encode_control(entity: EntityType[Any], control: Control, rev: str) -> dict[str, Value]:
     """The record of a control value in a revision."""
-    plain = {each.name: getattr(control, each.name) for each in fields(control) if each.name not in _MAPS}
+    plain = {name: getattr(control, name) for name in _TYPES}
     stored = {name: value for name, value in plain.items() if value is not None}
-    stored |= {"phase": int(control.phase), "step": control.step.value}
+    stored |= {"format": FORMAT, "phase": int(control.phase), "step": control.step.value}
     maps = {name: _map_value(shard_map) for name in _MAPS if (shard_map := getattr(control, name)) is not None}
-    return {**control_key(entity), **stored, **maps, REVISION: rev}
+    return {**dict(control.unknown), **control_key(entity), **stored, **maps, REVISION: rev}
 
 
-def decode_control(item: Item) -> Control:
-    """The control value of a record."""
-    version = int(item["version"])
-    plain = {each.name: item[each.name] for each in fields(Control) if each.name in item and each.name not in _MAPS}
-    maps = {name: _map(item[name], version) for name in _MAPS if name in item}
-    return Control(**{**plain, **maps, "phase": Phase(item["phase"]), "step": Step(item["step"])})
+def decode_control(entity: EntityType[Any], item: Item) -> Control:
+    """The control value of a record. Raises ReshardUnreadable."""
+    with readable(entity, item):
+        version = _checked("version", item["version"])
+        plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
+        maps = {name: _map(item[name], version) for name in _MAPS if name in item}
+        known = {*control_key(entity), *_TYPES, *_MAPS, "format", "phase", "step", REVISION}
+        unknown = tuple((name, item[name]) for name in sorted(item) if name not in known)
+        return Control(**{**plain, **maps}, phase=Phase(item["phase"]), step=Step(item["step"]), unknown=unknown)
+
+
+@contextmanager
+def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
+    """Around the decoding of a record about an entity's re-shards. Raises ReshardUnreadable for one of a newer format,
+    and in place of what else is raised for one that is damaged."""
+    where = f"{entity.token}: {item.get(entity.keys.design.range_name, '')}"[:200]
+    written = item.get("format", FORMAT)
+    if type(written) is int and written > FORMAT:
+        raise ReshardUnreadable(
+            f"the record about its re-shard has the format {written}; this version reads format {FORMAT}",
+            where=where,
+            fix="use the version that wrote it, or a newer one, everywhere; nothing is read or written until then",
+        )
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError, ShardweaveError) as error:
+        raise ReshardUnreadable(
+            "the record about its re-shard is damaged, so where its records are is not known",
+            where=where,
+            fix="put it back as it was, from a copy of the table or the stream; nothing is read or written until then",
+        ) from error
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value of the type that the field has."""
+    if type(value) not in _KINDS[_TYPES[name]]:
+        raise TypeError(name)
+    return value
 
 
 def _map_value(shard_map: ShardMap) -> dict[str, Value]:

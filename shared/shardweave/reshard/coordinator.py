@@ -102,11 +102,11 @@ class Coordinator:
     def read(self, entity: EntityType[Any]) -> Seen | None:
         """The control value as it is now; None before the first re-shard."""
         record = self._asking.item(control_key(entity))
-        return None if record is None else Seen(decode_control(record), str(record[REVISION]))
+        return None if record is None else Seen(decode_control(entity, record), str(record[REVISION]))
 
     def items(self, entity: EntityType[Any], control: Control) -> list[WorkItem]:
         """The items of the step as they are now."""
-        return [decode_work(record) for record in self._records(entity, names_of_step(control))]
+        return [decode_work(entity, record) for record in self._records(entity, names_of_step(control))]
 
     def replace(self, entity: EntityType[Any], seen: Seen | None, following: Control) -> bool:
         """Leave the step that was seen for another control value, as an operator asks. False when the control record

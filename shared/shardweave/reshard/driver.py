@@ -99,7 +99,7 @@ class ReshardDriver:
             self._step(entity)
         elif range_key.startswith(WORK):
             assert change.new is not None
-            item = decode_work(change.new)
+            item = decode_work(entity, change.new)
             if item.done:
                 self._step(entity)
             elif item.open and item.lease_until <= self._clock():

@@ -132,7 +132,7 @@ class LeasedMaps:
     def _read(self, entity: EntityType[Any]) -> _Copy:
         wall, monotonic = self._clock(), self._monotonic()
         item = self._table.run(GetItem(control_key(entity), consistent=True)).item
-        copy = _Copy(entity.shard_map, None if item is None else decode_control(item), wall, monotonic)
+        copy = _Copy(entity.shard_map, None if item is None else decode_control(entity, item), wall, monotonic)
         with self._lock:
             newest = self._copies.get(entity.token)
             if newest is None or newest.monotonic_ms <= monotonic:

@@ -133,13 +133,13 @@ class Mover:
 
     def _control(self, entity: EntityType[Any]) -> Control | None:
         found = self._asking.item(control_key(entity))
-        return None if found is None else decode_control(found)
+        return None if found is None else decode_control(entity, found)
 
     def _claimed(self, entity: EntityType[Any], name: WorkItem) -> WorkItem | None:
         stored = self._asking.item(work_key(entity, name))
         if stored is None:
             return None
-        item, now = decode_work(stored), self._clock()
+        item, now = decode_work(entity, stored), self._clock()
         if not item.open or (item.lease_until > now and item.owner != self._owner):
             return None
         until = now + self._pace.slice_ms + self._pace.margin_ms

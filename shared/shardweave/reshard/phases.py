@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..errors import ConfigurationError, Conflict, ReshardRefused
 from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardBump, ShardMap
@@ -146,6 +147,8 @@ class Control:
     rechecked: int = 0
     rate: int = 0
     """Records a second that one mover may copy; 0 is as fast as it can."""
+    unknown: tuple[tuple[str, Any], ...] = ()
+    """What another version wrote down besides, by name."""
 
     @property
     def moving(self) -> bool:
@@ -288,6 +291,7 @@ def started(
         placement=placement,
         schema=schema,
         rate=rate,
+        unknown=() if control is None else control.unknown,
     )
 
 

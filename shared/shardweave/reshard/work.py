@@ -33,7 +33,7 @@ from ..sharding import Generation, ShardMap
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import ConditionCheck, Interval
 from ..table.values import Item, Value
-from .control import partition_key
+from .control import partition_key, readable
 from .phases import Control, Findings, Step
 
 MAX_ITEMS = 48
@@ -275,8 +275,13 @@ def encode_progress(item: WorkItem) -> dict[str, Value]:
     }
 
 
-def decode_work(record: Item) -> WorkItem:
-    """The item of a record."""
+def decode_work(entity: EntityType[Any], record: Item) -> WorkItem:
+    """The item of a record. Raises ReshardUnreadable."""
+    with readable(entity, record):
+        return _decoded(record)
+
+
+def _decoded(record: Item) -> WorkItem:
     return WorkItem(
         version=int(record["version"]),
         phase=int(record["phase"]),
