@@ -12,9 +12,11 @@ from shardweave.reshard.operator import Operator
 from shardweave.reshard.phases import Phase, Step
 from shardweave.reshard.work import WorkItem, decode_work, encode_work, work_key
 from shardweave.sharding import ShardBump
-from shardweave.table.operations import GetItem, Put
+from shardweave.table.operations import GetItem, Put, Update
+from tests.unit.api_world import problem_of
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import SCHEMA, Note
+from tests.unit.test_reshard_driver import PATH, Stage
 
 NOTES = SCHEMA[Note]
 SIXTEEN = ShardBump(0, char_bits=2, chars=2)
@@ -104,3 +106,16 @@ def test_a_work_item_that_can_not_be_read_is_named(change: dict[str, Any]) -> No
     with pytest.raises(ReshardUnreadable) as refused:
         decode_work(NOTES, record)
     assert refused.value.where == f"note: {work_key(NOTES, item)['rangeKey']}"
+
+
+@pytest.mark.parametrize("change", [{"phase": 9}, NEWER])
+def test_over_http_it_is_a_problem_of_its_own(change: dict[str, Any]) -> None:
+    stage = Stage()
+    (name,) = stage.add_users(1)
+    assert stage.client.post(PATH, {"charBits": 2, "chars": 2}).status == 202
+    table, key = stage.service.parts.table, control_key(stage.service.parts.schema.entities["user"])
+    table.run(Update(key, change))
+    stage.clock.now += 60_000
+    for target in (PATH, f"/v1/users/{name}", "/v1/users?index=created"):
+        problem_of(stage.client.get(target), 503, "reshard_unreadable")
+    problem_of(stage.client.post(f"{PATH}/abort", {}), 503, "reshard_unreadable")
