@@ -13,8 +13,9 @@ import inspect
 import secrets
 import string
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -187,12 +188,17 @@ class Entity(BaseModel):
         return values
 
     @classmethod
-    def declared(cls) -> dict[str, Declaration]:
+    def declared(cls) -> Mapping[str, Declaration]:
         """The generated keys (and what else is declared) by Python name, base classes first."""
-        found: dict[str, Declaration] = {}
-        for base in reversed(cls.__mro__):
-            found |= {name: value for name, value in vars(base).items() if isinstance(value, Declaration)}
-        return found
+        return _declared_by(cls)
+
+
+@cache
+def _declared_by(model: type[Entity]) -> Mapping[str, Declaration]:
+    found: dict[str, Declaration] = {}
+    for base in reversed(model.__mro__):
+        found |= {name: value for name, value in vars(base).items() if isinstance(value, Declaration)}
+    return found
 
 
 def identity_of(model: type[Entity]) -> tuple[str, ...]:
