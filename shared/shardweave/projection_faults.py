@@ -7,12 +7,12 @@ arrive. So it has no placement outside its identity, and nothing that the store 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .declarations import BelongsTo
 from .declarations import Sequence as SequenceDeclaration
-from .declared import children_of
+from .declared import target_of
 from .entity import Entity, Role, identity_of
 from .errors import Fault
 from .projections import Event, EventProjection, event_types
@@ -75,6 +75,15 @@ def _entity_faults(schema: Schema, where: str, model: type[Entity]) -> Iterator[
     if any(isinstance(each, SequenceDeclaration) for each in declared):
         yield Fault(where, f"{name} is numbered in the order of arrival", "let events give the number")
     enforced = any(isinstance(each, BelongsTo) and each.enforced for each in declared)
-    if enforced or children_of(model, schema.models):
+    if enforced or _has_children(model, schema.models):
         message = f"{name} takes part in an enforced relation, which events of different records can't keep to"
         yield Fault(where, message, "leave out enforced=True")
+
+
+def _has_children(model: type[Entity], models: Sequence[type[Entity]]) -> bool:
+    """Whether an enforced relation leads to a model, whatever else is wrong with it."""
+    relations = (each for other in models for each in other.declared().values())
+    return any(
+        isinstance(each, BelongsTo) and each.enforced and target_of(each, models) == model.declaration.token
+        for each in relations
+    )

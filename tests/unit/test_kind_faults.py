@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from shardweave.access import Allow
+from shardweave.declaration import KEYWORDS
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, RangeKey, desc, unique_property
 from shardweave.errors import SchemaError, UnknownName
@@ -130,6 +134,45 @@ def test_what_is_of_the_wrong_kind_is_named_with_its_fix(case: str) -> None:
     found = {fault.where: fault for fault in refused.value.faults}
     assert place in found
     assert found[place].fix
+
+
+ALIENS = [None, 5, 1.5, True, "", "nope", ["a"], {"a": 1}, ("thing_id", 5), b"x", int, Entity, desc("a"), object()]
+alien = st.sampled_from(ALIENS)
+declared = st.one_of(
+    st.lists(alien, max_size=2).map(lambda given: HashKey(*given)),
+    st.lists(alien, max_size=2).map(lambda given: RangeKey(*given)),
+    st.builds(Unique, alien, within=alien, canonical=alien, name=alien),
+    st.builds(Sequence, alien, within=alien),
+    st.builds(belongs_to, alien, by=alien, on=alien, index=alien, enforced=st.booleans()),
+    st.builds(has_many, alien, by=alien),
+)
+indexes = st.builds(
+    Index,
+    name=alien,
+    hash_key=st.just("hash_key") | alien,
+    range_key=st.just("thing_id") | alien,
+    entities=alien,
+    projection=alien,
+    exposed=alien,
+    groups=alien,
+    owner=alien,
+)
+
+
+@settings(max_examples=60)
+@given(
+    keywords=st.dictionaries(st.sampled_from(KEYWORDS), alien, max_size=4),
+    body=st.dictionaries(st.sampled_from(["a", "b"]), declared),
+    given_indexes=alien | st.lists(indexes | alien, max_size=2),
+    projections=alien | st.lists(alien, max_size=2),
+)
+def test_whatever_is_declared_a_schema_is_built_or_says_what_is_wrong_with_it(
+    keywords: dict[str, Any], body: dict[str, Any], given_indexes: Any, projections: Any
+) -> None:
+    usual = {"__module__": __name__, "__annotations__": {"thing_id": str}, "thing_id": unique_property()}
+    model = type(Entity)("Thing", (Entity,), {**usual, **body}, **keywords)
+    with suppress(SchemaError):
+        Schema([model], given_indexes, projections=projections)
 
 
 def test_what_is_of_the_wrong_kind_is_told_with_all_else_that_is_wrong() -> None:

@@ -114,6 +114,18 @@ def test_an_entity_that_depends_on_arrival_can_t_be_written(model: type[Entity],
     assert faults(EventProjection("some", (Happened,), (Fit, model), nothing)) == [message]
 
 
+def test_relations_that_lead_nowhere_are_told_with_what_is_wrong_with_a_projection() -> None:
+    class Lost(Entity):
+        """Nothing that its relation names is there."""
+
+        lost_id: str = unique_property()
+        parent = belongs_to("nobody", by="nothing", enforced=True)
+
+    with pytest.raises(SchemaError) as caught:
+        Schema(entities=[Fit, Lost], projections=[EventProjection("a b", (Happened,), (Fit,), nothing)])
+    assert {fault.where for fault in caught.value.faults} == {"entity Lost.parent", "projection a b"}
+
+
 def test_what_is_wrong_with_a_projection_itself() -> None:
     found = faults(
         EventProjection("a b", (Happened, Same, Unnamed), (Fit,), nothing, remember_days=0),
