@@ -64,7 +64,7 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
 
 
 def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
-    """Whether more than one index would change, without that having been agreed to."""
+    """Whether more than one index would change, without the manifest noting that it is meant."""
     if deployed is None:
         return []
     changes = index_changes(deployed.indexes, wanted.indexes)
@@ -126,5 +126,5 @@ def write_manifest(service: str, manifest: Manifest, folder: Path = FOLDER) -> P
 
 
 def with_waves(deployed: Manifest, wanted: Manifest) -> Manifest:
-    """What has been deployed, with an agreement to roll the index changes out in waves."""
+    """What has been deployed, and that the index changes are meant, in waves."""
     return replace(deployed, waves=index_changes(deployed.indexes, wanted.indexes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,6 +17,7 @@ from infra.account import add_account_options, choose_account
 from infra.configuration import stack_name
 from infra.deployed_stack import described, stage_record
 from infra.manifest import (
+    FOLDER,
     faults,
     index_changes,
     read_manifest,
@@ -31,6 +33,19 @@ from shardweave.service_modules import service_names, service_schema
 
 
 def main(arguments: list[str]) -> int:
+    options = options_of(arguments)
+    choose_account(os.environ, options.profile, options.region)
+    try:
+        return max(show(service, options) for service in options.service or service_names())
+    except ShardweaveError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except (ClientError, BotoCoreError) as error:
+        print(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION", file=sys.stderr)
+    return 1
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What is asked for."""
     parser = argparse.ArgumentParser(
         prog="./run manifest",
         allow_abbrev=False,
@@ -45,22 +60,14 @@ def main(arguments: list[str]) -> int:
     change.add_argument("--waves", action="store_true", help="note that several index changes are meant, one by one")
     parser.add_argument("--even-so", action="store_true", help="--write also what could not be deployed over the old")
     add_account_options(parser)
-    options = parser.parse_args(arguments)
-    choose_account(os.environ, options.profile, options.region)
-    try:
-        return max(show(service, options) for service in options.service or service_names())
-    except ShardweaveError as error:
-        print(f"error: {error}", file=sys.stderr)
-    except (ClientError, BotoCoreError) as error:
-        print(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION", file=sys.stderr)
-    return 1
+    return parser.parse_args(arguments)
 
 
-def show(service: str, options: argparse.Namespace) -> int:
+def show(service: str, options: argparse.Namespace, folder: Path = FOLDER) -> int:
     """What a service's manifest says, after the change that was asked for."""
-    wanted, deployed = manifest_of(service_schema(service, ORDERED)), read_manifest(service)
+    wanted, deployed = manifest_of(service_schema(service, ORDERED)), read_manifest(service, folder)
     if options.stage:
-        deployed = written(service, deployed_to(boto3.client("cloudformation"), service, options.stage))
+        deployed = written(service, deployed_to(boto3.client("cloudformation"), service, options.stage), folder)
     elif options.write:
         broken = faults(deployed, wanted)
         if broken and not options.even_so:
@@ -68,12 +75,12 @@ def show(service: str, options: argparse.Namespace) -> int:
             print(*(f"  - {fault}" for fault in broken), sep="\n")
             print("  `--from STAGE` writes what a stage has; where its stack does not say, `--write --even-so`")
             return 1
-        deployed = written(service, wanted)
+        deployed = written(service, wanted, folder)
     if deployed is None:
         print(f"{service}: never deployed")
         return 0
     if options.waves:
-        deployed = written(service, with_waves(deployed, wanted))
+        deployed = written(service, with_waves(deployed, wanted), folder)
     found = [*faults(deployed, wanted), *wave_faults(deployed, wanted)]
     changes = index_changes(deployed.indexes, wanted.indexes)
     print(f"{service}: +{len(changes.create)} -{len(changes.delete)} indexes, {len(found)} fault(s)")
@@ -82,10 +89,15 @@ def show(service: str, options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def written(service: str, manifest: Manifest) -> Manifest:
+def written(service: str, manifest: Manifest, folder: Path) -> Manifest:
     """The manifest, once it is the service's."""
-    print(f"{service}: written to {write_manifest(service, manifest).relative_to(ROOT)}; commit it")
+    print(f"{service}: written to {shown_path(write_manifest(service, manifest, folder))}; commit it")
     return manifest
+
+
+def shown_path(file: Path) -> Path:
+    """A file as it is named in this repository."""
+    return file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
 
 
 def deployed_to(cloudformation: object, service: str, stage: str) -> Manifest:

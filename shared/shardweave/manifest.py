@@ -7,7 +7,7 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
     indexes    each index's keys (`name:type`) and projection
     entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
                and of lookups, the bumps, and the origin in external keys
-    waves      which indexes are waiting to be added and removed one by one, when that has been agreed to
+    waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
 `placement_faults` finds what would place records otherwise or leave what is stored in a stale form, `index_faults` the
 indexes that would change in place, `lost_bumps` and `new_bumps` what happens to the bumps. Whoever keeps a manifest

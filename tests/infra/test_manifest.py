@@ -130,7 +130,7 @@ def test_one_index_may_come_or_go_with_a_deployment() -> None:
         assert faults(manifest(*before), manifest(*after), now_ms=NOW) == []
 
 
-def test_several_index_changes_need_an_agreement_to_waves() -> None:
+def test_several_index_changes_pass_when_waves_are_noted() -> None:
     deployed, wanted = manifest("byCustomer"), manifest("all", "byTotal")
     (fault,) = wave_faults(deployed, wanted)
     assert "3 would change (+all, +byTotal, -byCustomer)" in fault.message
@@ -138,7 +138,7 @@ def test_several_index_changes_need_an_agreement_to_waves() -> None:
     assert wave_faults(with_waves(deployed, wanted), wanted) == []
 
 
-def test_an_agreement_is_to_those_changes_and_no_others() -> None:
+def test_a_note_is_of_those_changes_and_no_others() -> None:
     deployed = with_waves(manifest("byCustomer"), manifest("byCustomer", "byTotal", "all"))
     assert wave_faults(deployed, manifest("byTotal", "all")) != []
 
