@@ -127,7 +127,19 @@ def test_differences_after_the_flip_need_someones_attention_and_wait_for_it() ->
     assert "2 records differ" in stopped.attention
     assert advanced(stopped, DONE, NOW + 10**9, WAITS) is None
     again = resumed(stopped, NOW + 5, schema="schema")
-    assert (again.phase, again.step, again.attention) == (Phase.DUAL_NEW, Step.VERIFY, "")
+    assert (again.phase, again.step, again.attention) == (Phase.DUAL_NEW, Step.MEND, "")
+    verified = advanced(again, DONE, NOW + 6, WAITS)
+    assert verified is not None
+    assert (verified.phase, verified.step) == (Phase.DUAL_NEW, Step.VERIFY)
+
+
+def test_attention_names_records_until_someone_has_looked() -> None:
+    found = Findings(done=True, repairable=2, strays=1, keys=(("note!1", "noteId#a"),))
+    for control in (at(Phase.DUAL_OLD, Step.VERIFY), at(Phase.DUAL_NEW, Step.VERIFY), at(Phase.PURGE, Step.EMPTY)):
+        stopped = advanced(control, found, NOW, WAITS)
+        assert stopped is not None
+        assert stopped.concerned == found.keys
+        assert resumed(stopped, NOW, schema="schema").concerned == ()
 
 
 def test_strays_in_the_old_space_block_its_end_until_someone_has_looked() -> None:
@@ -355,7 +367,7 @@ class Thing(Entity, token="thing"):
 @pytest.mark.parametrize("phase", list(Phase))
 def test_the_control_record_reads_back_as_it_was(phase: Phase) -> None:
     entity = Schema([Thing], [])[Thing]
-    control = replace(at(phase), attention="look", rate=5)
+    control = replace(at(phase), attention="look", concerned=(("thing!1", "thingId#a"),), rate=5)
     item = encode_control(entity, control, "r1")
     assert decode_control(entity, item) == control
     assert item["rev"] == "r1"

@@ -55,6 +55,9 @@ class ReshardStatus(_Camel):
     moving: bool = Field(description="Whether a re-shard is under way.")
     aborting: bool
     attention: str = Field(description="Why it does not go on by itself; empty when it does.")
+    concerned: list[list[str]] = Field(
+        description="Hash and range key in the table of some of the records that need attention."
+    )
     version: int
     round: int
     shards: int = Field(description="The shards that readers read.")
@@ -181,6 +184,8 @@ def document(found: Status | Estimate) -> bytes:
         return ReshardEstimate(**asdict(found)).model_dump_json(by_alias=True, exclude_none=True).encode()
     fields = asdict(found)
     counts = fields.pop("counts")
+    del counts["keys"]
+    fields["concerned"] = [list(each) for each in found.concerned]
     return ReshardStatus(**fields, **counts).model_dump_json(by_alias=True, exclude_none=True).encode()
 
 

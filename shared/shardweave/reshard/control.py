@@ -34,7 +34,7 @@ from .phases import Control, Phase, Step
 CONTROL = "_control"
 FORMAT = 1
 _MAPS = ("old", "new", "former")
-_OTHERS = {*_MAPS, "phase", "step", "unknown"}
+_OTHERS = {*_MAPS, "phase", "step", "concerned", "unknown"}
 _TYPES = {each.name: str(each.type) for each in fields(Control) if each.name not in _OTHERS}
 _KINDS = {"int": (int,), "int | None": (int,), "str": (str,), "bool": (bool,)}
 
@@ -55,6 +55,7 @@ def encode_control(entity: EntityType[Any], control: Control, rev: str) -> dict[
     plain = {name: getattr(control, name) for name in _TYPES}
     stored = {name: value for name, value in plain.items() if value is not None}
     stored |= {"format": FORMAT, "phase": int(control.phase), "step": control.step.value}
+    stored |= {"concerned": [list(each) for each in control.concerned]}
     maps = {name: _map_value(shard_map) for name in _MAPS if (shard_map := getattr(control, name)) is not None}
     return {**dict(control.unknown), **control_key(entity), **stored, **maps, REVISION: rev}
 
@@ -65,9 +66,14 @@ def decode_control(entity: EntityType[Any], item: Item) -> Control:
         version = _checked("version", item["version"])
         plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
         maps = {name: _map(item[name], version) for name in _MAPS if name in item}
-        known = {*control_key(entity), *_TYPES, *_MAPS, "format", "phase", "step", REVISION}
-        unknown = tuple((name, item[name]) for name in sorted(item) if name not in known)
-        return Control(**{**plain, **maps}, phase=Phase(item["phase"]), step=Step(item["step"]), unknown=unknown)
+        known = {*control_key(entity), *_TYPES, *_OTHERS, "format", REVISION}
+        return Control(
+            **{**plain, **maps},
+            phase=Phase(item["phase"]),
+            step=Step(item["step"]),
+            concerned=tuple((str(hash_key), str(range_key)) for hash_key, range_key in item.get("concerned", ())),
+            unknown=tuple((name, item[name]) for name in sorted(item) if name not in known),
+        )
 
 
 @contextmanager

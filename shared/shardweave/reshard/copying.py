@@ -4,6 +4,7 @@
     sweep   token; Check O absent; Delete N [rev = seen]
     empty   token; Delete O [rev = r, and mark = m or expired]
     clean   token; Delete N [rev = seen]
+    mend    token; Check N [rev = seen]; Put O with mark := m [as seen, or absent]
 
 "Expired" is what had expired at a time that is past by every process's clock: to copy what is expired by some clocks
 only is safe, to leave it behind is not. `token` is the check of the work item; m is the version of the re-shard. A
@@ -134,6 +135,26 @@ def cleaned(entity: EntityType[Any], record: Item) -> Piece | Stray:
     """The removal of a record of N after an abort."""
     condition = as_seen(record)
     return STRAY if condition is None else Piece(record, (Delete(key_of(entity, record), condition),))
+
+
+def mended(entity: EntityType[Any], control: Control, record: Item, stored: Item | None) -> Piece | Stray:
+    """O made what a record of N is. `stored` is what O has at the record's key."""
+    try:
+        copy = {**rekeyed(entity, record, control.old), MARK: control.version}
+    except InputError:
+        return STRAY
+    seen, before = as_seen(record), absent(entity) if stored is None else as_seen(stored)
+    if seen is None or before is None or item_bytes(copy) > MAX_ITEM_BYTES:
+        return STRAY
+    return Piece(record, (ConditionCheck(key_of(entity, record), seen), Put(copy, before)))
+
+
+def old_key(entity: EntityType[Any], control: Control, record: Item) -> Item | None:
+    """Where O has to have a record of N; None when it is no record of the entity."""
+    try:
+        return home(entity, record, control.old).key
+    except InputError:
+        return None
 
 
 def batches(pieces: Iterable[Piece], entity: EntityType[Any]) -> Iterator[list[Piece]]:

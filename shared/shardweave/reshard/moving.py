@@ -28,7 +28,7 @@ from .copying import copied
 from .index_check import CheckingIndexes
 from .phases import Control, Phase, Step, Waits
 from .placement import fits
-from .tasks import Cleaning, Copying, Emptying, Hands, Sweeping, Task
+from .tasks import Cleaning, Copying, Emptying, Hands, Mending, Sweeping, Task
 from .verifying import Rechecking, VerifyingNew, VerifyingOld
 from .work import (
     Side,
@@ -191,6 +191,7 @@ TASKS: Mapping[Step, MakeTask] = {
     Step.SWEEP: Sweeping,
     Step.VERIFY: _verifying,
     Step.INDEXES: CheckingIndexes,
+    Step.MEND: Mending,
     Step.EMPTY: Emptying,
     Step.CLEAN: Cleaning,
 }

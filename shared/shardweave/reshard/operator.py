@@ -56,8 +56,8 @@ class Estimate:
 @dataclass(frozen=True)
 class Status:
     """How far an entity's re-shard is. `items` are those of the current step; times are epoch milliseconds, `due_ms`
-    when a wait ends at the earliest. `proposal` is what the policy proposes, `advice` where it says that shards don't
-    help."""
+    when a wait ends at the earliest. `concerned` are hash and range key of some of the records that `attention` is
+    about. `proposal` is what the policy proposes, `advice` where it says that shards don't help."""
 
     entity: str
     phase: str
@@ -70,6 +70,7 @@ class Status:
     aborting: bool = False
     moving: bool = False
     attention: str = ""
+    concerned: tuple[tuple[str, str], ...] = ()
     items: int = 0
     items_done: int = 0
     counts: Counts = NOTHING
@@ -120,6 +121,7 @@ class Operator:
             aborting=control.aborting,
             moving=control.moving,
             attention=control.attention,
+            concerned=control.concerned,
             items=len(items),
             items_done=sum(item.done for item in items),
             counts=sum((item.counts for item in items), NOTHING),

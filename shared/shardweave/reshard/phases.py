@@ -52,7 +52,7 @@ class Phase(enum.IntEnum):
 
 
 class Step(enum.Enum):
-    """What a phase is busy with. Those with work: COPY, SWEEP, VERIFY, INDEXES, EMPTY, CLEAN."""
+    """What a phase is busy with. Those with work: COPY, SWEEP, VERIFY, INDEXES, MEND, EMPTY, CLEAN."""
 
     REST = "rest"
     COPY = "copy"
@@ -65,6 +65,8 @@ class Step(enum.Enum):
     """Compare O and N, both ways, with keys that are computed anew."""
     INDEXES = "indexes"
     """Compare what N's indexes hold with what N holds."""
+    MEND = "mend"
+    """Make O what N is, in DUAL_NEW, after someone has looked into why it is not."""
     SOAK = "soak"
     """Wait until no cursor on the other space can be alive."""
     EMPTY = "empty"
@@ -79,7 +81,7 @@ class Step(enum.Enum):
         return self in _WITH_WORK
 
 
-_WITH_WORK = frozenset({Step.COPY, Step.SWEEP, Step.VERIFY, Step.INDEXES, Step.EMPTY, Step.CLEAN})
+_WITH_WORK = frozenset({Step.COPY, Step.SWEEP, Step.VERIFY, Step.INDEXES, Step.MEND, Step.EMPTY, Step.CLEAN})
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ class Control:
     an abort took them back to `old`. `round` counts the steps of this phase. `started` is when the re-shard began, and
     `absorbed_until` when the last one did that ended in its new map, whose first shard space stands for every bump
     declared up to then; both in the unit of the entity's timestamp property. `placement` and `schema` are fingerprints
-    of the declaration. `attention` says why it does not go on by itself. `flipped_ms` and `rechecked` are for the
-    verifications afterwards. `only_ms` is when NEW_ONLY was entered, from when on N's changes are the record's,
+    of the declaration. `attention` says why it does not go on by itself, and `concerned` names some of the records
+    that this is about, by hash and range key. `flipped_ms` and `rechecked` are for the verifications afterwards.
+    `only_ms` is when NEW_ONLY was entered, from when on N's changes are the record's,
     and `former` the map that was left then, until the next start.
     """
 
@@ -141,6 +144,7 @@ class Control:
     placement: str = ""
     schema: str = ""
     attention: str = ""
+    concerned: tuple[tuple[str, str], ...] = ()
     flipped_ms: int | None = None
     only_ms: int | None = None
     former: ShardMap | None = None
@@ -194,6 +198,8 @@ class Findings:
     """How many records were met in the space that is to be emptied."""
     caught: int = 0
     """How many records of other programs were copied meanwhile."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Hash and range key of some of the records that differ, or are strays."""
 
 
 # -- beginning --------------------------------------------------------------------------------------------------------
@@ -305,17 +311,21 @@ def aborted(control: Control, now_ms: int) -> Control:
         control = replace(_entered(control, Phase.DUAL_OLD, Step.SETTLE, now_ms), exposed_ms=now_ms)
     else:
         control = _stepped(control, Step.SETTLE, now_ms)
-    return replace(control, aborting=True, attention="")
+    return replace(control, aborting=True, attention="", concerned=())
 
 
 def resumed(control: Control, now_ms: int, *, schema: str) -> Control:
     """The control value after someone has looked into what needed attention, with the declaration as it is now: the
-    step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. Raises
-    ReshardRefused when nothing stopped."""
+    step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. In
+    DUAL_NEW what differs in O is made what N is first, since N decides. Raises ReshardRefused when nothing stopped."""
     if not control.attention and control.schema == schema:
         raise ReshardRefused("nothing has stopped", where="entity", fix="watch it with `reshard status`")
-    step = Step.COPY if control.phase is Phase.DUAL_OLD and not control.aborting else control.step
-    return replace(_stepped(control, step, now_ms), attention="", schema=schema)
+    step = control.step
+    if control.phase is Phase.DUAL_OLD and not control.aborting:
+        step = Step.COPY
+    elif control.phase is Phase.DUAL_NEW and step is Step.VERIFY:
+        step = Step.MEND
+    return replace(_stepped(control, step, now_ms), attention="", concerned=(), schema=schema)
 
 
 # -- going on ---------------------------------------------------------------------------------------------------------
@@ -372,9 +382,9 @@ def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Wai
 def _after_verification(control: Control, findings: Findings, now_ms: int) -> Control | None:
     """In DUAL_OLD nothing is lost by waiting for someone to look, while a record that can't be copied would be."""
     if findings.strays:
-        return replace(control, attention=f"{findings.strays} records of other programs can't be moved as they are")
+        return _stopped(control, f"{findings.strays} records of other programs can't be moved as they are", findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
-        return replace(control, attention=f"{findings.repairable} records keep differing between the shard spaces")
+        return _stopped(control, f"{findings.repairable} records keep differing between the shard spaces", findings)
     return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
 
 
@@ -383,10 +393,12 @@ def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Wai
         return _stepped(control, Step.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.soak_ms else None
     if not findings.done:
         return None
+    if control.step is Step.MEND:
+        return _stepped(control, Step.VERIFY, now_ms)
     if control.attention:
         return None
     if findings.repairable:
-        return replace(control, attention=f"{findings.repairable} records differ between the two shard spaces")
+        return _stopped(control, f"{findings.repairable} records differ between the two shard spaces", findings)
     return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
 
 
@@ -406,7 +418,7 @@ def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits)
     if control.attention:
         return None
     if findings.strays:
-        return replace(control, attention=f"{findings.strays} records in the old space were written by other programs")
+        return _stopped(control, f"{findings.strays} records in the old space were written by other programs", findings)
     if control.round == 0 or findings.left:
         return _stepped(control, Step.QUIET, now_ms)
     assert control.new is not None
@@ -442,8 +454,9 @@ def _looked_at_again(control: Control, findings: Findings, now_ms: int, waits: W
         if not findings.done:
             return None
         wrong = findings.repairable + findings.strays
-        attention = f"{wrong} records are not where they belong, or have other keys than they should" if wrong else ""
-        return replace(control, step=Step.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1, attention=attention)
+        control = replace(control, step=Step.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1)
+        what = f"{wrong} records are not where they belong, or have other keys than they should"
+        return _stopped(control, what, findings) if wrong else control
     if control.attention or control.flipped_ms is None or control.rechecked >= len(waits.recheck_ms):
         return None
     due = control.flipped_ms + waits.recheck_ms[control.rechecked]
@@ -462,6 +475,10 @@ def _entered(control: Control, phase: Phase, step: Step, now_ms: int) -> Control
 def _stepped(control: Control, step: Step, now_ms: int) -> Control:
     """Another step of the same phase, or the same again: in each case a new round."""
     return replace(control, step=step, stepped_ms=now_ms, round=control.round + 1)
+
+
+def _stopped(control: Control, attention: str, findings: Findings) -> Control:
+    return replace(control, attention=attention, concerned=findings.keys)
 
 
 def _seconds(milliseconds: int) -> int:

@@ -49,7 +49,7 @@ def schema_of(entity: EntityType[Any]) -> str:
     return _fingerprint([placement_of(entity), properties, generated])
 
 
-MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES})
+MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES, Step.MEND})
 """The steps whose outcome depends on more of the declaration than what places records."""
 
 

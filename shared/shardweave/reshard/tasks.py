@@ -2,6 +2,7 @@
 
     COPY     each live record of O that has not an equal, marked pair already gets its copy in N
     SWEEP    each record of N that no key of O has is removed
+    MEND     each record of N whose counterpart in O differs, or is not there, is put there
     EMPTY    each record of O is removed; what was written by others is only counted
     CLEAN    each record of N is removed
     VERIFY   see `verifying`; INDEXES, see `index_check`
@@ -13,7 +14,7 @@ from what is there then; what keeps losing is left to verification. Doing a page
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..entity_type import MARK, EntityType
@@ -25,10 +26,10 @@ from ..table.operations import PageAnswer
 from ..table.values import Item
 from .asking import Asking
 from .carrying import Carried, Carrier
-from .copying import Piece, Stray, cleaned, copied, emptied, old_places, swept
+from .copying import Piece, Stray, cleaned, copied, emptied, mended, old_key, old_places, swept
 from .phases import Control
 from .recomputed import is_equal
-from .work import Counts, Source, WorkItem, is_in, moving_generations
+from .work import MOST_NAMED, STRAY_COUNT, Counts, Source, WorkItem, is_in, moving_generations
 
 LOST_RACES = 5
 """How often a copy is planned anew before verification has to find it."""
@@ -163,13 +164,40 @@ class Sweeping(Paged):
         return Counts(seen=len(records)) + done
 
 
+class Mending(Paged):
+    """MEND."""
+
+    def page(self, records: Sequence[Item]) -> Counts:
+        hands, entity = self.hands, self.hands.entity
+        pairs = [(each, old_key(entity, hands.control, each)) for each in records if not hands.is_over(each)]
+        found = hands.asking.items(entity, (key for _, key in pairs if key is not None))
+        planned: list[Piece | Stray] = []
+        for record, key in pairs:
+            stored = None if key is None else found.get(primary_key(entity, key))
+            if stored is None or not self._is_equal(record, stored):
+                planned.append(mended(entity, hands.control, record, stored))
+        done, _ = hands.carry_out(planned)
+        return Counts(seen=len(records)) + done
+
+    def _is_equal(self, record: Item, stored: Item) -> bool:
+        assert self.hands.control.new is not None
+        try:
+            return is_equal(self.hands.entity, rekeyed(self.hands.entity, stored, self.hands.control.new), record)
+        except InputError:
+            return False
+
+
 class Emptying(Paged):
     """EMPTY."""
 
     def page(self, records: Sequence[Item]) -> Counts:
         hands, past = self.hands, self.hands.past_ms
-        done, _ = hands.carry_out(emptied(hands.entity, hands.control, record, past) for record in records)
-        return Counts(seen=len(records), left=len(records)) + done
+        planned = [emptied(hands.entity, hands.control, record, past) for record in records]
+        done, _ = hands.carry_out(planned)
+        counts = Counts(seen=len(records), left=len(records)) + done
+        left = (each for each, plan in zip(records, planned, strict=True) if isinstance(plan, Stray))
+        named = (STRAY_COUNT.about(hands.entity, each).keys for each in left)
+        return replace(counts, keys=tuple(key for keys in named for key in keys)[:MOST_NAMED])
 
 
 class Cleaning(Paged):

@@ -23,10 +23,9 @@ from .copying import STRAY, copied, old_places
 from .phases import Phase
 from .recomputed import is_equal, recomputed
 from .tasks import Hands, Paged
-from .work import Counts
+from .work import STRAY_COUNT, Counts
 
 REPAIRABLE = Counts(repairable=1)
-STRAY_COUNT = Counts(strays=1)
 GOOD = Counts()
 
 
@@ -42,13 +41,13 @@ class VerifyingOld(Paged):
                 continue
             computed = self._expected(record)
             if computed is None:
-                counts += STRAY_COUNT
+                counts += STRAY_COUNT.about(hands.entity, record)
             else:
                 expected.append((record, computed))
         found = hands.asking.items(hands.entity, (key_of(hands.entity, computed) for _, computed in expected))
         for record, computed in expected:
             if not self._is_good(record, computed, found.get(primary_key(hands.entity, computed))):
-                counts += self._again(record, computed)
+                counts += self._again(record, computed).about(hands.entity, record)
         return counts
 
     def _expected(self, record: Item) -> dict[str, Any] | None:
@@ -96,9 +95,9 @@ class VerifyingNew(Paged):
         found = hands.asking.items(entity, (key for keys in places for key in keys))
         for record, keys in zip(live, places, strict=True):
             if not keys:
-                counts += STRAY_COUNT
+                counts += STRAY_COUNT.about(entity, record)
             elif self._judged(record, [found.get(primary_key(entity, key)) for key in keys]) is not GOOD:
-                counts += self._again(record, keys)
+                counts += self._again(record, keys).about(entity, record)
         return counts
 
     def _again(self, record: Item, keys: Sequence[Item]) -> Counts:
@@ -130,7 +129,8 @@ class Rechecking(Paged):
         hands, entity = self.hands, self.hands.entity
         suspects = [record for record in records if not self._is_good(record)]
         now = hands.asking.items(entity, (key_of(entity, each) for each in suspects))
-        return Counts(seen=len(records), repairable=sum(not self._is_good(each) for each in now.values()))
+        wrong = (REPAIRABLE.about(entity, each) for each in now.values() if not self._is_good(each))
+        return sum(wrong, Counts(seen=len(records)))
 
     def _is_good(self, record: Item) -> bool:
         try:

@@ -7,6 +7,7 @@ Format, beside the control record under the same hash key:
     owner, leaseUntil    who works on it and until when, so that others leave it alone; nothing rests on it
     at, key    the cursor: which of its sources, and how far in that
     seen, written, repairable, strays, left      counts
+    keys       hash and range key of some records that differ, or are strays
     done       whether all of it is
     caught     how many records of other programs were copied under its token; added up by those who did, no mover's
 
@@ -38,6 +39,8 @@ from .phases import Control, Findings, Step
 
 MAX_ITEMS = 48
 """The most items of one side, so that all of a step are opened in one transaction."""
+MOST_NAMED = 5
+"""So many records that something is the matter with are named."""
 SEGMENTS = 16
 """Into how many segments a table is divided whose hash keys can't be listed."""
 
@@ -54,6 +57,7 @@ _SIDES = {
     Step.SWEEP: (Side.NEW,),
     Step.VERIFY: (Side.OLD, Side.NEW),
     Step.INDEXES: (Side.NEW,),
+    Step.MEND: (Side.NEW,),
     Step.EMPTY: (Side.OLD,),
     Step.CLEAN: (Side.NEW,),
 }
@@ -70,22 +74,35 @@ class Source:
 
 @dataclass(frozen=True)
 class Counts:
-    """What was met and done."""
+    """What was met and done. `keys` are hash and range key of some of the records that differ, or are strays."""
 
     seen: int = 0
     written: int = 0
     repairable: int = 0
     strays: int = 0
     left: int = 0
+    keys: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(mine + theirs for mine, theirs in zip(self.as_tuple(), other.as_tuple(), strict=True)))
+        return Counts(
+            self.seen + other.seen,
+            self.written + other.written,
+            self.repairable + other.repairable,
+            self.strays + other.strays,
+            self.left + other.left,
+            (self.keys + other.keys)[:MOST_NAMED],
+        )
 
-    def as_tuple(self) -> tuple[int, ...]:
-        return self.seen, self.written, self.repairable, self.strays, self.left
+    def about(self, entity: EntityType[Any], record: Item) -> Counts:
+        """The same, naming the record if there is something about it."""
+        if not (self.repairable or self.strays):
+            return self
+        design = entity.keys.design
+        return replace(self, keys=((str(record[design.hash_name]), str(record[design.range_name])),))
 
 
 NOTHING = Counts()
+STRAY_COUNT = Counts(strays=1)
 
 
 @dataclass(frozen=True)
@@ -216,6 +233,7 @@ def findings_of(items: Sequence[WorkItem]) -> Findings:
         strays=counts.strays,
         left=counts.left,
         caught=sum(each.caught for each in items),
+        keys=counts.keys,
     )
 
 
@@ -271,6 +289,7 @@ def encode_progress(item: WorkItem) -> dict[str, Value]:
         "repairable": counts.repairable,
         "strays": counts.strays,
         "left": counts.left,
+        "keys": [list(each) for each in counts.keys],
         "done": item.done,
     }
 
@@ -296,7 +315,14 @@ def _decoded(record: Item) -> WorkItem:
         lease_until=int(record["leaseUntil"]),
         at=int(record["at"]),
         key=record["key"],
-        counts=Counts(*(int(record[name]) for name in ("seen", "written", "repairable", "strays", "left"))),
+        counts=Counts(
+            int(record["seen"]),
+            int(record["written"]),
+            int(record["repairable"]),
+            int(record["strays"]),
+            int(record["left"]),
+            tuple((str(hash_key), str(range_key)) for hash_key, range_key in record.get("keys", ())),
+        ),
         done=bool(record["done"]),
         caught=int(record.get("caught", 0)),
     )
