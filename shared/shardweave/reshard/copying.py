@@ -138,9 +138,11 @@ def cleaned(entity: EntityType[Any], record: Item) -> Piece | Stray:
 
 
 def mended(entity: EntityType[Any], control: Control, record: Item, stored: Item | None) -> Piece | Stray:
-    """O made what a record of N is. `stored` is what O has at the record's key."""
+    """O made what a record of N is. `stored` is what O has at the record's key. Generated attributes that N lacks,
+    since it was written before they were declared, O gets neither."""
     try:
-        copy = {**rekeyed(entity, record, control.old), MARK: control.version}
+        copy = {name: value for name, value in rekeyed(entity, record, control.old).items() if name in record}
+        copy[MARK] = control.version
     except InputError:
         return STRAY
     seen, before = as_seen(record), absent(entity) if stored is None else as_seen(stored)

@@ -28,7 +28,7 @@ from .asking import Asking
 from .carrying import Carried, Carrier
 from .copying import Piece, Stray, cleaned, copied, emptied, mended, old_key, old_places, swept
 from .phases import Control
-from .recomputed import is_equal
+from .recomputed import is_equal, recomputed
 from .work import MOST_NAMED, STRAY_COUNT, Counts, Source, WorkItem, is_in, moving_generations
 
 LOST_RACES = 5
@@ -180,9 +180,10 @@ class Mending(Paged):
         return Counts(seen=len(records)) + done
 
     def _is_equal(self, record: Item, stored: Item) -> bool:
+        """As verification has it: what it does not find different is left as it is."""
         assert self.hands.control.new is not None
         try:
-            return is_equal(self.hands.entity, rekeyed(self.hands.entity, stored, self.hands.control.new), record)
+            return is_equal(self.hands.entity, recomputed(self.hands.entity, stored, self.hands.control.new), record)
         except InputError:
             return False
 
