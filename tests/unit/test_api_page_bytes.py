@@ -20,7 +20,7 @@ from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, api_of, json_of
-from tests.unit.test_api_lambda import Context, event
+from tests.unit.lambda_events import Context, event
 
 FUNCTION_BYTES = 6 * 1024 * 1024
 """What a function may return."""

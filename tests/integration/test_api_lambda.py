@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from aws_lambda_powertools.utilities.typing import LambdaContext
 from moto import mock_aws
 
 from functions.api import handler as function
@@ -20,34 +19,9 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.service import encode_cursor_keys
 from shardweave.table.dynamodb import DynamoDBTable, create_table, new_session
 from tests.unit.api_world import Client, json_of, problem_of, user_service
+from tests.unit.lambda_events import Context, event
 
 KEYS = encode_cursor_keys(CursorKeys("k", {"k": b"0123456789abcdef"}))
-
-
-class Context(LambdaContext):
-    """What Lambda tells a function about the invocation."""
-
-    _function_name = "api"
-    _memory_limit_in_mb = 512
-    _invoked_function_arn = "arn:aws:lambda:us-east-1:000000000000:function:api"
-    _aws_request_id = "request-1"
-
-    @staticmethod
-    def get_remaining_time_in_millis() -> int:
-        return 20_000
-
-
-def event(method: str, path: str, query: str = "", body: str | None = None, **more: Any) -> dict[str, Any]:
-    return {
-        "version": "2.0",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": {"Content-Type": "application/json", "host": "x"},
-        "body": body,
-        "isBase64Encoded": False,
-        "requestContext": {"http": {"method": method, "path": path}, "stage": "$default"},
-        **more,
-    }
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from shardweave.errors import AlreadyExists, HasChildren, NotFound, OutcomeUnknown, ParentMissing
 from shardweave.store import Create, Delete, Operation, Put, Update
 from shardweave.table.simulated import Fault, LoseAnswer, LoseRequest, MeetTransaction, Throttle
+from tests.integration.test_store_model import Upcoming
 from tests.unit.shop_world import Customer, Issue, Project, shop, unsound
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP
-from tests.unit.test_store_model import Upcoming
 
 keys = st.sampled_from("abc")
 phones = st.sampled_from([None, "1", "2", "3"])

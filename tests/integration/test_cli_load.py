@@ -14,8 +14,7 @@ from shardweave.cli.tables import DATA_FOLDER
 from shardweave.data_folder import DataFolder
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-
-from .cli_world import shardweave
+from tests.unit.cli_world import shardweave
 
 NAMES = {"beneficiaryId": "b", "firstName": "José", "lastName": "Núñez"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.project_rules import PURE, RULES, Tree, module_name
+from tests.rules.project_rules import PURE, RULES, Tree, module_name
 
 REPOSITORY = Tree(Path(__file__).resolve().parents[2])
 
