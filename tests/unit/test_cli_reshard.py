@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from shardweave.cli.reshard import act
 from shardweave.cli.streams import Streams
-from shardweave.errors import Conflict, ReshardRefused
+from shardweave.errors import ConfigurationError, Conflict, ReshardRefused
 from shardweave.service import reshard_operator
 from tests.unit.cli_world import shardweave
 from tests.unit.reshard_world import ReshardWorld, add_notes
@@ -43,11 +44,13 @@ def test_a_start_says_what_it_takes_and_asks_first() -> None:
     terminal = Terminal()
     add_notes(terminal.world, 12)
     code, lines = terminal("start")
-    assert (code, lines) == (1, [])
+    assert (code, lines) == (0, [])
     said = terminal.said.getvalue()
     assert "from 4 shards to 16 shards" in said
     assert "records of" in said
     assert "write units" in said
+    assert "read units to compare" in said
+    assert "look into every shard" in said
     assert "--yes" in said
     assert terminal.world.coordinator.read(terminal.world.schema[Note]) is None
 
@@ -61,6 +64,41 @@ def test_started_watched_to_its_end_and_told_as_json() -> None:
     assert (code, status["phase"], status["shards"], status["moving"]) == (0, "stable", 16, False)
     code, (status,) = terminal("status")
     assert (code, status["step"]) == (0, "rest")
+
+
+def test_without_a_terminal_each_step_has_its_line() -> None:
+    terminal = Terminal()
+    terminal("start", yes=True)
+    terminal("watch")
+    said = terminal.said.getvalue().splitlines()
+    assert said[0].startswith("dual_old")
+    assert said[-1] == "stable rest"
+    assert "dual_new soak" in said
+    assert len(said) == len(set(said)) < 20
+
+
+def test_more_shards_than_records_are_warned_of() -> None:
+    terminal = Terminal()
+    add_notes(terminal.world, 17)
+    for chars, warned in ((2, False), (3, True)):
+        terminal("start", chars=chars)
+        assert ("more shards than records" in terminal.said.getvalue()) is warned
+    terminal("start", chars=10)
+    assert re.search(r"about \d+ h to look into every shard", terminal.said.getvalue())
+
+
+def test_each_action_has_its_own_arguments_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*arguments: str) -> tuple[object, str]:
+        with pytest.raises(SystemExit) as ended:
+            shardweave("reshard", *arguments)
+        return ended.value.code, "".join(capsys.readouterr())
+
+    assert told("abort", "--entity", "user", "--char-bits", "3")[0] == 2
+    assert told("status", "--entity", "user", "--yes")[0] == 2
+    assert "--char-bits" in told("start", "--help")[1]
+    assert "--char-bits" not in told("abort", "--help")[1]
+    for action in ("start", "status", "watch", "abort", "resume"):
+        assert action in told("--help")[1]
 
 
 def test_an_abort_is_watched_to_its_end_too() -> None:
@@ -82,9 +120,14 @@ def test_what_can_not_work_is_refused_before_anything_is_started() -> None:
         terminal("start", char_bits=5, chars=5, yes=True)
     with pytest.raises(ReshardRefused, match="nothing is being moved"):
         terminal("abort")
+    for rate in (-1, 100_001):
+        with pytest.raises(ConfigurationError, match="from 0 to 100,000"):
+            terminal("start", rate=rate, yes=True)
     terminal("start", yes=True)
-    with pytest.raises(Conflict, match="under way"):
-        terminal("start", chars=3, yes=True)
+    for yes in (True, False):
+        with pytest.raises(Conflict, match="under way"):
+            terminal("start", chars=3, yes=yes)
+        assert terminal.said.getvalue() == ""
     with pytest.raises(ReshardRefused, match="nothing has stopped"):
         terminal("resume")
 

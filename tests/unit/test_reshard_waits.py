@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 import pytest
 
+from shardweave.cli.tables import open_service
 from shardweave.errors import ConfigurationError
 from shardweave.reshard.phases import Waits
-from shardweave.reshard.wait_settings import FAST, LOCAL, NAMED, decode_waits, encode_waits
+from shardweave.reshard.wait_settings import FAST, LOCAL, NAMED, SHORTEST_LEASE_MS, decode_waits, encode_waits
 
 
 @pytest.mark.parametrize("waits", [Waits(), LOCAL, FAST, Waits(recheck_ms=())])
@@ -20,7 +24,7 @@ def test_some_have_names(name: str) -> None:
 
 
 def test_what_is_not_said_is_as_usual() -> None:
-    assert decode_waits('{"leaseMs": 5}', "here") == Waits(lease_ms=5)
+    assert decode_waits('{"leaseMs": 700}', "here") == Waits(lease_ms=700)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,7 @@ def test_what_is_not_said_is_as_usual() -> None:
         "[]",
         '{"lease": 1}',
         '{"leaseMs": -1}',
+        '{"leaseMs": 249}',
         '{"leaseMs": "1"}',
         '{"leaseMs": true}',
         '{"recheckMs": 1}',
@@ -43,6 +48,17 @@ def test_anything_else_is_refused_with_the_place(text: str) -> None:
         decode_waits(text, "RESHARD_WAITS")
     assert caught.value.where == "RESHARD_WAITS"
     assert caught.value.fix
+
+
+def test_the_command_line_knows_of_no_stages_phase_for_longer_than_its_phases_are_made_for(
+    tmp_path: Path,
+) -> None:
+    where = {"data": tmp_path, "table": "t", "endpoint_url": "http://127.0.0.1:9", "region": "eu-west-1"}
+    service = open_service(argparse.Namespace(service="user_service", key_format="ordered", **where))
+    shortest = decode_waits(f'{{"leaseMs": {SHORTEST_LEASE_MS}}}', "here")
+    assert service.settings.waits.lease_ms == shortest.lease_ms <= min(waits.lease_ms for waits in NAMED.values())
+    assert service.settings.waits.cursor_life_ms == Waits().cursor_life_ms
+    service.close()
 
 
 def test_waits_on_one_machine_are_short_enough_for_each_other() -> None:

@@ -28,6 +28,7 @@ from .operation import Answer, Body, Call, Operation
 from .operators import Operators
 
 ROOT = "/v1/_reshard"
+MOST_RATE = 100_000
 
 
 class _Camel(BaseModel):
@@ -39,7 +40,7 @@ class ReshardStart(_Camel):
 
     char_bits: int = Field(description="Bits of one character of the suffix.", ge=1, le=5)
     chars: int = Field(description="Characters of the suffix; the space has 2**(charBits * chars) shards.", ge=0, le=16)
-    rate: int = Field(0, description="Records a second that one mover may copy; 0 is no limit.", ge=0, le=100_000)
+    rate: int = Field(0, description="Records a second that one mover may copy; 0 is no limit.", ge=0, le=MOST_RATE)
 
     @property
     def target(self) -> ShardBump:
@@ -86,7 +87,9 @@ class ReshardEstimate(_Camel):
     average_bytes: int
     copy_units: int | None = Field(None, description="Write units to copy every record.")
     empty_units: int | None = Field(None, description="Write units to empty the old shards.")
+    read_units: int | None = Field(None, description="Read units to copy and compare every record.")
     copy_seconds: int | None = None
+    look_seconds: int = Field(description="What queries of every shard take, whether it has records or not.")
     wait_seconds: int = Field(description="What it waits for at least.")
 
 

@@ -3,9 +3,10 @@
     shardweave reshard start --entity user --char-bits 2 --chars 2 --yes
     shardweave reshard status|watch|abort|resume --entity user
 
-`start` first says what it takes, and without `--yes` does no more than that. What moves the records is driven by the
-table's own changes: in a deployed stage by its function, on this machine by `./run serve` on the same data folder.
-`watch` shows how far it is until it has ended (exit code 0) or needs someone to look (1). Status lines are JSON.
+`start` first says what it takes, and without `--yes` does no more than that (exit code 0). What moves the records is
+driven by the table's own changes: in a deployed stage by its function, on this machine by `./run serve` on the same
+data folder. `watch` shows how far it is until it has ended (exit code 0) or needs someone to look (1). Status lines are
+JSON.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..api.reshard_routes import document
+from ..api.reshard_routes import MOST_RATE, document
 from ..entity_type import EntityType
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, Conflict
 from ..reshard.operator import Estimate, Operator, Status
 from ..reshard.phases import Waits
 from ..reshard.wait_settings import decode_waits
@@ -32,24 +33,36 @@ from .schemas import entity_of
 from .streams import Streams, counted
 from .tables import add_table_arguments, open_service
 
-ACTIONS = ("start", "status", "watch", "abort", "resume")
+ACTIONS = {
+    "start": "say what moving the records to another shard space takes, and with --yes do it",
+    "status": "write how far it is, as one JSON document",
+    "watch": "show how far it is until it has ended, or needs someone to look",
+    "abort": "take it back, while there is a way back",
+    "resume": "let it go on after someone has looked",
+}
 LOOK_SECONDS = 1.0
+MANY_SHARDS = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("action", choices=ACTIONS)
-    parser.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
-    parser.add_argument("--char-bits", type=int, metavar="N", help="start: bits of one character of the new suffix")
-    parser.add_argument("--chars", type=int, metavar="N", help="start: characters of the new suffix")
-    parser.add_argument(
-        "--rate", type=int, default=0, metavar="N", help="start: records a second for one mover, at most"
-    )
-    parser.add_argument("--yes", action="store_true", help="start: do it, after saying what it takes")
-    parser.add_argument(
-        "--waits", metavar="WAITS", help="those of the stage (default: normal, or local without --table)"
-    )
-    add_table_arguments(parser)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, what in ACTIONS.items():
+        action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
+        action.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
+        if name == "start":
+            _add_start_arguments(action)
+        action.add_argument(
+            "--waits", metavar="WAITS", help="those of the stage (default: normal, or local without --table)"
+        )
+        add_table_arguments(action)
+
+
+def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--char-bits", type=int, metavar="N", help="bits of one character of the new suffix")
+    parser.add_argument("--chars", type=int, metavar="N", help="characters of the new suffix")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help="records a second for one mover, at most")
+    parser.add_argument("--yes", action="store_true", help="do it, after saying what it takes")
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
@@ -57,7 +70,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
-        waits = service.settings.waits if options.waits is None else decode_waits(options.waits, "--waits")
+        waits = decode_waits(options.waits or ("local" if options.table is None else "normal"), "--waits")
         entity = entity_of(options, service.parts.schema)
         operator = reshard_operator(service.parts.table, waits, streams.clock)
         return act(options, entity, operator, waits, streams)
@@ -88,13 +101,16 @@ def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Opera
         raise ConfigurationError(
             "a start needs the new shard space", where="reshard start", fix="give --char-bits and --chars"
         )
-    if options.rate < 0:
-        raise ConfigurationError("it is below 0", where="--rate", fix="leave it out for no limit")
+    if not 0 <= options.rate <= MOST_RATE:
+        fix = "leave it out for no limit"
+        raise ConfigurationError(f"it is not from 0 to {MOST_RATE:,}", where="--rate", fix=fix)
+    if operator.status(entity).moving:
+        raise Conflict("a re-shard of the entity is under way", where="entity", fix="let it end, or abort it")
     target = ShardBump(0, options.char_bits, options.chars)
     _say(operator.estimate(entity, target, options.rate), streams)
     if not options.yes:
         streams.say("nothing was started; give --yes to start it")
-        return 1
+        return 0
     _write(operator.start(entity, target, options.rate), streams)
     return 0
 
@@ -109,20 +125,31 @@ def _say(estimate: Estimate, streams: Streams) -> None:
         streams.say(
             f"about {estimate.copy_units:,} write units to copy, {estimate.empty_units:,} to empty the old space"
         )
+        streams.say(f"about {estimate.read_units:,} read units to compare")
         streams.say(f"about {_duration(estimate.copy_seconds or 0)} to copy")
+    streams.say(f"about {_duration(estimate.look_seconds)} to look into every shard, a few times each")
+    if estimate.records is not None and estimate.shards_to > max(MANY_SHARDS, estimate.records):
+        streams.say("warning: there would be more shards than records, and every query looks into each")
     streams.say(f"at least {_duration(estimate.wait_seconds)} of waiting until the old space is gone")
 
 
 def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: Callable[[float], None]) -> int:
-    """Show how far it is, until it rests or needs someone to look."""
+    """Show how far it is, until it rests or needs someone to look: a bar that moves, or, where there is no terminal, a
+    line for each step."""
+    console, said = Console(file=streams.stderr), ""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[more]}"), console=Console(file=streams.stderr)) as progress:
+    with Progress(
+        *columns, TextColumn("{task.fields[more]}"), console=console, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("", total=None, more="")
         while True:
             status = operator.status(entity)
+            description = f"{status.phase} {status.step}" + (" (aborting)" if status.aborting else "")
+            if not console.is_terminal and description != said:
+                streams.say(said := description)
             progress.update(
                 task,
-                description=f"{status.phase} {status.step}" + (" (aborting)" if status.aborting else ""),
+                description=description,
                 total=status.items or None,
                 completed=status.items_done,
                 more=_more(status, streams.clock()),

@@ -16,13 +16,16 @@ from ..data_folder import DataFolder
 from ..key_format import key_format
 from ..query.cursor import CursorKeys
 from ..reshard.phases import Waits
-from ..reshard.wait_settings import LOCAL
+from ..reshard.wait_settings import LOCAL, SHORTEST_LEASE_MS
 from ..service import Service, Settings, build
 from ..service_modules import service_schema
 from ..table.embedded import EmbeddedTable
 from .schemas import add_service_arguments, key_format_of, service_of
 from .streams import Streams
 
+WAITS_OF_ANY_STAGE = replace(Waits(), lease_ms=SHORTEST_LEASE_MS)
+"""A stage's waits are not kept in its table, and where they are short, a phase may be over within a normal lease. So
+what the command line knows of a re-shard is never older than the shortest lease that there is."""
 DATA_FOLDER = Path(__file__).resolve().parents[3] / ".data"
 
 
@@ -61,6 +64,7 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
             table_name=options.table,
             endpoint_url=options.endpoint_url,
             region=options.region,
+            waits=WAITS_OF_ANY_STAGE,
             external_keys=folder.external_keys,
         )
     )
@@ -74,7 +78,7 @@ def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
     keys = folder.kept_cursor_keys() or CursorKeys("now", {"now": secrets.token_bytes(32)})
     settings = Settings(keys, service, chosen, options.table or "", options.endpoint_url, options.region, waits=LOCAL)
     if options.table is not None:
-        return build(replace(settings, waits=Waits()))
+        return build(replace(settings, waits=WAITS_OF_ANY_STAGE))
     schema = service_schema(service, key_format(chosen))
     if folder.is_as_written(schema, service, chosen):
         table = folder.open_table(schema, service, chosen, create=False)

@@ -8,6 +8,7 @@ Costs: an estimate counts at most a few shards, and takes them for the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,12 +37,19 @@ SAMPLED_RECORDS = 50
 USUAL_RATE = 300
 """Records a second that are copied where no rate is set, by experience."""
 KILOBYTE = 1024
+READ_BYTES = 4096
+"""What one read unit reads consistently, and half of one otherwise."""
+LOOK_SECONDS = 0.005
+"""What one query of a shard takes over a network, by experience."""
+VERIFICATIONS = 2
+"""One before the flip, one after the soak."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """What a re-shard would take. `records` is None where they can't be counted without reading the whole table. Write
-    units are those of copying and of emptying the old space; `wait_seconds` is what it waits for at least."""
+    units are those of copying and of emptying the old space, read units those of copying and comparing. `look_seconds`
+    is what queries of the shards take, records or not; `wait_seconds` what it waits for at least."""
 
     shards_from: int
     shards_to: int
@@ -49,7 +57,9 @@ class Estimate:
     average_bytes: int
     copy_units: int | None
     empty_units: int | None
+    read_units: int | None
     copy_seconds: int | None
+    look_seconds: int
     wait_seconds: int
 
 
@@ -139,13 +149,15 @@ class Operator:
         now = entity.in_unit(self._clock())
         check_target(current, target, now)
         records, average = self._sampled(entity, current, now)
-        copy_units = empty_units = copy_seconds = None
+        copy_units = empty_units = read_units = copy_seconds = None
+        looks = _looks(entity, _shards(current), target.space.shards)
         if records is not None:
             size = max(1, -(-average // KILOBYTE))
             indexes = sum(name is not None for name in entity.views)
             tokens = -(-2 * records // RECORDS_A_TRANSACTION)
             copy_units = records * (4 + 2 * indexes) * size + tokens
             empty_units = records * (2 + indexes) * size + tokens
+            read_units = looks + records * _read_units(entity, average)
             copy_seconds = -(-records // (rate or USUAL_RATE))
         return Estimate(
             shards_from=_shards(current),
@@ -154,7 +166,9 @@ class Operator:
             average_bytes=average,
             copy_units=copy_units,
             empty_units=empty_units,
+            read_units=read_units,
             copy_seconds=copy_seconds,
+            look_seconds=round(looks * LOOK_SECONDS),
             wait_seconds=_least_seconds(self._waits),
         )
 
@@ -247,6 +261,30 @@ def _under_way(seen: Seen | None) -> Control:
     if seen is None:
         raise ReshardRefused("nothing is being moved", where="entity", fix="start a re-shard first")
     return seen.control
+
+
+def _looks(entity: EntityType[Any], shards_from: int, shards_to: int) -> int:
+    """How many queries it takes to look into every shard, were they all empty."""
+    shared, own = _indexes(entity)
+    of_old = 1 + VERIFICATIONS + 2  # copied, compared, emptied and looked at again
+    of_new = 1 + VERIFICATIONS + 2 * shared + own  # swept, compared, the indexes' entries and records
+    return of_old * shards_from + of_new * shards_to
+
+
+def _read_units(entity: EntityType[Any], average: int) -> int:
+    """Of one record: read from each side where it is copied, swept, compared and removed, and looked up on the other
+    where it is swept and compared; and its entries."""
+    shared, own = _indexes(entity)
+    paged, alone = average / READ_BYTES, -(-average // READ_BYTES)
+    indexes = shared * 1.5 * paged + own * (paged + 0.5 * alone)
+    return math.ceil(paged * (4 + 2 * VERIFICATIONS) + alone * (1 + 2 * VERIFICATIONS) + indexes)
+
+
+def _indexes(entity: EntityType[Any]) -> tuple[int, int]:
+    """How many indexes share the table's hash key, and how many have their own."""
+    names = [view.hash_name for name, view in entity.views.items() if name is not None]
+    shared = names.count(entity.keys.design.hash_name)
+    return shared, len(names) - shared
 
 
 def _least_seconds(waits: Waits) -> int:

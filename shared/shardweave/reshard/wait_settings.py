@@ -8,7 +8,8 @@
     {"leaseMs": 1000, "acceptedMs": 2000, "requestMs": 500, "clocksMs": 100, "cursorLifeMs": 60000, "quietMs": 1000,
      "recheckMs": [60000, 120000]}
 
-Short waits are for stages that are thrown away. Pure.
+Short waits are for stages that are thrown away. No lease is shorter than `SHORTEST_LEASE_MS`, which is the one that
+the command line goes by for every deployed stage: so it knows of no phase for longer than phases are made for. Pure.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from ..errors import ConfigurationError
 from .phases import Waits
 
+SHORTEST_LEASE_MS = 250
 LOCAL = Waits(lease_ms=2000, accepted_ms=0, request_ms=30_000, clocks_ms=0, quiet_ms=10_000)
 FAST = Waits(500, 0, 2000, clocks_ms=0, cursor_life_ms=5000, quiet_ms=1000, recheck_ms=(10_000,))
 NAMED = {"normal": Waits(), "local": LOCAL, "fast": FAST}
@@ -43,7 +45,11 @@ def decode_waits(text: str, where: str) -> Waits:
         raise ConfigurationError(
             f"it has other fields: {', '.join(unknown)[:80]}", where=where, fix=f"use {', '.join(names)}"
         )
-    return replace(Waits(), **{names[name]: _checked(name, value, where) for name, value in given.items()})
+    waits = replace(Waits(), **{names[name]: _checked(name, value, where) for name, value in given.items()})
+    if waits.lease_ms < SHORTEST_LEASE_MS:
+        fix = "let it be longer: the command line goes by so long a lease"
+        raise ConfigurationError(f"leaseMs is below {SHORTEST_LEASE_MS}", where=where, fix=fix)
+    return waits
 
 
 def encode_waits(waits: Waits) -> str:
