@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shardweave.access.access import Access
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
-from shardweave.api.operators import EVERYBODY, Operators
+from shardweave.api.operators import EVERYBODY, GROUP, Operators
 from shardweave.api.traces import trace
 from shardweave.cli.streams import visible
 from shardweave.cli.tables import folder_path
@@ -33,6 +34,7 @@ from shardweave.query_metrics import QueryMetrics
 from shardweave.reshard.moving import LOCAL_PACE
 from shardweave.reshard.phases import Waits
 from shardweave.reshard.wait_settings import LOCAL, decode_waits
+from shardweave.schema import Schema
 from shardweave.service import Service, Settings, build, reshard_driver
 from shardweave.service_modules import service_names, service_schema
 from shardweave.table.operations import Scan
@@ -52,6 +54,8 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = 16
 EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
 """The server listens on loopback only."""
+OPERATORS = Operators.of_text(f"{GROUP}operators")
+"""Who they are where the schema declares who may see and do what, unless others are named."""
 LOCAL_BUDGET_MS = 2000
 MAX_PORT = 65_535
 FIRST_DAY = dt.date(2002, 9, 1)
@@ -107,6 +111,7 @@ def pages_beside(service: Service) -> dict[str, Callable[[], Response]]:
 
 def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
     """The service on its table in the folder."""
+    schema = service_schema(options.service, key_format(options.key_format))
     settings = Settings(
         cursor_keys=folder.cursor_keys(),
         service=options.service,
@@ -114,9 +119,8 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         throttle=DEFAULT_THROTTLE,
         external_keys=folder.external_keys,
         waits=options.reshard_waits,
-        operators=EVERYONE_HERE,
+        operators=options.operators or operators_here(schema),
     )
-    schema = service_schema(options.service, key_format(options.key_format))
     table = folder.open_table(schema, options.service, options.key_format, create=True, say=say)
     return build(
         settings,
@@ -125,6 +129,11 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         observe_query=partial(log_query, options.service) if options.metrics else None,
         exact_maps=True,
     )
+
+
+def operators_here(schema: Schema) -> Operators:
+    """Who sends events and moves records unless the arguments name them: everybody, where everybody may all else."""
+    return OPERATORS if Access(schema.entities).restricts else EVERYONE_HERE
 
 
 def drive(service: Service, folder: DataFolder) -> Background:
@@ -233,6 +242,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="WAITS",
         help="how long phases of a re-shard last: local, fast (cursors live 5 s), or JSON (default: local)",
     )
+    found.add_argument(
+        "--operators",
+        type=_operators,
+        metavar="LIST",
+        help="who may move records and send events, by commas: group:NAME, or `local NAME` of a token's subject "
+        "(default: group:operators where the service declares access, else everybody)",
+    )
     found.add_argument("--data", type=folder_path, default=ROOT / ".data", help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
@@ -249,6 +265,13 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port; give a number from 1 to {MAX_PORT}, or 0")
     return int(text)
+
+
+def _operators(text: str) -> Operators:
+    named = Operators.of_text(text)
+    if not named or "" in named.groups:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} names nobody; give group:NAME, say")
+    return named
 
 
 def _waits(text: str) -> Waits:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local.serve import operators_here, parser
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.access.caller import Caller
 from shardweave.api.application import Api
@@ -16,10 +17,12 @@ from shardweave.api.operators import Operators
 from shardweave.declarations import Sequence, Unique
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
 from shardweave.errors import SchemaError
+from shardweave.key_format import key_format
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
 from shardweave.schema import Index, Schema
-from shardweave.service import Parts, operations_of
+from shardweave.service import Parts, Settings, build, operations_of
+from shardweave.service_modules import service_schema
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table import Guard
@@ -284,6 +287,36 @@ class TestOperators:
         problem_of(person(api, "ann", "admin").post(path, event), 403, "forbidden")
         problem_of(Person(api).post(path, event), 401, "unauthenticated")
         assert person(api, "feed", "feeds").post(path, event).status == 200
+
+    def test_here_they_are_a_group_where_access_is_declared_and_else_everybody(self) -> None:
+        declared, open_here = (
+            operators_here(service_schema(name, key_format("ordered"))) for name in ("issue_tracker", "user_service")
+        )
+        assert open_here.include(Caller())
+        assert [declared.include(Caller("x", groups=frozenset(each))) for each in ([], ["operators"])] == [False, True]
+        assert not declared.include(Caller())
+        named = parser().parse_args(["--operators", "group:movers, local ann"]).operators
+        assert named == Operators(frozenset({"local ann"}), frozenset({"movers"}))
+        with pytest.raises(SystemExit):
+            parser().parse_args(["--operators", " , "])
+
+    def test_they_alone_move_records(self) -> None:
+        service = build(
+            Settings(cursor_keys=CURSOR_KEYS, service="issue_tracker", operators=Operators.of_text("group:operators")),
+            open_table=EmbeddedTable,
+        )
+        start = {"charBits": 2, "chars": 2}
+        for method, target, body in (
+            ("GET", "/v1/_reshard/issue", None),
+            ("POST", "/v1/_reshard/issue", start),
+            ("POST", "/v1/_reshard/issue/estimate", start),
+            ("POST", "/v1/_reshard/issue/abort", {}),
+        ):
+            problem_of(Person(service.api).ask(method, target, body), 401, "unauthenticated")
+            tenant = person(service.api, "ann", tenant="a38fd4bd-4844-541a-abeb-4ffacec96dda")
+            problem_of(tenant.ask(method, target, body), 404, "route_not_found")
+        assert person(service.api, "op", "operators").get("/v1/_reshard/issue").status == 200
+        service.close()
 
 
 def _parts(schema: Schema) -> Parts:

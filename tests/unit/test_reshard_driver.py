@@ -193,8 +193,8 @@ def test_a_target_that_can_not_work_is_refused(body: dict[str, Any], status: int
     assert stage.status()["moving"] is False
 
 
-def test_without_operators_there_are_no_such_paths_and_for_others_neither() -> None:
-    for operators in ("", "arn:aws:iam::123456789012:user/somebody"):
-        stage = Stage(operators)
-        problem_of(stage.client.get(PATH), 404, "route_not_found")
-        problem_of(stage.client.post(PATH, SIXTEEN), 404, "route_not_found")
+def test_without_operators_there_are_no_such_paths_and_else_nobody_in_particular_is_refused() -> None:
+    closed, others = Stage(""), Stage("arn:aws:iam::123456789012:user/somebody")
+    for client, status, code in ((closed.client, 404, "route_not_found"), (others.client, 401, "unauthenticated")):
+        problem_of(client.get(PATH), status, code)
+        problem_of(client.post(PATH, SIXTEEN), status, code)

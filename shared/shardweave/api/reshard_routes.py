@@ -6,7 +6,7 @@
     POST  /v1/_reshard/user/abort      take it back, while there is a way back
     POST  /v1/_reshard/user/resume     let it go on after someone has looked
 
-To whom it is not open these paths do not exist.
+To a known caller who is no operator these paths do not exist; who is not known is asked to say who they are.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from ..access.access import refusal
 from ..entity_type import EntityType
-from ..errors import Conflict, ReshardRefused, RouteNotFound, ValidationFailed
+from ..errors import Conflict, ReshardRefused, RouteNotFound, Unauthenticated, ValidationFailed
 from ..json_reading import field_faults
 from ..reshard.operator import Estimate, Operator, Status
 from ..sharding import ShardBump
@@ -93,7 +94,7 @@ class ReshardEstimate(_Camel):
     wait_seconds: int = Field(description="What it waits for at least.")
 
 
-ERRORS = (Conflict, ReshardRefused)
+ERRORS = (Unauthenticated, Conflict, ReshardRefused)
 
 
 class ReshardRoutes:
@@ -142,6 +143,7 @@ class ReshardRoutes:
                 self._guarded(of(operator.status), 200),
                 status,
                 tag=tag,
+                errors=(Unauthenticated,),
             ),
             Operation(
                 "POST",
@@ -175,6 +177,8 @@ class ReshardRoutes:
     def _guarded(self, run: Callable[[Call], Status | Estimate], code: int) -> Callable[[Call], Response]:
         def answered(call: Call) -> Response:
             if not self._operators.include(call.caller):
+                if not call.caller.is_known:
+                    raise refusal(call.caller, "only operators move records", "operators")
                 raise RouteNotFound("there is no such path", where="path", fix="see /openapi.json")
             return Response(code, document(run(call)), {"content-type": JSON})
 
