@@ -1,8 +1,10 @@
 """Several operations as one transaction, in which an item may be named once.
 
-Pure. Where operations touch the same items beside their records, their actions become one:
+Pure. Where operations touch the same items beside their records, or one does so twice, their actions become one:
     a value that one operation gives up and another takes is one claim
-    what one requires of a record that another writes is left out: the writing requires as much
+    a value that several give up, since it is not known yet whose it is, is given up once, whosever of them it is
+    what is required of a record that another action writes is left out: the writing requires as much
+    what is required of a record more than once is one check of all of it
     parents and counters are named once, with the sum of their changes
 What contradicts itself is refused before anything is sent: two records with one unique value, a child of a parent that
 is deleted in the same transaction.
@@ -15,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import InputError, ShardweaveError
-from ..table.conditions import Compare, Or
-from ..table.operations import Put
+from ..table.conditions import And, Compare, Condition, Or
+from ..table.operations import ConditionCheck, Delete, Put
 from .claims import taken
 from .lookups import OWNER
 from .parents import Parent, closing, counting
@@ -31,8 +33,6 @@ _REQUIRED = (Part.HOLDER, Part.PARENT)
 
 def combined(steps: Sequence[Step], plans: Sequence[Plan], placed: Placed) -> tuple[Plan, ...]:
     """The plans with each item named once. Raises AlreadyExists, InputError."""
-    if len(plans) == 1 and not plans[0].tallies and not plans[0].closes:
-        return tuple(plans)
     actions = [list(plan.actions) for plan in plans]
     _share_claims(steps, actions, placed)
     _share_requirements(steps, actions)
@@ -46,46 +46,61 @@ def _key(steps: Sequence[Step], planned: PlannedAction) -> PrimaryKey:
 
 
 def _share_claims(steps: Sequence[Step], actions: list[list[PlannedAction]], placed: Placed) -> None:
-    released: dict[PrimaryKey, PlannedAction] = {}
+    released: dict[PrimaryKey, list[PlannedAction]] = {}
     claimed: set[PrimaryKey] = set()
     for position, own in enumerate(actions):
         for each in own:
             key = _key(steps, each)
             if each.part is Part.RELEASE:
-                released[key] = each
+                released.setdefault(key, []).append(each)
             elif each.part is Part.CLAIM:
                 if key in claimed:
                     raise placed(taken(each.about), position)
                 claimed.add(key)
     for own in actions:
-        own[:] = [
-            _handed_over(each, released.get(_key(steps, each)))
-            for each in own
-            if each.part is not Part.RELEASE or _key(steps, each) not in claimed
-        ]
+        kept = []
+        for each in own:
+            releases = released.get(_key(steps, each), []) if each.part in (Part.CLAIM, Part.RELEASE) else []
+            if each.part is not Part.RELEASE:
+                kept.append(_for_owners(each, releases))
+            elif _key(steps, each) not in claimed and each is releases[0]:
+                kept.append(_for_owners(each, releases[1:]))
+        own[:] = kept
 
 
-def _handed_over(each: PlannedAction, release: PlannedAction | None) -> PlannedAction:
-    """The claim of a value that another record gives up in the same transaction; any other action as it is."""
+def _for_owners(each: PlannedAction, releases: Sequence[PlannedAction]) -> PlannedAction:
+    """A claim or release of a value that other records give up in the same transaction: it may be theirs too."""
     action = each.action
-    if each.part is not Part.CLAIM or release is None or not isinstance(action, Put):
+    if not releases or not isinstance(action, (Put, Delete)) or not isinstance(action.condition, Or):
         return each
-    if not isinstance(action.condition, Or):
-        return each
-    owners = (*action.condition.conditions, Compare(OWNER, "=", release.owner))
+    owners = (*action.condition.conditions, *(Compare(OWNER, "=", release.owner) for release in releases))
     return replace(each, action=replace(action, condition=Or(owners)))
 
 
 def _share_requirements(steps: Sequence[Step], actions: list[list[PlannedAction]]) -> None:
-    named = {_key(steps, each) for own in actions for each in own if each.part not in _REQUIRED}
+    written = {_key(steps, each) for own in actions for each in own if each.part not in _REQUIRED}
+    required: dict[PrimaryKey, list[Condition]] = {}
+    for each in (each for own in actions for each in own if each.part in _REQUIRED):
+        conditions = required.setdefault(_key(steps, each), [])
+        if each.action.condition is not None and each.action.condition not in conditions:
+            conditions.append(each.action.condition)
     for own in actions:
         kept = []
         for each in own:
-            key = _key(steps, each)
-            if each.part not in _REQUIRED or key not in named:
-                named.add(key)
-                kept.append(each)
+            if each.part in _REQUIRED:
+                key = _key(steps, each)
+                if key in written or key not in required:
+                    continue
+                each = _requiring(each, required.pop(key))
+            kept.append(each)
         own[:] = kept
+
+
+def _requiring(each: PlannedAction, conditions: Sequence[Condition]) -> PlannedAction:
+    """A check of all the conditions."""
+    if len(conditions) == 1 or not isinstance(each.action, ConditionCheck):
+        return each
+    return replace(each, action=replace(each.action, condition=And(tuple(conditions))))
 
 
 @dataclass
