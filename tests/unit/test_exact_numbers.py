@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -16,12 +17,14 @@ from shardweave.cli.json_lines import parse_object
 from shardweave.cli.records import item_of, values_of, whole_record
 from shardweave.codecs import DecimalCodec, Timestamp
 from shardweave.entity import Entity, timestamp_property, unique_property
-from shardweave.errors import InputError, ValidationFailed
+from shardweave.errors import InputError, ValidationFailed, ValueRefused
 from shardweave.projections import Action, Event, EventProjection, Update
 from shardweave.property_json import json_number
 from shardweave.query.spec import Equal, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.schema import Index, Schema
+from shardweave.store.merging import Known, Part, Whole
+from shardweave.table.values import number_sum
 from tests.unit.api_world import Client, api_of, code_of, json_of
 
 
@@ -55,6 +58,10 @@ class Weighed(Event):
 
 def weigh(event: Weighed) -> Sequence[Action]:
     return (Update(Weight, event.name, {"exact": event.weight}),)
+
+
+def weigh_together(event: Weighed) -> Sequence[Action]:
+    return (Update(Weight, event.name, {}, add={"exact": event.weight}),)
 
 
 SCHEMA = Schema(
@@ -193,3 +200,59 @@ def test_an_event_is_refused_a_number_that_would_become_another() -> None:
     client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
     event = '{"type": "weighed", "eventId": "e", "position": 1, "name": "n", "weight": 1e-400}'
     assert code_of(sent(client, "POST", "/v1/_events/weights", event)) == "validation_failed"
+
+
+NUMBERS = st.builds(
+    lambda sign, digits, exponent: Decimal((sign, tuple(map(int, str(digits))), exponent)),
+    st.sampled_from([0, 1]),
+    st.integers(0, 10**38 - 1),
+    st.integers(-60, 60),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(NUMBERS, max_size=5))
+def test_what_events_add_has_every_digit_or_is_refused(amounts: list[Decimal]) -> None:
+    known = Known()
+    for at, amount in enumerate(amounts):
+        exact = sum(map(Fraction, amounts[: at + 1]))
+        significant = str(exact.numerator * 10**80 // exact.denominator).strip("-0")
+        try:
+            known = Part({}, {"n": amount}).applied_to(known, (at, "e"))
+        except ValueRefused:
+            assert len(significant) > 38
+            return
+        assert Fraction(known.values["n"]) == Fraction(known.marks.added["n"]) == exact
+        given_back = Whole({"n": Decimal(0)}).applied_to(known, (at + 10, "w")).values["n"]
+        assert Fraction(given_back) == exact
+
+
+@pytest.mark.parametrize(
+    "other", [Decimal("1e-400"), Decimal("NaN"), Decimal("Infinity"), Decimal("1" * 500), Decimal("1e999999")]
+)
+def test_a_sum_that_no_table_holds_is_refused(other: Decimal) -> None:
+    with pytest.raises(ValueRefused):
+        number_sum(Decimal("1e100"), other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "total"),
+    [
+        ("12345678901234567890123456789012.12", "0.01", "12345678901234567890123456789012.13"),
+        ("1e28", "0.01", "10000000000000000000000000000.01"),
+        ("9" * 38, "1", "1" + "0" * 38),
+        ("9" * 38, "0.1", None),
+    ],
+)
+def test_an_event_whose_sum_needs_more_digits_is_refused_and_changes_nothing(
+    one: str, other: str, total: str | None
+) -> None:
+    projection = EventProjection("weights", events=(Weighed,), writes=(Weight,), project=weigh_together)
+    client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
+    event = {"type": "weighed", "eventId": "1", "position": 1, "name": "n", "weight": one}
+    assert client.post("/v1/_events/weights", event).status == 200
+    answer = client.post("/v1/_events/weights", {**event, "eventId": "2", "weight": other})
+    if total is None:
+        problem = json_of(answer)
+        assert (code_of(answer), problem["where"]) == ("value_refused", "exact")
+    assert Decimal(json_of(client.get("/v1/weights/n"))["exact"]) == Decimal(total or one)

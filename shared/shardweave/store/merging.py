@@ -4,7 +4,8 @@ Each property of a record is a register that the latest event wins: events are o
 what an older one says of a property is dropped where a newer one has spoken. A Set or a Delete speaks of every
 property, those that it leaves out included. What is added is summed apart, since sums have no order. This is the
 last-writer-wins register and the counter of Shapiro et al., "Conflict-free Replicated Data Types" (2011), so every
-order, with repetitions of all but sums, comes to the same.
+order, with repetitions of all but sums, comes to the same. Sums are exact, or refused when the table could not hold
+them.
 
 Format of the marks, an attribute `_projected` of the record, or of its remnant where there is no record:
     whole     [position, event id] of the latest Set or Delete; absent before any
@@ -22,7 +23,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..table.values import Value
+from ..errors import ValueRefused
+from ..table.values import Value, number_sum
 
 PROJECTED = "_projected"
 
@@ -98,7 +100,7 @@ class Whole:
         values |= {name: known.values[name] for name in newer if name in known.values}
         for name, total in marks.added.items():
             if name not in newer:
-                values[name] = _number(given.get(name)) + total
+                values[name] = _sum(name, given.get(name), total)
         latest = marks.latest if marks.latest is not None and marks.latest > when else None
         return Known(values, Marks(when, self.values is None, latest, newer, marks.added))
 
@@ -123,11 +125,11 @@ class Part:
             if value is None and name not in self.nulls and name not in marks.added:
                 values.pop(name, None)
             else:
-                values[name] = _number(value) + marks.added[name] if name in marks.added else value
+                values[name] = _sum(name, value, marks.added[name]) if name in marks.added else value
         sums = dict(marks.added)
         for name, amount in self.added.items():
-            sums[name] = _number(sums.get(name)) + amount
-            values[name] = _number(values.get(name)) + amount
+            sums[name] = _sum(name, sums.get(name), amount)
+            values[name] = _sum(name, values.get(name), amount)
         latest = marks.latest if late or (marks.latest is not None and marks.latest >= when) else when
         return Known(values, replace(marks, latest=latest, at=at, added=sums))
 
@@ -136,5 +138,9 @@ def _when(encoded: Any) -> When | None:
     return None if encoded is None else (int(encoded[0]), str(encoded[1]))
 
 
-def _number(value: Any) -> Any:
-    return 0 if value is None else value
+def _sum(name: str, one: Any, other: Any) -> Any:
+    """The exact sum of two numbers of a property, of which one may be missing. Raises ValueRefused."""
+    try:
+        return number_sum(0 if one is None else one, other)
+    except ValueRefused as refused:
+        raise ValueRefused(f"the sum can't be kept: {refused.message}", where=name, fix="add less") from None

@@ -10,7 +10,7 @@ Sizes follow DynamoDB's published rule (attribute names count), so a record can 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from typing import Any
 
 from ..errors import ValueRefused
@@ -31,6 +31,7 @@ MAX_RANGE_KEY_BYTES = 1024
 _MAX_DEPTH = 32
 _MAX_DIGITS = 38
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
+_EXACT = Context(prec=400, Emin=-999_999, Emax=999_999, traps=[Inexact])
 
 
 def to_attribute_value(value: Value) -> AttributeValue:
@@ -100,6 +101,14 @@ def number_text(value: int | Decimal) -> str:
     if exponent < 0 and -magnitude <= _MAX_DIGITS:
         return prefix + format(Decimal((0, tuple(map(int, stripped)), exponent)), "f")
     return f"{prefix}{stripped}E{exponent:+d}"
+
+
+def number_sum(one: int | Decimal, other: int | Decimal) -> int | Decimal:
+    """The exact sum, whatever the caller's decimal context. Raises ValueRefused for one that DynamoDB can't hold."""
+    try:
+        return number(number_text(_EXACT.add(Decimal(one), Decimal(other))))
+    except Inexact:
+        raise ValueRefused("a number has more than 38 significant digits", fix="round it before adding") from None
 
 
 def item_bytes(item: Item) -> int:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal
 
 from ...errors import InvalidRequest, ValueRefused
 from ..operations import Update
-from ..values import Item, Value, item_bytes, number, number_text
+from ..values import Item, Value, item_bytes, number_sum
 from .checks import check_size
 from .expressions import check_text
 from .images import normal_value
 from .schema import Schema
 
 _CERTAINLY_SHORT = 100
-_EXACT = Context(prec=400, Emin=-999999, Emax=999999)
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _sum(name: str, old: Value, value: Value) -> Value:
             return set(old) | set(value)
     elif isinstance(old, (int, Decimal)) and not isinstance(old, bool):
         try:
-            return number(number_text(_EXACT.add(Decimal(old), Decimal(value))))
+            return number_sum(old, value)
         except ValueRefused:
             raise InvalidRequest(
                 "The sum is a number that the table can't hold.", where=name, fix="keep within 38 digits"
