@@ -122,3 +122,21 @@ def test_a_relation_by_a_lookup_needs_it_ready() -> None:
     world.inner.run(Put(SCHEMA[Customer].complete(stray)))
     with pytest.raises(LookupNotReady, match="backfill --entity customer --lookup phone"):
         world.store.expand([Order(phone="1")], "caller")
+
+
+LONG = "x" * 3000
+
+
+@pytest.mark.parametrize("value", [LONG, "", "a\ud800"], ids=["long", "empty", "no text"])
+def test_a_value_that_no_record_can_have_leads_to_none_and_spares_the_others(value: str) -> None:
+    world = filled()
+    runner = QueryRunner(SCHEMA, world.inner, CursorKeys("k", {"k": b"k" * 32}), clock=world.clock)
+    store = Store(SCHEMA, world.inner, clock=world.clock, first=runner.first)
+    good = Order(customer_id="ann", phone="1", email="ann@x", city="Bath", product_ids=["a"])
+    led = {"customer_id": value, "phone": value, "email": value, "city": value, "product_ids": [value, "b"]}
+    relations = ("customer", "caller", "writer", "neighbour", "products")
+    first, second = store.expand([Order.model_construct(**good.model_dump() | led), good], *relations)
+    runner.close()
+    assert [first[name] for name in relations[:-1]] == [None] * 4
+    assert [product.product_id for product in first["products"]] == ["b"]
+    assert {second[name].customer_id for name in relations[:-1]} == {"ann"}

@@ -1,9 +1,10 @@
 """Relations resolved for many records at once: `expand`.
 
 Guarantees: each related record is read once, however many records lead to it; all relations by identity are read
-together, consistently; what is not there, or not live, is None (or left out of a list). Records related by a lookup are
-read consistently too; those by an index are as current as the index is. An index leads from a record that is bound to a
-claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
+together, consistently; what is not there, or not live, is None (or left out of a list), and so is what a value leads to
+that no record of the target can have: too long for a key, or nothing that the property takes. Records related by a
+lookup are read consistently too; those by an index are as current as the index is. An index leads from a record that is
+bound to a claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
 
 Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
 one more for each 100 lookup records; relations by an index one query for each value, several at a time.
@@ -20,17 +21,22 @@ from pydantic.alias_generators import to_camel
 from ..declared import RelationType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, UnknownName, use_one_of
+from ..errors import ConfigurationError, KeyTooLong, UnknownName, ValidationFailed, ValueRefused, use_one_of
 from ..query.spec import Equal, QuerySpec
 from ..schema import Schema
 from ..table.conditions import And, Compare
 from ..table.values import Item, Value
 from .at_once import at_once
 from .finding import Finder
+from .lookups import identity_lookup_key, value_key
+from .places import places
 from .planned import Moment
 from .reads import Reader
 
 Related = Entity | tuple[Entity, ...] | None
+_NOBODYS = (KeyTooLong, ValidationFailed, ValueRefused)
+"""What is raised of a value that no record of the target can have."""
+
 First = Callable[[QuerySpec], Any]
 """The first record that answers a query, or None."""
 
@@ -53,6 +59,12 @@ class _Link:
     @property
     def identity(self) -> Item:
         return dict(zip(self.target.identity, self.values, strict=True))
+
+    @property
+    def by_lookup(self) -> Item:
+        assert self.relation.lookup is not None
+        elements = self.target.lookups[self.relation.lookup].elements
+        return dict(zip((element.name for element in elements), self.values, strict=True))
 
 
 @dataclass
@@ -98,14 +110,19 @@ class Expander:
             return []
         many = [(value,) for value in _listed(given[0])] if relation.many else [tuple(given)]
         bound = () if relation.index is None else _bound(entity, target, item)
-        links = [_Link(relation, target, self._parsed(relation, target, values), bound) for values in many]
-        for link in links:
+        links = []
+        for values in many:
+            try:
+                link = _Link(relation, target, self._parsed(relation, target, values), bound)
+            except _NOBODYS:
+                continue
             page.links.setdefault(link.name, link)
+            links.append(link)
         return links
 
     @staticmethod
     def _parsed(relation: RelationType, target: EntityType[Any], values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """The values as the target stores them."""
+        """The values as the target stores them. Raises ValidationFailed, ValueRefused."""
         if relation.index is not None:
             return values
         names = target.identity
@@ -113,9 +130,24 @@ class Expander:
             names = tuple(element.name for element in target.lookups[relation.lookup].elements)
         return tuple(target.properties[name].parse(value) for name, value in zip(names, values, strict=True))
 
+    def _is_somebodys(self, link: _Link) -> bool:
+        """Whether a record of the target can have the values as a key, or a lookup as its own."""
+        target = link.target
+        try:
+            if link.relation.lookup is not None:
+                value_key(target, target.lookups[link.relation.lookup], link.by_lookup)
+            elif target.lookup_placed:
+                identity_lookup_key(target, link.identity)
+            else:
+                moment = self.moment_of(target)
+                places(target, link.identity, moment.shard_map, moment.now_ms)
+        except _NOBODYS:
+            return False
+        return True
+
     @staticmethod
     def _related(entity: EntityType[Any], name: str, links: Sequence[_Link], page: _Page) -> Related:
-        found = [page.found[link.name] for link in links]
+        found = [page.found.get(link.name) for link in links]
         if relation_of(entity, name).many:
             return tuple(each for each in found if each is not None)
         return found[0] if found else None
@@ -123,7 +155,8 @@ class Expander:
     # -- how it is read
 
     def _by_identity(self, page: _Page) -> None:
-        links = [each for each in page.links.values() if each.relation.lookup is None and each.relation.index is None]
+        every = [each for each in page.links.values() if each.relation.lookup is None and each.relation.index is None]
+        links = [each for each in every if self._is_somebodys(each)]
         wanted = [(each.target, each.identity) for each in links]
         for link, seen in zip(links, self.reader.find_now(wanted), strict=True):
             page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
@@ -131,12 +164,11 @@ class Expander:
     def _by_lookup(self, page: _Page) -> None:
         groups: dict[tuple[str, str], list[_Link]] = {}
         for link in page.links.values():
-            if link.relation.lookup is not None:
+            if link.relation.lookup is not None and self._is_somebodys(link):
                 groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
         for (_, lookup), links in groups.items():
             target = links[0].target
-            names = [element.name for element in target.lookups[lookup].elements]
-            values = [dict(zip(names, link.values, strict=True)) for link in links]
+            values = [link.by_lookup for link in links]
             for link, record in zip(links, self.finder.resolve(target, lookup, values), strict=True):
                 page.found[link.name] = record
 
@@ -165,7 +197,10 @@ class Expander:
             filter=And(tuple(others)) if others else None,
             hydrate=view.projected is not None,
         )
-        return self.first(spec)
+        try:
+            return self.first(spec)
+        except _NOBODYS:
+            return None
 
 
 def _bound(entity: EntityType[Any], target: EntityType[Any], item: Item) -> tuple[tuple[str, Value], ...]:
