@@ -194,6 +194,12 @@ class BodyTooLarge(InputError):
     code = "body_too_large"
 
 
+class AnswerTooLarge(InputError):
+    """An answer whose first record, with those that it leads to, would exceed what an answer has room for."""
+
+    code = "answer_too_large"
+
+
 class RequestTimeout(InputError):
     """A request that did not come whole in time."""
 

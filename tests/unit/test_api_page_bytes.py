@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.api.pages import MAX_PAGE_BYTES, carried_bytes
+from shardweave.api.carried import MAX_PAGE_BYTES, carried_bytes
 from shardweave.entity import Entity, RangeKey, unique_property
 from shardweave.query.room import fitting
 from shardweave.query.runner import QueryRunner

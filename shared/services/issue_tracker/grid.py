@@ -126,7 +126,9 @@ class GridPages(Pages):
         super().__init__(models, queries, access)
         self._fields = fields
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller) -> list[bytes]:
+    def texts(
+        self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None
+    ) -> list[bytes]:
         """The JSON text of each issue."""
         return [json_bytes(shown(record, self._fields)) for record in records]
 

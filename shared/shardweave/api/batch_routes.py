@@ -26,12 +26,13 @@ from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, Val
 from ..property_json import JSON_CONFIG, json_bytes
 from ..query.room import fitting
 from ..store import Delete, Put, Store, WriteOutcome
+from .carried import MAX_PAGE_BYTES, carried_bytes
 from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, worked
 from .operation import Answer, Body, Call, Operation
-from .pages import MAX_PAGE_BYTES, carried_bytes
+from .pages import deadline_in
 from .problems import Problem, problem
 
 MAX_ITEMS = 100
@@ -57,6 +58,7 @@ class Batches:
         _check_count("keys", len(listed))
         keys, faults = self._keys("keys", listed)
         _refuse(faults)
+        deadline = deadline_in(round(1000 * _seconds(call)))
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
         try:
@@ -64,7 +66,8 @@ class Batches:
         except BatchIncomplete as error:
             records, unprocessed = list(error.found), error.unprocessed
         found = [at for at, record in enumerate(records) if record is not None]
-        texts = self._expansion.json([record for record in records if record is not None], expand, call.caller)
+        there = [record for record in records if record is not None]
+        texts = self._expansion.json(there, expand, call.caller, deadline)
         room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
         unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
         shown = dict(zip(found[:room], texts, strict=False))
@@ -157,7 +160,7 @@ class Batches:
                 "not be read in time, or whose records would make the answer too long: ask for them again.",
                 tag=collection,
                 body=Body(lambda: self._asked),
-                errors=(LimitExceeded,),
+                errors=(LimitExceeded, *self._expansion.errors),
             ),
             Operation(
                 "POST",

@@ -49,7 +49,7 @@ from .messages import JSON, Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, carried_out
 from .operation import Answer, Body, Call, Operation
-from .pages import Pages
+from .pages import Pages, deadline_in
 from .preconditions import (
     CONDITIONS_OF_CHANGING,
     CONDITIONS_OF_PUTTING,
@@ -111,13 +111,14 @@ class Collection:
 
     def get(self, call: Call) -> Response:
         grant, known = self._grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
+        deadline = deadline_in(call.time_left_ms)
         record = self._store.get(self._entity.model, self._keys.of_path(call.path), among=grant.among)
         if record is None:
             raise not_found(self._entity)
         expand = self._expansion.of_query(call.query)
         if expand:
             # It is more than the record, so the record's tag is not its tag.
-            return Response.json(200, *self._expansion.json([record], expand, call.caller))
+            return Response.json(200, *self._expansion.json([record], expand, call.caller, deadline))
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
         return stored(self._models, record)
@@ -220,7 +221,7 @@ class Collection:
                     *self._lookup_list.parameters,
                     *self._expansion.parameters,
                 ),
-                errors=QUERY_ERRORS,
+                errors=(*QUERY_ERRORS, *self._expansion.errors),
             ),
         )
 
@@ -243,7 +244,7 @@ class Collection:
                 also=(Answer(304, "The record is still the one at hand.", None, TAG),),
                 query_parameters=self._expansion.parameters,
                 header_parameters=CONDITIONS_OF_READING,
-                errors=(NotFound,),
+                errors=(NotFound, *self._expansion.errors),
                 **keyed,
             ),
             Operation(

@@ -8,6 +8,9 @@ related record, null where there is none, or the list of those that are there. E
 whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
 less.
 
+Where there is no time for the related records of all, or an answer would be too long with them, those of the first
+records are shown, and the page ends there. A first record that would not fit alone is refused.
+
 A relation that a private property leads along, or that finds its target by one, would show what that holds: it is not
 there.
 """
@@ -21,8 +24,17 @@ from ..access.access import Access
 from ..access.caller import Caller
 from ..access.grant import Grant
 from ..entity import Entity
-from ..errors import FieldFault, UnknownName, ValidationFailed, use_one_of
+from ..errors import (
+    AnswerTooLarge,
+    DeadlineTooShort,
+    FieldFault,
+    ShardweaveError,
+    UnknownName,
+    ValidationFailed,
+    use_one_of,
+)
 from ..store import Store
+from .carried import MAX_PAGE_BYTES, carried_bytes
 from .models import RecordModels
 from .operation import Parameter
 
@@ -51,6 +63,11 @@ class Expansion:
             return ()
         meant = "; ".join(f"`{name}`: {self._meaning(name)}" for name in self._relations)
         return (Parameter(EXPAND, f"Relations to show in `expanded`, separated by commas. {meant}."),)
+
+    @property
+    def errors(self) -> tuple[type[ShardweaveError], ...]:
+        """What a request that expands may meet beside other errors."""
+        return (AnswerTooLarge, DeadlineTooShort) if self._relations else ()
 
     @property
     def member(self) -> dict[str, Any]:
@@ -83,14 +100,30 @@ class Expansion:
 
     # -- how it is answered
 
-    def json(self, records: Sequence[Entity], names: Sequence[str], caller: Caller) -> list[bytes]:
-        """The JSON text of each record, with those that it leads to and that the caller may get. Raises Forbidden."""
-        texts = [self._models.json(record) for record in records]
+    def json(
+        self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None
+    ) -> list[bytes]:
+        """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
+        where the deadline (`time.monotonic`) comes before, or they fill an answer. Raises Forbidden, DeadlineTooShort,
+        AnswerTooLarge."""
         if not names:
-            return texts
+            return [self._models.json(record) for record in records]
         grants = {name: self._access.grant(self._targets[name].entity, "get", caller) for name in names}
-        found = self._store.expand(records, *names)
-        return [_with(text, self._expanded(related, grants)) for text, related in zip(texts, found, strict=True)]
+        found = self._store.expand(records, *names, deadline=deadline)
+        if records and not found:
+            fix = "expand fewer relations, or allow more time"
+            raise DeadlineTooShort("there was no time for the related records of one record", where=EXPAND, fix=fix)
+        texts: list[bytes] = []
+        total = 0
+        for record, related in zip(records, found, strict=False):
+            texts.append(_with(self._models.json(record), self._expanded(related, grants)))
+            total += carried_bytes(texts[-1])
+            if total > MAX_PAGE_BYTES:
+                break
+        if len(texts) == 1 and total > MAX_PAGE_BYTES:
+            fix = "expand fewer relations, or read what it leads to by key, some at a time"
+            raise AnswerTooLarge("one record with its related records fills more than an answer", where=EXPAND, fix=fix)
+        return texts
 
     def _expanded(self, related: Mapping[str, Any], grants: Mapping[str, Grant]) -> bytes:
         return b",".join(

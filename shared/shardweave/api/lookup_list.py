@@ -14,7 +14,6 @@ caller.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -28,10 +27,12 @@ from ..query.room import fitting
 from ..query.runner import QueryRunner
 from ..query.spec import Page
 from ..store import Store
+from ..store.lookups import owner_text
+from .carried import MAX_PAGE_BYTES, carried_bytes
 from .expansion import EXPAND
 from .list_query import equality_names
 from .operation import Call, Parameter
-from .pages import CONTINUATION, MAX_PAGE_BYTES, Pages, carried_bytes, paging, token_named
+from .pages import CONTINUATION, Pages, deadline_in, paging, token_named
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, EXPAND)
@@ -80,25 +81,25 @@ class LookupList:
         walk = self._fingerprint(lookup, values, grant)
         value = values.pop(lookup.property_name)
         state = self._state(given.get(CONTINUATION), walk)
-        limit, is_full = paging({"limit": given["limit"]} if "limit" in given else {})["limit"], False
-        deadline = None if call.time_left_ms is None else time.monotonic() + call.time_left_ms / 1000
-        while True:
-            found = self._store.find_by(
-                self._entity.model,
-                lookup.name,
-                value,
-                within=values,
-                limit=limit,
-                after=_after(state),
-                among=grant.among,
-                deadline=deadline,
-            )
-            texts = self._pages.texts(found.items, expand, grant.caller)
-            room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
-            if room == len(texts):
-                complete = found.after is None or not (found.cut or is_full)
-                return Page(tuple(texts), self._token(state, found.after, walk), complete=complete)
-            limit, is_full = room, True
+        limit = paging({"limit": given["limit"]} if "limit" in given else {})["limit"]
+        deadline = deadline_in(call.time_left_ms)
+        found = self._store.find_by(
+            self._entity.model,
+            lookup.name,
+            value,
+            within=values,
+            limit=limit,
+            after=_after(state),
+            among=grant.among,
+            deadline=deadline,
+        )
+        texts = self._pages.texts(found.items, expand, grant.caller, deadline)
+        room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
+        after, cut = found.after, found.cut
+        if room < len(found.items):
+            entity = self._store.schema.entity(self._entity.token)
+            after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
+        return Page(tuple(texts[:room]), self._token(state, after, walk), complete=after is None or not cut)
 
     # -- tokens
 

@@ -11,8 +11,8 @@ A query never takes longer than the request may, whatever it asks for.
 
 from __future__ import annotations
 
-import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,15 +30,13 @@ from ..query.limits import check_time_limit
 from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
+from .carried import MAX_PAGE_BYTES, carried_bytes
 from .expansion import Expansion
 from .messages import PageFacts, Response
 from .models import RecordModels
 from .operation import Call, Parameter
 
 CONTINUATION = "nextToken"
-
-MAX_PAGE_BYTES = 5 * 1024 * 1024
-"""What the records of a page may take where a function returns them, which may return 6 MB in all."""
 
 _NUMBER = re.compile("-?[0-9]{1,30}")
 
@@ -82,6 +80,11 @@ def within(spec: QuerySpec, call: Call) -> QuerySpec:
     return replace(spec, time_limit_ms=min(limits)) if limits else spec
 
 
+def deadline_in(milliseconds: int | None) -> float | None:
+    """The moment (`time.monotonic`) when so much time will be over."""
+    return None if milliseconds is None else time.monotonic() + milliseconds / 1000
+
+
 @contextmanager
 def token_named() -> Iterator[None]:
     """What is wrong with a cursor is wrong with the parameter that it came in."""
@@ -118,19 +121,24 @@ class Pages:
             )
         texts: list[bytes] = []
 
+        queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation)
+        deadline = deadline_in(asked.time_limit_ms)
+
         def sizes_of(records: Sequence[Any]) -> list[int]:
-            texts[:] = self.texts(records, expand, call.caller)
+            texts[:] = self.texts(records, expand, call.caller, deadline)
             return [carried_bytes(text) for text in texts]
 
-        queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation)
         with token_named():
             page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
         return replace(page, items=tuple(texts[: len(page.items)]))
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller) -> list[bytes]:
-        """The JSON text of each record, with what `expand` names."""
+    def texts(
+        self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None
+    ) -> list[bytes]:
+        """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
+        (`time.monotonic`) leaves no time for those of all."""
         if expand and self._expansion is not None:
-            return self._expansion.json(records, expand, caller)
+            return self._expansion.json(records, expand, caller, deadline)
         return [item_json(self._models, record) for record in records]
 
     def listed(self, page: Page) -> Response:
@@ -144,12 +152,6 @@ class Pages:
         rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         return replace(written, page=PageFacts(len(page.items), page.complete))
-
-
-def carried_bytes(text: bytes) -> int:
-    """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
-    backslashes are escaped, and what is not ASCII may be."""
-    return len(json.dumps(text.decode())) - 1
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:

@@ -37,6 +37,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.InvalidShardArguments: (400, "The parts make no key"),
     errors.MalformedRequest: (400, "The request can't be read"),
     errors.BodyTooLarge: (413, "The body is too large"),
+    errors.AnswerTooLarge: (413, "The answer would be too long"),
     errors.RequestTimeout: (408, "The request did not come in time"),
     errors.UnsupportedMediaType: (415, "The body's type is not supported"),
     errors.Unauthenticated: (401, "The caller is not known"),

@@ -97,7 +97,7 @@ class Queries:
                 run=self.query,
                 answer=Answer(200, "The page.", lambda: page_model(self._models)),
                 body=Body(lambda: bodies.query),
-                **shared,
+                **{**shared, "errors": (*QUERY_ERRORS, *self._expansion.errors)},
             ),
             Operation(
                 path=f"{path}/count",

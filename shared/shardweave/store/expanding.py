@@ -6,14 +6,20 @@ that no record of the target can have: too long for a key, or nothing that the p
 lookup are read consistently too; those by an index are as current as the index is. An index leads from a record that is
 bound to a claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
 
+Related records are read in the order of the records that lead to them, some hundreds at a time. With a deadline nothing
+is begun after it but the first of these; the records whose related ones were all read by then are answered.
+
 Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
 one more for each 100 lookup records; relations by an index one query for each value, several at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -21,17 +27,29 @@ from pydantic.alias_generators import to_camel
 from ..declared import RelationType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, KeyTooLong, UnknownName, ValidationFailed, ValueRefused, use_one_of
-from ..query.spec import Equal, QuerySpec
+from ..errors import (
+    ConfigurationError,
+    DeadlineTooShort,
+    KeyTooLong,
+    UnknownName,
+    ValidationFailed,
+    ValueRefused,
+    use_one_of,
+)
+from ..query.spec import MAX_TIME_LIMIT_MS, Equal, QuerySpec
 from ..schema import Schema
 from ..table.conditions import And, Compare
+from ..table.operations import MAX_BATCH_GET
 from ..table.values import Item, Value
-from .at_once import at_once
+from .at_once import MAX_WORKERS, at_once
 from .finding import Finder
 from .lookups import identity_lookup_key, value_key
 from .places import places
 from .planned import Moment
 from .reads import Reader
+
+MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
+"""Links that are followed together: batched reads for every thread."""
 
 Related = Entity | tuple[Entity, ...] | None
 _NOBODYS = (KeyTooLong, ValidationFailed, ValueRefused)
@@ -85,19 +103,21 @@ class Expander:
     moment_of: Callable[[EntityType[Any]], Moment]
     first: First | None
 
-    def expand(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:
-        """The related records of each record, by the names of the relations. Raises UnknownName."""
+    def expand(
+        self, records: Sequence[Entity], names: Sequence[str], deadline: float | None = None
+    ) -> list[dict[str, Related]]:
+        """The related records of each record, by the names of the relations; of the first records only, as far as they
+        were read by the deadline (`time.monotonic`). Raises UnknownName."""
         page = _Page()
         led = [
             {name: self._links(record, relation_of(self.schema[type(record)], name), page) for name in names}
             for record in records
         ]
-        self._by_identity(page)
-        self._by_lookup(page)
-        self._by_index(page)
+        self._read(page, deadline)
+        whole = takewhile(lambda pair: _is_read(pair[1], page), zip(records, led, strict=True))
         return [
             {name: self._related(self.schema[type(record)], name, links, page) for name, links in each.items()}
-            for record, each in zip(records, led, strict=True)
+            for record, each in whole
         ]
 
     # -- what leads where
@@ -154,32 +174,50 @@ class Expander:
 
     # -- how it is read
 
-    def _by_identity(self, page: _Page) -> None:
-        every = [each for each in page.links.values() if each.relation.lookup is None and each.relation.index is None]
-        links = [each for each in every if self._is_somebodys(each)]
+    def _read(self, page: _Page, deadline: float | None) -> None:
+        every = list(page.links.values())
+        for start in range(0, len(every), MAX_LINKS_AT_ONCE):
+            if start and _is_over(deadline):
+                return
+            links = every[start : start + MAX_LINKS_AT_ONCE]
+            self._by_identity(links, page, deadline)
+            self._by_lookup(links, page, deadline)
+            self._by_index(links, page, deadline)
+
+    def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
+        links = [each for each in links if each.relation.lookup is None and each.relation.index is None]
+        page.found |= {each.name: None for each in links}
+        links = [each for each in links if self._is_somebodys(each)]
         wanted = [(each.target, each.identity) for each in links]
-        for link, seen in zip(links, self.reader.find_now(wanted), strict=True):
+        for link, seen in zip(links, self.reader.find_now(wanted, _seconds_to(deadline)), strict=True):
             page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
 
-    def _by_lookup(self, page: _Page) -> None:
+    def _by_lookup(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         groups: dict[tuple[str, str], list[_Link]] = {}
-        for link in page.links.values():
-            if link.relation.lookup is not None and self._is_somebodys(link):
-                groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
-        for (_, lookup), links in groups.items():
-            target = links[0].target
-            values = [link.by_lookup for link in links]
-            for link, record in zip(links, self.finder.resolve(target, lookup, values), strict=True):
+        for link in links:
+            if link.relation.lookup is not None:
+                page.found[link.name] = None
+                if self._is_somebodys(link):
+                    groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
+        for (_, lookup), grouped in groups.items():
+            values = [link.by_lookup for link in grouped]
+            records = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline))
+            for link, record in zip(grouped, records, strict=True):
                 page.found[link.name] = record
 
-    def _by_index(self, page: _Page) -> None:
-        links = [each for each in page.links.values() if each.relation.index is not None]
+    def _by_index(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
+        links = [each for each in links if each.relation.index is not None]
         if links and self.first is None:
             raise ConfigurationError("no queries are given to the store", where="first", fix="give Store(first=...)")
-        for link, record in zip(links, at_once(self._first_of, links), strict=True):
-            page.found[link.name] = record
 
-    def _first_of(self, link: _Link) -> Any:
+        def follow(link: _Link) -> None:
+            if not _is_over(deadline):
+                with suppress(DeadlineTooShort):
+                    page.found[link.name] = self._first_of(link, deadline)
+
+        at_once(follow, links)
+
+    def _first_of(self, link: _Link, deadline: float | None) -> Any:
         assert self.first is not None
         relation = link.relation
         assert relation.on is not None
@@ -196,11 +234,28 @@ class Expander:
             index=relation.index,
             filter=And(tuple(others)) if others else None,
             hydrate=view.projected is not None,
+            time_limit_ms=None if deadline is None else _milliseconds_to(deadline),
         )
         try:
             return self.first(spec)
         except _NOBODYS:
             return None
+
+
+def _is_read(led: Mapping[str, Sequence[_Link]], page: _Page) -> bool:
+    return all(link.name in page.found for links in led.values() for link in links)
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+def _seconds_to(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+
+def _milliseconds_to(deadline: float) -> int:
+    return min(MAX_TIME_LIMIT_MS, max(1, round(1000 * (deadline - time.monotonic()))))
 
 
 def _bound(entity: EntityType[Any], target: EntityType[Any], item: Item) -> tuple[tuple[str, Value], ...]:

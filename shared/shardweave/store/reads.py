@@ -128,9 +128,9 @@ class Reader:
             raise BatchIncomplete(sorted(unread), total=len(wanted), found=found)
         return list(sightings.values())
 
-    def items(self, keys: Sequence[Item]) -> list[Item | None]:
+    def items(self, keys: Sequence[Item], deadline: float | None = None) -> list[Item | None]:
         """The items of primary keys, in order. Raises BatchIncomplete."""
-        items = self._fetch(keys, self._waiting.pauses(UNANSWERED))
+        items = self._fetch(keys, self._waiting.pauses(UNANSWERED, deadline))
         unread = [position for position, key in enumerate(keys) if self._tuple(key) not in items]
         if unread:
             raise BatchIncomplete(unread, total=len(keys))

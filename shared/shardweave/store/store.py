@@ -281,10 +281,11 @@ class Store:
 
     # -- relations
 
-    def expand(self, records: Sequence[Entity], *names: str) -> list[dict[str, Related]]:
+    def expand(self, records: Sequence[Entity], *names: str, deadline: float | None = None) -> list[dict[str, Related]]:
         """The related records of each record, by the relations' names: a record or None, or a tuple of those of a list
-        that are there. All of a page are read together, each once."""
-        return self._expander.expand(records, names)
+        that are there. All of a page are read together, each once. `deadline` (`time.monotonic`) leaves records at the
+        end out, whose related ones there was no time for."""
+        return self._expander.expand(records, names, deadline)
 
     # -- once
 

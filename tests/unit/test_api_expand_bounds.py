@@ -1,0 +1,156 @@
+"""What `expand` may take: neither more time than the request has, nor more room than an answer has."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from shardweave.api.application import ANSWER_MS
+from shardweave.declarations import Lookup, belongs_to, has_many
+from shardweave.entity import Entity, HashKey, unique_property
+from shardweave.schema import Index, Schema
+from shardweave.store import Store, expanding
+from shardweave.table import Guard
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchGet, Operation
+from tests.unit.api_world import Client, Clock, CountedTable, api_of, json_of, problem_of
+from tests.unit.lambda_context import Context
+from tests.unit.lambda_events import event
+
+FUNCTION_BYTES = 6 * 1024 * 1024
+LINKS = 900
+"""More than are followed at once."""
+
+
+class Fan(Entity, token="fan"):
+    """Leads to many others."""
+
+    name: str = unique_property()
+    club: str = "all"
+    text: str = ""
+    friend_names: list[str] = Field(default_factory=list)
+    idol_name: str | None = None
+
+    friends = has_many("fan", by="friend_names")
+    idol = belongs_to("fan", by="idol_name", on="club", index="byClub")
+    clubs = Lookup("club")
+
+    club_hash_key = HashKey("club")
+
+
+FANS = Schema([Fan], [Index("byClub", "club_hash_key", "name")])
+
+
+class SlowTable(CountedTable):
+    """Once it is told to, friends are not answered until a moment has passed."""
+
+    until: float | None = None
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if self.until is not None and isinstance(operation, BatchGet) and "-" in str(operation.keys[0]):
+            time.sleep(max(0.0, self.until - time.monotonic()))
+        return super().run(operation, guard=guard)
+
+
+@pytest.fixture
+def table() -> SlowTable:
+    clock = Clock()
+    return SlowTable(EmbeddedTable(FANS.layout, clock=lambda: clock() / 1000))
+
+
+@pytest.fixture
+def client(table: SlowTable) -> Client:
+    return Client(api_of(FANS, table=table))
+
+
+def befriend(table: SlowTable, *counts: int) -> list[str]:
+    """Fans of the club `big` in the order of their names, each with so many friends of its own, which are not there."""
+    store = Store(FANS, table, clock=Clock())
+    names = [f"f{number}" for number in range(len(counts))]
+    for name, count in zip(names, counts, strict=True):
+        store.create(Fan(name=name, club="big", friend_names=[f"{name}-{each}" for each in range(count)]))
+    return names
+
+
+def test_a_page_ends_before_the_first_record_that_there_was_no_time_for(client: Client, table: SlowTable) -> None:
+    names = befriend(table, 10, 10, LINKS, 1)
+    target = "/v1/fans?index=byClub&club=big&expand=friends"
+    assert len(json_of(client.get(target))["items"]) == 4
+    table.until = time.monotonic() + 0.08
+    page = json_of(client.get(f"{target}&timeLimitMs=50"))
+    assert ([each["name"] for each in page["items"]], page["complete"]) == (names[:2], False)
+    table.until = None
+    rest = json_of(client.get(f"{target}&nextToken={page['nextToken']}"))
+    assert ([each["name"] for each in rest["items"]], rest["complete"]) == (names[2:], True)
+    table.until = time.monotonic() + 0.08
+    late = client.get(f"{target}&nextToken={page['nextToken']}&timeLimitMs=50")
+    assert problem_of(late, 503, "deadline_too_short")["where"] == "expand"
+
+
+def test_every_other_way_keeps_to_the_time_of_the_request(client: Client, table: SlowTable) -> None:
+    names = befriend(table, 10, LINKS)
+    for method, target, document in (
+        ("GET", "/v1/fans/f1?expand=friends", None),
+        ("GET", "/v1/fans?lookup=club&club=big&expand=friends", None),
+        ("POST", "/v1/fans/batch-get", {"keys": names, "expand": ["friends"]}),
+    ):
+        path, _, query = target.partition("?")
+        table.until = time.monotonic() + 0.08
+        body = None if document is None else json.dumps(document)
+        answer = client.answer(event(method, path, query, body), Context(ANSWER_MS + 50))
+        if method == "GET" and not query.startswith("lookup"):
+            problem_of(answer, 503, "deadline_too_short")
+            continue
+        found = json_of(answer)
+        assert found["items"][0]["name"] == "f0"
+        assert found["items"][1:] in ([], [None])
+        if "unprocessed" in found:
+            assert found["unprocessed"] == [1]
+        else:
+            assert found["complete"] is False
+            table.until = None
+            rest = json_of(client.get(f"{target}&nextToken={found['nextToken']}"))
+            assert ([each["name"] for each in rest["items"]], rest["nextToken"]) == (["f1"], None)
+
+
+def test_relations_by_an_index_are_not_begun_when_the_time_is_over(table: SlowTable) -> None:
+    store = Store(FANS, table, clock=Clock(), first=lambda spec: pytest.fail("it was asked"))
+    fan = Fan(name="a", idol_name="b")
+    assert store.expand([fan], "idol", deadline=time.monotonic()) == []
+    assert store.expand([Fan(name="c")], "idol", deadline=time.monotonic()) == [{"idol": None}]
+    assert expanding.MAX_LINKS_AT_ONCE < LINKS
+
+
+def test_answers_with_related_records_are_no_longer_than_a_function_may_answer(
+    client: Client, table: SlowTable
+) -> None:
+    store = Store(FANS, table, clock=Clock())
+    friends = [f"g{number}" for number in range(18)]
+    for name in friends:
+        store.create(Fan(name=name, text="x" * 300_000))
+    for number, leads in enumerate((friends[:9], friends[9:], friends)):
+        store.create(Fan(name=f"f{number}", club="big", friend_names=leads))
+    by_list = "/v1/fans?index=byClub&club=big&expand=friends"
+    by_lookup = "/v1/fans?lookup=club&club=big&expand=friends"
+    for target in (by_list, by_lookup):
+        path, _, query = target.partition("?")
+        names: list[str] = []
+        token = ""
+        for _ in range(2):
+            answer = client.api.resolve(event("GET", path, query + token), Context())
+            assert len(json.dumps(answer)) < FUNCTION_BYTES
+            page = json.loads(answer["body"])
+            names += [each["name"] for each in page["items"]]
+            assert page["complete"] is False
+            token = f"&nextToken={page['nextToken']}"
+        assert names == ["f0", "f1"]
+        problem_of(client.get(target + token), 413, "answer_too_large")
+    problem = problem_of(client.get("/v1/fans/f2?expand=friends"), 413, "answer_too_large")
+    assert (problem["where"], "by key" in problem["fix"]) == ("expand", True)
+    got = json_of(client.post("/v1/fans/batch-get", {"keys": ["f0", "f1", "f2"], "expand": ["friends"]}))
+    assert got["unprocessed"] == [1, 2]
+    problem_of(client.post("/v1/fans/batch-get", {"keys": ["f2"], "expand": ["friends"]}), 413, "answer_too_large")
