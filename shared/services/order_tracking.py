@@ -44,6 +44,8 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Category = Annotated[str, Field(min_length=1, max_length=100, pattern="^[^/]+$")]
 Money = Annotated[Decimal, DecimalCodec(2), Field(ge=0, max_digits=12, decimal_places=2)]
 Quantity = Annotated[int, Field(ge=1, le=1_000)]
+Total = Annotated[Decimal, DecimalCodec(2), Field(ge=0, max_digits=17, decimal_places=2)]
+"""What the most lines of the greatest quantity and price come to has 15 digits before the point."""
 
 
 class OrderStatus(enum.Enum):
@@ -113,7 +115,7 @@ class Order(Entity, token="order", partition="order_id", sort="version", shard_b
     placed_at: AwareDatetime | None = None
     customer_id: Id | None = None
     product_ids: list[Id] = Field(default_factory=list)
-    total: Money | None = None
+    total: Total | None = None
     note: str | None = Field(None, max_length=1_000)
 
     customer_hash_key = HashKey("customer_id")

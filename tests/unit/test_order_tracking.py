@@ -179,3 +179,10 @@ def test_a_bad_event_is_refused_with_every_field(client: Client, event: dict[str
 def test_the_largest_order_fits_a_transaction(client: Client) -> None:
     deliver(client, placed("o1", lines=" ".join(f"books/p-{number:02}" for number in range(25))))
     assert len(items(client, "/v1/order-lines?orderId=o1")) == 25
+
+
+def test_the_dearest_order_that_an_event_can_be_is_taken(client: Client) -> None:
+    event = placed("o1", lines=" ".join(f"books/p-{number}" for number in range(25)))
+    event["lines"] = [{**line, "quantity": 1000, "price": "9999999999.99"} for line in event["lines"]]
+    deliver(client, event)
+    assert order(client)["total"] == "249999999999750"
