@@ -151,6 +151,32 @@ def test_a_record_can_be_put_back_as_it_was_read(client: Client) -> None:
     assert client.patch(f"/v1/guests/{key}", read).status == 200
 
 
+def test_a_key_in_a_body_names_the_record_that_is_written(client: Client) -> None:
+    key, seat = made(client, "guests", GUEST), made(client, "seats", SEAT)
+    for collection, body, changed in (("guests", {"key": key}, "name"), ("seats", {"key": seat}, "taken")):
+        put = {**body, changed: True if changed == "taken" else "Bea"}
+        done = json_of(client.post(f"/v1/{collection}/batch-write", {"puts": [put]}))["puts"][0]
+        assert (done["status"], done["item"]["key"], done["item"][changed]) == ("written", body["key"], put[changed])
+        problem_of(client.post(f"/v1/{collection}", put), 409, "already_exists")
+        assert client.delete(f"/v1/{collection}/{body['key']}").status == 204
+        assert json_of(client.post(f"/v1/{collection}", put))["key"] == body["key"]
+    assert json_of(client.put(f"/v1/guests/{key}", {"key": None}))["key"] == key
+
+
+def test_a_key_of_another_record_in_a_body_is_refused(client: Client) -> None:
+    key, other = made(client, "guests", GUEST), {**GUEST, "guestId": str(UUID(int=7))}
+    before = json_of(client.get(f"/v1/guests/{key}"))
+    for wrong, code in ((made(client, "guests", other), "value_refused"), (key[:-1], "invalid_shard_key")):
+        body = {**GUEST, "key": wrong, "name": "x"}
+        for answer in (client.post("/v1/guests", body), client.put(f"/v1/guests/{key}", {"key": wrong})):
+            assert problem_of(answer, 400, code)["where"] == "key"
+        assert problem_of(client.patch(f"/v1/guests/{key}", {"key": wrong, "name": "x"}), 400, code)["where"] == "key"
+        batch = client.post("/v1/guests/batch-write", {"puts": [other, body]})
+        assert problem_of(batch, 400, code)["where"] == "puts[1].key"
+    assert problem_of(client.put(f"/v1/guests/{key}", {"key": 7}), 400, "invalid_input")["where"] == "key"
+    assert json_of(client.get(f"/v1/guests/{key}")) == before
+
+
 def test_every_text_that_is_not_the_key_is_refused(client: Client) -> None:
     key, seat = made(client, "guests", GUEST), made(client, "seats", SEAT)
     others = ExternalKeys("other", {"other": b"x" * 32})

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from ..access.access import Access
-from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed
+from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed, location_text
 from ..property_json import JSON_CONFIG, json_bytes
 from ..query.room import fitting
 from ..store import Delete, Put, Store, WriteOutcome
@@ -114,6 +114,9 @@ class Batches:
             except ValidationFailed as error:
                 faults = [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
                 refused.append(ValidationFailed(faults, where="body"))
+            except InputError as error:
+                error.where = location_text(("puts", at, error.where))
+                refused.append(error)
         return read, refused
 
     def _keys(self, name: str, given: Sequence[Any]) -> tuple[list[Any], list[InputError]]:

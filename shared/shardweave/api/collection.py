@@ -136,6 +136,8 @@ class Collection:
             return grant.changed(models.patched(document))
 
         changes, key = merged if nested else changed(patch), self._keys.of_path(call.path)
+        if self._keys.named(patch) not in (None, self._entity.identify(key)):
+            raise self._keys.contradicted()
         with condition.or_refuse():
             return self._write(call, Update(self._entity.model, key, changes, condition.rev, grant.among))
 

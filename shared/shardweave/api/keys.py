@@ -4,6 +4,9 @@ An entity with an origin names its records by shard keys: `key` is in every answ
 and a key in bodies, and no other text is. It is signed, so one that was altered, or belongs to another entity, is
 refused; it tells the record's shard, so that a read need not look elsewhere; and it finds a record that has moved.
 
+In a record that is written, `key` may stand for the properties that identify it. It is held to them, and to the path:
+where they name different records, nothing is written.
+
 Any other entity names them by what identifies them: the unique property as `{key}`; where there are several, each is a
 part of the path, and a key in a body is an object.
 """
@@ -19,10 +22,11 @@ from pydantic import BaseModel, create_model
 
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, InputError, location_text
+from ..errors import ConfigurationError, InputError, ValueRefused, location_text
 from ..property_json import JSON_CONFIG, json_type, text_of
 from ..shard_key import ExternalKeys
 from ..shard_key.key import KINDS, AnyKey
+from ..table.values import Item
 from .operation import Parameter
 from .paths import key_part
 
@@ -116,6 +120,17 @@ class RecordKeys:
             listed = ", ".join(entity.identity) or "nothing"
             raise InputError(f"it is no object of {listed}", where=place, fix=f"give an object of {listed}")
         return {name: entity.properties[name].read_json(given[name], (*where, name)) for name in entity.identity}
+
+    def named(self, document: Mapping[str, Any]) -> Item | None:
+        """The identity, in stored form, that `key` in a written record stands for, None where it has none. Raises
+        InvalidShardKey, InputError."""
+        if self.entity.origin is None or document.get(KEY) is None:
+            return None
+        return self.entity.identify(self.of_json(document[KEY], (KEY,)))
+
+    def contradicted(self) -> ValueRefused:
+        """A `key` in a body is another record's than the one that is written."""
+        return ValueRefused("it names another record", where=KEY, fix="leave it out, or give the record's own")
 
     # -- in answers
 

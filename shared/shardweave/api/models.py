@@ -11,7 +11,7 @@ no number) and completely: every fault is found at once, an unknown property is 
     list    a page of records
 
 Read-only is what is derived (declared `readOnly`) and the time of the last write. In a body it is passed over, whatever
-stands there, so that a record can be sent back as it was read.
+stands there, so that a record can be sent back as it was read. A `key` says whose record it is (see `keys`).
 
 Models are made when they are first asked for: once an entity, and only those that a process uses.
 """
@@ -25,6 +25,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from ..codecs import TimestampCodec
 from ..entity import Entity, Role
@@ -78,8 +79,15 @@ class RecordModels:
         return self._derived("Patch", lambda each: False, nullable=lambda each: each.has_default)
 
     def written(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """What a body says of a whole record, by JSON name, in Python types. Raises ValidationFailed."""
-        return validated(self.write, self._writable(document))
+        """What a body says of a whole record, by JSON name, in Python types; its `key` stands for what identifies it.
+        Raises ValidationFailed, InvalidShardKey, ValueRefused when the key is another record's."""
+        named = self.keys.named(document)
+        if named is None:
+            return validated(self.write, self._writable(document))
+        values = validated(self.write, self._writable({**to_jsonable_python(named), **document}))
+        if self.entity.identify({name: values[name] for name in named}) != named:
+            raise self.keys.contradicted()
+        return values
 
     def patched(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """What a merged patch changes, alike. Raises ValidationFailed."""
