@@ -33,6 +33,9 @@ def test_a_merge_sent_again_is_done() -> None:
     client = load_told()
     _merge(client, BRIDGE, TUNNEL)
     assert json_of(_merge(client, BRIDGE, TUNNEL)) == {"state": "done", "moved": 0}
+    (merge,) = json_of(client.get("/v1/merges?expand=source,target,into"))["items"]
+    assert (merge["expanded"]["source"], merge["expanded"]["target"]) == (None, None)
+    assert merge["expanded"]["into"]["name"] == TUNNEL.name
     assert numbers(grid(client, TUNNEL, "num")) == [1, 2, 3]
 
 

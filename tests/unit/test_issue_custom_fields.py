@@ -17,6 +17,9 @@ def test_a_field_is_declared_set_shown_and_sorted_by() -> None:
     for num, weight in ((1, "10.5"), (2, "9"), (3, None)):
         answer = _set(client, num, {"weight": weight})
         assert answer.status == 200, answer.body
+        shown = json_of(answer)
+        assert shown["custom"] == ({} if weight is None else {"weight": weight})
+        assert not {"number1", "hasNumber1"} & shown.keys()
     page = grid(client, BRIDGE, "weight")
     assert [issue["custom"] for issue in page["items"]] == [{"weight": "9"}, {"weight": "10.5"}]
     assert numbers(page) == [2, 1]

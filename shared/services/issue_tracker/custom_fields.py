@@ -1,7 +1,8 @@
 """Custom fields: a project gives a name to one of the places that issues have, and values are set by that name.
 
 A place is of a kind, and so are its values: they are validated and sorted as such. A field keeps its place for ever, so
-no value is ever shown under another name; the places bound how many fields a project may have.
+while an issue stays in its project no value of its is shown under another name; a merge maps places by name, and who
+moves an issue by hand has to do it. The places bound how many fields a project may have.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels, validated
 from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
 from shardweave.api.operation import Answer, Body, Call, Operation
+from shardweave.api.preconditions import entity_tag
+from shardweave.entity import Entity
 from shardweave.errors import AlreadyExists, Conflict, NotFound, UnknownName
-from shardweave.property_json import JSON_CONFIG
+from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.service import Parts
 from shardweave.store import Update
 from shardweave.store.operations import Written
 
-from .grid import project_of, tenant_of
+from .grid import issue_model, project_of, shown, tenant_of
 from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
 
 
@@ -105,10 +108,17 @@ def set_values(parts: Parts) -> Operation:
 
     def run(call: Call) -> Response:
         given = validated(NewValues, call.document)
+        fields: dict[str, str] = {}
 
         def changes(issue: Issue) -> dict[str, Any]:
-            fields = project_of(parts.store, issue.tenant_id, issue.project_id).custom_fields
+            fields.clear()
+            fields.update(project_of(parts.store, issue.tenant_id, issue.project_id).custom_fields)
             return dict(placed(name, value, fields) for name, value in given["values"].items())
+
+        def by_name(made: Sequence[Written]) -> Response:
+            record = record_of(made)
+            assert isinstance(record, Issue)
+            return Response.json(200, json_bytes(shown(record, fields)), **entity_tag(record.rev))
 
         def placed(name: str, value: Any, fields: Mapping[str, str]) -> tuple[str, Any]:
             if name not in fields:
@@ -121,7 +131,7 @@ def set_values(parts: Parts) -> Operation:
 
         key = {"tenant_id": tenant_of(parts, Issue, "update", call), "issue_id": given["issueId"]}
         with blaming("issueId"):
-            return carried_out(parts.store, call, [Update(Issue, key, changes)], answer_with(models))
+            return carried_out(parts.store, call, [Update(Issue, key, changes)], by_name)
 
     return Operation(
         "POST",
@@ -129,7 +139,7 @@ def set_values(parts: Parts) -> Operation:
         "setCustomValues",
         "Values of an issue's custom fields, by name",
         run,
-        Answer(200, "The issue as it is stored.", lambda: models.read),
+        Answer(200, "The issue, its custom fields by name.", lambda: issue_model(models, "IssueWithValues")),
         description="Fields that are not named keep their values.",
         tag="issues",
         header_parameters=(ONCE,),
@@ -155,8 +165,10 @@ def blaming(where: str) -> Iterator[None]:
 def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:
     """The answer to a write of one record: the record as it is stored."""
 
-    def answer(made: Sequence[Written]) -> Response:
-        (record,) = (each.record for each in made if each.record is not None)
-        return stored(models, record)
+    return lambda made: stored(models, record_of(made))
 
-    return answer
+
+def record_of(made: Sequence[Written]) -> Entity:
+    """The one record that a write leaves."""
+    (record,) = (each.record for each in made if each.record is not None)
+    return record

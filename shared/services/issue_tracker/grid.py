@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from pydantic import BaseModel, Field, create_model
@@ -144,20 +144,26 @@ def shown(issue: Issue, fields: Mapping[str, str]) -> dict[str, Any]:
 _HIDDEN_STORED = {Issue.model_fields[name].alias for name in HIDDEN}
 
 
-def grid_model(models: RecordModels) -> type[BaseModel]:
-    """What a grid answers."""
+def issue_model(models: RecordModels, name: str) -> type[BaseModel]:
+    """What `shown` gives, by the name of the model."""
     fields: dict[str, Any] = {
         name: (info.annotation, info)
         for name, info in models.read.model_fields.items()
         if info.alias not in _HIDDEN_STORED and name != "expanded"
     }
     values = dict[str, str]
-    row = create_model(
-        "GridIssue",
+    made = create_model(
+        name,
         __doc__=Issue.__doc__,
         custom=(values, Field(description="The values of custom fields, by their names.")),
         **fields,
     )
+    return cast("type[BaseModel]", made)
+
+
+def grid_model(models: RecordModels) -> type[BaseModel]:
+    """What a grid answers."""
+    row: Any = issue_model(models, "GridIssue")
     return create_model(
         "IssueGrid",
         __base__=models.page,

@@ -176,7 +176,8 @@ class MergeState(enum.Enum):
 
 
 class Merge(Entity, token="merge", partition="tenant_id", sort="source_id", read_only=True):
-    """One project's issues move to another, see `merging`. While it is open neither project can be deleted."""
+    """One project's issues move to another, see `merging`. While it is open neither project can be deleted;
+    `into` leads to the target also when it is done."""
 
     tenant_id: UUID = claim_property(CLAIM)
     source_id: UUID
@@ -189,6 +190,7 @@ class Merge(Entity, token="merge", partition="tenant_id", sort="source_id", read
 
     source = belongs_to(Project, by=("tenant_id", "open_source_id"), enforced=True)
     target = belongs_to(Project, by=("tenant_id", "open_target_id"), enforced=True)
+    into = belongs_to(Project, by=("tenant_id", "target_id"))
     by_open_target = Lookup("open_target_id", within="tenant_id")
 
     state_hash_key = HashKey("tenant_id", "state")

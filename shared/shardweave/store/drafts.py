@@ -211,7 +211,8 @@ def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bo
             raise _another_number(name)
     elif stored.get(name) not in UNNUMBERED and (not given or item.get(name) in UNNUMBERED):
         scope = ", ".join(element.name for element in sequence.within)
-        raise ImmutableProperty(f"another {scope} needs another number", where=name, fix="give one that was taken")
+        fix = "give a number that nothing has there, or put the whole record without one, which takes the next"
+        raise ImmutableProperty(f"another {scope} needs another number", where=name, fix=fix)
 
 
 def _another_number(name: str) -> ImmutableProperty:
