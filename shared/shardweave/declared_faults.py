@@ -130,9 +130,12 @@ def _one_faults(
         found = [e for e in target.declared().values() if isinstance(e, Unique) and e.property == relation.on]
         wanted = (*found[0].within, relation.on) if found else wanted
         if not found:
-            yield Fault(where, f"no Unique finds the target by {relation.on!r}", "declare one, or give index=")
+            by_identity = identity_of(target) == (relation.on,)
+            fix = "leave `on` out: it is the target's id" if by_identity else "declare one, or give index="
+            yield Fault(where, f"no Unique finds the target by {relation.on!r}", fix)
     if len(relation.by) != len(wanted):
-        yield Fault(where, f"`by` names {len(relation.by)} properties", f"give one for each of {', '.join(wanted)}")
+        message = f"its target is found by {', '.join(wanted)}, and `by` names {', '.join(relation.by)}"
+        yield Fault(where, message, f"let `by` name a property for each of {', '.join(wanted)}, in that order")
     if relation.enforced:
         if relation.on is not None or relation.index is not None:
             yield Fault(where, "only a relation by identity can be enforced", "leave out on= and index=")

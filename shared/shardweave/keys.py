@@ -338,10 +338,15 @@ def _checked(text: str, limit: int, key: str, key_format: KeyFormat) -> str:
     if size > limit:
         free = f" ({RESERVE_BYTES} bytes are kept free for a move to more shards)" if limit == _HASH_LIMIT else ""
         message = f"the key {key} would have {size} bytes, {limit} are possible{free}"
-        parts = [part.partition(key_format.value_delimiter) for part in text.split(key_format.element_delimiter)]
-        longest, _, _ = max(parts, key=lambda part: len(part[2].encode()))
-        raise KeyTooLong(message, where=longest, fix="shorten the value; it is the longest in the key")
+        raise key_too_long(message, text, key_format)
     return text
+
+
+def key_too_long(message: str, text: str, key_format: KeyFormat) -> KeyTooLong:
+    """The refusal of a key of elements, which blames the property that has most of it."""
+    parts = [part.partition(key_format.value_delimiter) for part in text.split(key_format.element_delimiter)]
+    longest, _, _ = max(parts, key=lambda part: len(part[2].encode()))
+    return KeyTooLong(message, where=longest, fix="shorten the value; it is the longest in the key")
 
 
 def _placed(error: ValueRefused, where: str) -> ValueRefused:

@@ -239,3 +239,9 @@ def test_neither_set_nor_delete_takes_back_what_was_added(order: tuple[int, ...]
     assert json_of(client.get("/v1/accounts/account")) == {"total": 5}, "the Delete took the 100 alone"
     client.post("/v1/_events/sums", {"type": "Counted", "eventId": "e4", "position": 4, "start": 10})
     assert json_of(client.get("/v1/accounts/account")) == {"total": 15}
+
+
+def test_a_second_singleton_is_told_to_update_the_first() -> None:
+    client = Client(api_of(SUMS))
+    assert client.post("/v1/accounts", {"total": 1}).status == 201
+    assert problem_of(client.post("/v1/accounts", {"total": 2}), 409, "already_exists")["fix"] == "update it"

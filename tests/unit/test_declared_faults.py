@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "numbered twice": (lambda: {"a": Sequence("pages"), "b": Sequence("pages")}, "'pages' is numbered twice"),
     "no target": (lambda: {"a": belongs_to("nobody", by="author_id")}, "'nobody' is not in the schema"),
     "no by": (lambda: {"a": belongs_to(Author, by="writer")}, "there is no property 'writer'"),
-    "too few": (lambda: {"a": belongs_to(Chapter, by="book_id")}, "`by` names 1 properties. Fix: give one for each of"),
+    "too few": (lambda: {"a": belongs_to(Chapter, by="book_id")}, "found by book_id, number, and `by` names book_id"),
     "no on": (lambda: {"a": belongs_to(Author, by="author_id", on="x")}, "the target has no property 'x'"),
     "no lookup": (lambda: {"a": belongs_to(Author, by="author_id", on="country")}, "no Unique finds the target"),
     "no index": (lambda: {"a": belongs_to(Author, by="author_id", on="country", index="x")}, "one of country"),

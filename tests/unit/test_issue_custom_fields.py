@@ -44,6 +44,7 @@ def test_values_are_of_the_fields_kind() -> None:
     assert problem["errors"][0]["where"] == "values.checked"
     problem = problem_of(_set(client, 1, {"chequed": "2025-01-01"}), 400, "unknown_name")
     assert "checked" in problem["fix"]
+    assert problem["where"] == "values.chequed"
     assert _set(client, 1, {"checked": "2025-01-01"}).status == 200
 
 
@@ -68,7 +69,9 @@ def test_two_fields_never_share_a_place() -> None:
     client = load_told()
     path = f"/v1/projects/{BRIDGE.tenant_id}/{BRIDGE.project_id}"
     answer = client.ask("PATCH", path, {"customFields": {"a": "text1", "b": "text1"}})
-    assert "one place" in problem_of(answer, 400, "validation_failed")["errors"][0]["detail"]
+    problem = problem_of(answer, 400, "validation_failed")
+    assert problem["where"] == "body"
+    assert "one place" in problem["errors"][0]["detail"]
     answer = client.ask("PATCH", path, {"customFields": {"title": "text1"}})
     assert "title is a column" in problem_of(answer, 400, "validation_failed")["errors"][0]["detail"]
 

@@ -188,8 +188,9 @@ def test_taken_back_over_http() -> None:
 )
 def test_a_target_that_can_not_work_is_refused(body: dict[str, Any], status: int, code: str) -> None:
     stage = Stage()
-    problem_of(stage.client.post(PATH, body), status, code)
-    problem_of(stage.client.post(f"{PATH}/estimate", body), status, code)
+    for path in (PATH, f"{PATH}/estimate"):
+        problem = problem_of(stage.client.post(path, body), status, code)
+        assert problem["where"] == ("body" if status == 400 else problem["where"])
     assert stage.status()["moving"] is False
 
 

@@ -15,7 +15,7 @@ from shardweave.store import BackfillReport, Create, Store, Update
 from shardweave.table.operations import Operation, Scan
 from shardweave.table.operations import Put as PutItem
 from shardweave.table.simulated import WRITES, Call, Crash, Crashed, Meanwhile, Script, SimulatedTable
-from tests.unit.shop_world import unsound
+from tests.unit.shop_world import Issue, shop, unsound
 from tests.unit.store_world import World
 
 SHARDS = [ShardBump(0, char_bits=1, chars=2)]
@@ -312,6 +312,8 @@ def test_whoever_writes_meanwhile_is_not_overwritten(act: Any) -> None:
 def test_only_what_is_declared_can_be_filled() -> None:
     with pytest.raises(UnknownName, match="phone, city"):
         Upgraded().store.backfill(User, "name")
+    with pytest.raises(UnknownName, match=r"use one of .*code, project"):
+        shop().store.backfill(Issue, "nope")
 
 
 def unsound_lookup(world: World) -> list[str]:

@@ -24,6 +24,7 @@ from tests.unit.shop_world import Customer, Issue, Mailbox, Project, internal, s
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, World
 
 LATER = START // 1000 + 3600
+LONG = "x" * 1100
 MOMENTS = [START, FIRST_BUMP, SECOND_BUMP]
 
 
@@ -70,6 +71,16 @@ def test_a_value_too_long_for_its_key_is_refused_and_named() -> None:
         world.store.create({"phone": "1" * 1100}, Customer)
     assert raised.value.where == "phone"
     assert world.items_of(Customer) == []
+    others: list[tuple[type[Entity], dict[str, str], str]] = [
+        (Customer, {"email": "a", "tenant": LONG}, "tenant"),
+        (Customer, {"city": "Bath", "customerId": LONG[:1010]}, "customerId"),
+        (Issue, {"projectId": LONG}, "projectId"),
+        (Mailbox, {"address": LONG, "ownerId": "o"}, "address"),
+    ]
+    for model, values, longest in others:
+        with pytest.raises(KeyTooLong) as raised:
+            world.store.create(values, model)
+        assert raised.value.where == longest
 
 
 # -- finding ----------------------------------------------------------------------------------------------------------

@@ -123,8 +123,9 @@ def set_values(parts: Parts) -> Operation:
         def placed(name: str, value: Any, fields: Mapping[str, str]) -> tuple[str, Any]:
             if name not in fields:
                 listed = ", ".join(fields) or "(it has none)"
+                shown = name[:40]
                 raise UnknownName(
-                    f"the project has no custom field {name[:40]!r}", where="values", fix=f"use some of {listed}"
+                    f"the project has no custom field {shown!r}", where=f"values.{shown}", fix=f"use some of {listed}"
                 )
             place = entity.properties[fields[name]]
             return place.stored, None if value is None else place.read_json(value, ("values", name))

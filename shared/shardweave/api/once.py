@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress
+from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, ValidationFailed
 from ..store import Once, Operation, Store
 from ..store.idempotency import MAX_KEY_CHARACTERS
 from ..store.operations import Written
@@ -54,8 +54,14 @@ def once_of(call: Call) -> Once | None:
 
 
 def carried_out(store: Store, call: Call, operations: Sequence[Operation], answer: Answer) -> Response:
-    """The answer to a write, which is one transaction. Raises what the store raises."""
-    return _decoded(store.carry_out(operations, once_of(call), lambda made: _encoded(answer(made))))
+    """The answer to a write, which is one transaction. Raises what the store raises; what is wrong with a whole record
+    was in the body."""
+    try:
+        return _decoded(store.carry_out(operations, once_of(call), lambda made: _encoded(answer(made))))
+    except ValidationFailed as failed:
+        if failed.where in store.schema.entities:
+            failed.where = "body"
+        raise
 
 
 def worked(store: Store, call: Call, work: Callable[[], Response]) -> Response:

@@ -200,4 +200,4 @@ def _asked(call: Call) -> ReshardStart:
     try:
         return ReshardStart.model_validate(dict(call.document))
     except ValidationError as error:
-        raise ValidationFailed(field_faults(error)) from None
+        raise ValidationFailed(field_faults(error), where="body") from None

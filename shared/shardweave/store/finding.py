@@ -171,15 +171,17 @@ class Finder:
         ]
 
 
-def lookup_of(entity: EntityType[Any], name: str) -> LookupType:
-    """A lookup by its own name or its property's. Raises UnknownName that lists the lookups."""
+def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) -> LookupType:
+    """A lookup by its own name or its property's. Raises UnknownName that lists the lookups, and the relations `beside`
+    them."""
     stored = entity.stored_name(name)
     found = entity.lookups.get(name) or next(
         (each for each in entity.lookups.values() if each.property_name == stored), None
     )
     if found is None:
-        message, fix = f"the entity {entity.token!r} has no lookup {name!r}", use_one_of(entity.lookups, what="lookup")
-        raise UnknownName(message, where=name[:80], fix=fix)
+        what = "lookup or enforced relation" if beside else "lookup"
+        message = f"the entity {entity.token!r} has no {what} {name!r}"
+        raise UnknownName(message, where=name[:80], fix=use_one_of((*entity.lookups, *beside), what=what))
     return found
 
 

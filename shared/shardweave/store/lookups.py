@@ -24,8 +24,8 @@ from typing import Any
 
 from ..declared import LookupType
 from ..entity_type import REVISION, EntityType
-from ..errors import KeyTooLong
 from ..key_format import crc32
+from ..keys import key_too_long
 from ..sharding import ShardSpace
 from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
 
@@ -34,19 +34,16 @@ PLACE = "_place"
 OWNER = "_owner"
 
 
-def internal_key(entity: EntityType[Any], name: str, range_key: str, where: str, more: str = "") -> dict[str, Value]:
-    """The key of a record beside an entity's own: its shard is that of `range_key`, behind which `more` stands. Raises
-    KeyTooLong, which blames `where`."""
+def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str = "") -> dict[str, Value]:
+    """The key of a record beside an entity's own: its shard is that of `range_key`, elements behind which `more` stand.
+    Raises KeyTooLong, which blames the longest."""
     design = entity.keys.design
     shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
     hash_key = f"{entity.token}.{name}{design.key_format.shard_delimiter}{shard}"
     size = len((range_key + more).encode())
     if size > MAX_RANGE_KEY_BYTES:
-        raise KeyTooLong(
-            f"the lookup's key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible",
-            where=where,
-            fix="shorten the value",
-        )
+        message = f"the key of {entity.token}.{name} would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible"
+        raise key_too_long(message, range_key + more, design.key_format)
     return {design.hash_name: hash_key, design.range_name: range_key + more}
 
 
@@ -60,7 +57,7 @@ def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[
     if values is None:
         return None
     owner = "" if lookup.unique else entity.keys.format.element_delimiter + owner_text(entity, item)
-    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), lookup.property_name, owner)
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), owner)
 
 
 def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
@@ -68,7 +65,7 @@ def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[s
     values = lookup.values(item)
     if values is None:
         return None
-    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), lookup.property_name)
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values))
 
 
 def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:
@@ -97,7 +94,7 @@ def owner_identity(entity: EntityType[Any], text: str) -> dict[str, Value]:
 
 def identity_lookup_key(entity: EntityType[Any], values: Item) -> dict[str, Value]:
     """The key of the lookup for a record's identity. Raises KeyTooLong."""
-    return internal_key(entity, ".".join(entity.identity), owner_text(entity, values), ", ".join(entity.identity))
+    return internal_key(entity, ".".join(entity.identity), owner_text(entity, values))
 
 
 def identity_lookup(entity: EntityType[Any], item: Item) -> dict[str, Value]:

@@ -201,7 +201,7 @@ def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> It
 def counter_key(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> dict[str, Value]:
     """The key of a scope's counter. Raises KeyTooLong."""
     text = entity.keys.join(sequence.within, scope) or sequence.property_name
-    return internal_key(entity, f"{sequence.property_name}+", text, sequence.property_name)
+    return internal_key(entity, f"{sequence.property_name}+", text)
 
 
 def given_number(entity: EntityType[Any], operation: Create | Put, sequence: SequenceType) -> Value:

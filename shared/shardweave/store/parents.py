@@ -136,7 +136,7 @@ def enforced(entity: EntityType[Any]) -> Iterator[RelationType]:
 
 def counter_key(entity: EntityType[Any], identity: Item) -> dict[str, Value]:
     """The key of a parent's counter. Raises KeyTooLong."""
-    return internal_key(entity, "*", owner_text(entity, identity), ", ".join(entity.identity))
+    return internal_key(entity, "*", owner_text(entity, identity))
 
 
 def counting(parent: Parent, changes: Mapping[str, int]) -> PlannedAction | None:

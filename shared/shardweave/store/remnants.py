@@ -47,7 +47,7 @@ class Remnants:
     def key(self, entity: EntityType[Any], identity: Item) -> dict[str, Value]:
         """The key of a record's remnant. Raises KeyTooLong."""
         range_key = owner_text(entity, identity) or entity.token
-        return internal_key(entity, _WAITING, range_key, ", ".join(entity.identity))
+        return internal_key(entity, _WAITING, range_key)
 
     def known(self, remnant: Item | None) -> Known:
         """What a remnant says; nothing when there is none."""

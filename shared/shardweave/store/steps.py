@@ -147,7 +147,7 @@ class Step:
         return AlreadyExists(
             f"a record with this {names} exists" if names else "the record exists",
             where=names or self.entity.token,
-            fix="give it another, or update the one that exists",
+            fix="give it another, or update the one that exists" if names else "update it",
         )
 
 

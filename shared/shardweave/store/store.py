@@ -260,8 +260,8 @@ class Store:
         """Bring all stored records into a lookup or enforced relation that was added to a filled table; `follow` is
         told of every page. With `again` also when it is ready. Raises Conflict when another backfill is under way."""
         entity = self.schema[model]
-        relations = {each.name for each in enforced(entity)}
-        known = name if name in relations else lookup_of(entity, name).name
+        relations = [each.name for each in enforced(entity)]
+        known = name if name in relations else lookup_of(entity, name, relations).name
         return self._backfill.run(entity, known, again=again, follow=follow)
 
     # -- numbers
