@@ -16,7 +16,7 @@ from shardweave.schema import Index, Schema
 from shardweave.store import Store, expanding
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchGet, Operation
+from shardweave.table.operations import MAX_BATCH_GET, BatchGet, Operation
 from tests.unit.api_world import Client, Clock, CountedTable, api_of, json_of, problem_of
 from tests.unit.lambda_context import Context
 from tests.unit.lambda_events import event
@@ -67,12 +67,12 @@ def client(table: SlowTable) -> Client:
     return Client(api_of(FANS, table=table))
 
 
-def befriend(table: SlowTable, *counts: int) -> list[str]:
+def befriend(table: SlowTable, *counts: int, text: str = "") -> list[str]:
     """Fans of the club `big` in the order of their names, each with so many friends of its own, which are not there."""
     store = Store(FANS, table, clock=Clock())
     names = [f"f{number}" for number in range(len(counts))]
     for name, count in zip(names, counts, strict=True):
-        store.create(Fan(name=name, club="big", friend_names=[f"{name}-{each}" for each in range(count)]))
+        store.create(Fan(name=name, club="big", text=text, friend_names=[f"{name}-{each}" for each in range(count)]))
     return names
 
 
@@ -123,6 +123,14 @@ def test_relations_by_an_index_are_not_begun_when_the_time_is_over(table: SlowTa
     assert store.expand([fan], "idol", deadline=time.monotonic()) == []
     assert store.expand([Fan(name="c")], "idol", deadline=time.monotonic()) == [{"idol": None}]
     assert expanding.MAX_LINKS_AT_ONCE < LINKS
+
+
+def test_what_follows_a_full_page_is_not_read(client: Client, table: SlowTable) -> None:
+    befriend(table, *[LINKS] * 5, text="\x01" * 380_000)
+    table.asked_since()
+    page = json_of(client.get("/v1/fans?index=byClub&club=big&expand=friends"))
+    assert ([each["name"] for each in page["items"]], page["complete"]) == (["f0"], False)
+    assert table.asked_since().count("BatchGet") * MAX_BATCH_GET < 3 * LINKS, "those of the other two are not read"
 
 
 def test_answers_with_related_records_are_no_longer_than_a_function_may_answer(

@@ -109,10 +109,7 @@ class Expansion:
         if not names:
             return [self._models.json(record) for record in records]
         grants = {name: self._access.grant(self._targets[name].entity, "get", caller) for name in names}
-        found = self._store.expand(records, *names, deadline=deadline)
-        if records and not found:
-            fix = "expand fewer relations, or allow more time"
-            raise DeadlineTooShort("there was no time for the related records of one record", where=EXPAND, fix=fix)
+        found = self._store.expanding(records, *names, deadline=deadline)
         texts: list[bytes] = []
         total = 0
         for record, related in zip(records, found, strict=False):
@@ -120,6 +117,9 @@ class Expansion:
             total += carried_bytes(texts[-1])
             if total > MAX_PAGE_BYTES:
                 break
+        if records and not texts:
+            fix = "expand fewer relations, or allow more time"
+            raise DeadlineTooShort("there was no time for the related records of one record", where=EXPAND, fix=fix)
         if len(texts) == 1 and total > MAX_PAGE_BYTES:
             fix = "expand fewer relations, or read what it leads to by key, some at a time"
             raise AnswerTooLarge("one record with its related records fills more than an answer", where=EXPAND, fix=fix)

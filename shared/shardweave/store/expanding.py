@@ -16,10 +16,9 @@ one more for each 100 lookup records; relations by an index one query for each v
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -105,20 +104,20 @@ class Expander:
 
     def expand(
         self, records: Sequence[Entity], names: Sequence[str], deadline: float | None = None
-    ) -> list[dict[str, Related]]:
+    ) -> Iterator[dict[str, Related]]:
         """The related records of each record, by the names of the relations; of the first records only, as far as they
-        were read by the deadline (`time.monotonic`). Raises UnknownName."""
+        were read by the deadline (`time.monotonic`). What nobody asks for any more is not read. Raises UnknownName."""
         page = _Page()
         led = [
             {name: self._links(record, relation_of(self.schema[type(record)], name), page) for name in names}
             for record in records
         ]
-        self._read(page, deadline)
-        whole = takewhile(lambda pair: _is_read(pair[1], page), zip(records, led, strict=True))
-        return [
-            {name: self._related(self.schema[type(record)], name, links, page) for name, links in each.items()}
-            for record, each in whole
-        ]
+        place = 0
+        for _ in self._read(page, deadline):
+            while place < len(led) and _is_read(led[place], page):
+                entity = self.schema[type(records[place])]
+                yield {name: self._related(entity, name, links, page) for name, links in led[place].items()}
+                place += 1
 
     # -- what leads where
 
@@ -174,15 +173,17 @@ class Expander:
 
     # -- how it is read
 
-    def _read(self, page: _Page, deadline: float | None) -> None:
+    def _read(self, page: _Page, deadline: float | None) -> Iterator[None]:
+        """Follow the links, some hundreds in each step."""
         every = list(page.links.values())
-        for start in range(0, len(every), MAX_LINKS_AT_ONCE):
+        for start in range(0, max(1, len(every)), MAX_LINKS_AT_ONCE):
             if start and _is_over(deadline):
                 return
             links = every[start : start + MAX_LINKS_AT_ONCE]
             self._by_identity(links, page, deadline)
             self._by_lookup(links, page, deadline)
             self._by_index(links, page, deadline)
+            yield
 
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         links = [each for each in links if each.relation.lookup is None and each.relation.index is None]

@@ -26,7 +26,7 @@ Costs, in requests:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
@@ -285,6 +285,13 @@ class Store:
         """The related records of each record, by the relations' names: a record or None, or a tuple of those of a list
         that are there. All of a page are read together, each once. `deadline` (`time.monotonic`) leaves records at the
         end out, whose related ones there was no time for."""
+        return list(self._expander.expand(records, names, deadline))
+
+    def expanding(
+        self, records: Sequence[Entity], *names: str, deadline: float | None = None
+    ) -> Iterator[dict[str, Related]]:
+        """As `expand`, one after the other: reading stops, some hundreds of related records later, where nobody asks
+        for the next."""
         return self._expander.expand(records, names, deadline)
 
     # -- once
