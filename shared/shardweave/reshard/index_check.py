@@ -1,11 +1,11 @@
 """Whether the indexes show what N holds, and nothing else: what readers will ask once N decides.
 
 For each hash key of N and each index that shares the table's hash key, two passes: over the index's entries, and over
-the records. Where the sum of what the entries show is that of what the records have, each record has its right entry
-and no entry is left of one that is gone. Where it is not, for which writes on the hash key meanwhile suffice, each
-entry is compared with its record, and each record's entry is looked for. That is also done in indexes with a hash key
-of their own, and where hash keys can't be listed: each record of N, not some, is found in each index at exactly its
-keys.
+the records, which both are divided into buckets by their key. Where a bucket's sum of what the entries show is that of
+what the records have, each record of it has its right entry and no entry is left of one that is gone. Where it is not,
+for which a write meanwhile suffices, each entry of the bucket is compared with its record, and each record's entry is
+looked for. The latter is done for all records in indexes with a hash key of their own, and where hash keys can't be
+listed: each record of N, not some, is found in each index at exactly its keys.
 
 An entry is right when it shows the record as it is, or as it was at an earlier look of this call: an index that is that
 near is no further behind than an index ever is. What else an index may do, such as follow the writes of different keys
@@ -17,14 +17,14 @@ Guarantees: nothing is written. Not found are, in indexes with a hash key of the
 gone: they linger there as the entries of O's do, being of the same hash key. Each call reads one page, and goes on from
 its cursor; n counts the entity's indexes:
 
-    {"index": n, "part": "shown", "sum": s, "start": key}       summing entries up
-    {"index": n, "part": "records", "sum": s, "start": key}     summing records up
-    {"index": n, "part": "entries", "start": key}               comparing entries
-    {"index": n, "part": "each", "start": key}                  looking for each record's entry
+    {"index": n, "part": "shown", "sums": [s, ...], "start": key}      summing entries up
+    {"index": n, "part": "records", "sums": [s, ...], "start": key}    summing records up
+    {"index": n, "part": "entries", "buckets": [b, ...], "start": key} comparing entries
+    {"index": n, "part": "each", "buckets": [b, ...], "start": key}    looking for each record's entry
 
 Costs, in read units, for a record of 1 KB that an index projects: 0.75 in an index with a hash key of its own; 0.4 in
-one that shares the table's, and 2 more under writes. Entries at one place of an index, hash and range key both equal,
-are read together for a page of records.
+one that shares the table's, and for the buckets of what is written meanwhile 2 more. Entries at one place of an index,
+hash and range key both equal, are read together for a page of records.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ LOOK_PAUSE = 0.2
 """Seconds."""
 SHOWN, RECORDS, ENTRIES, EACH = "shown", "records", "entries", "each"
 SUMS = 1 << 64
+BUCKETS = 64
 BEHIND = Counts(repairable=1)
 
 
@@ -66,7 +67,7 @@ class CheckingIndexes:
     hands: Hands
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
-        if cursor is None or "part" not in cursor:  # Earlier versions had other cursors.
+        if cursor is None or "buckets" not in cursor:  # Earlier versions had other cursors.
             cursor = self._next_index(-1, source)
         if cursor is None:
             return Advance(Counts(), None)
@@ -83,36 +84,39 @@ class CheckingIndexes:
             return None
         shares = self._views()[number].hash_name == self.hands.entity.keys.design.hash_name
         part = SHOWN if shares and source.hash_key is not None else EACH
-        return {"index": number, "part": part, "sum": 0, "start": None}
+        every = list(range(BUCKETS))
+        return {"index": number, "part": part, "sums": [0] * BUCKETS, "buckets": every, "start": None}
 
     # -- parts
 
     def _sum_shown(self, view: IndexView, source: Source, cursor: Item) -> Advance:
         """One more page of an index."""
         page = self._page(view, source, cursor)
-        total = self._sum(view, page.items, cursor["sum"], 1)
+        sums = self._sums(view, page.items, cursor["sums"], 1)
         part = SHOWN if page.last_key is not None else RECORDS
-        return Advance(Counts(), {**cursor, "part": part, "sum": total, "start": page.last_key})
+        return Advance(Counts(), {**cursor, "part": part, "sums": sums, "start": page.last_key})
 
     def _sum_records(self, view: IndexView, source: Source, cursor: Item) -> Advance:
         """One more page of the records of a hash key whose entries have been summed up."""
         page, records = self.hands.page(source, cursor["start"])
         indexed = [record for record in records if _place(view, record) is not None]
-        total = self._sum(view, indexed, cursor["sum"], -1)
+        sums = self._sums(view, indexed, cursor["sums"], -1)
         if page.last_key is not None:
-            return Advance(Counts(), {**cursor, "sum": total, "start": page.last_key})
-        if total:
-            return Advance(Counts(), {"index": cursor["index"], "part": ENTRIES, "start": None})
+            return Advance(Counts(), {**cursor, "sums": sums, "start": page.last_key})
+        unequal = [bucket for bucket, total in enumerate(sums) if total]
+        if unequal:
+            return Advance(Counts(), {**cursor, "part": ENTRIES, "sums": [], "buckets": unequal, "start": None})
         return Advance(Counts(), self._next_index(cursor["index"], source))
 
     def _compare(self, view: IndexView, source: Source, cursor: Item) -> Advance:
         """The records of one more page of an index."""
         hands = self.hands
         page = self._page(view, source, cursor)
-        keys = [key_of(hands.entity, entry) for entry in page.items]
+        entries = self._of_buckets(page.items, cursor)
+        keys = [key_of(hands.entity, entry) for entry in entries]
         found = hands.asking.items(hands.entity, keys)
         suspects = []
-        for key, entry in zip(keys, page.items, strict=True):
+        for key, entry in zip(keys, entries, strict=True):
             record = found.get(primary_key(hands.entity, key))
             if record is None or not self._shows(view, entry, record):
                 suspects.append(Suspect(key, () if record is None else (record,), entry))
@@ -124,7 +128,8 @@ class CheckingIndexes:
     def _look_for_each(self, view: IndexView, source: Source, cursor: Item) -> Advance:
         """The entries of one more page of records."""
         page, records = self.hands.page(source, cursor["start"])
-        suspects = [Suspect(key_of(self.hands.entity, each), (each,)) for each in records if _place(view, each)]
+        chosen = self._of_buckets(records, cursor)
+        suspects = [Suspect(key_of(self.hands.entity, each), (each,)) for each in chosen if _place(view, each)]
         if self._is_behind(view, self._unseen(view, suspects)):
             return Advance(Counts(seen=len(records)) + BEHIND, None)
         if page.last_key is not None:
@@ -199,13 +204,24 @@ class CheckingIndexes:
     def _shows(self, view: IndexView, entry: Item, record: Item) -> bool:
         return all(entry.get(name) == record.get(name) for name in self._compared(view))
 
-    def _sum(self, view: IndexView, items: Iterable[Item], total: int, sign: int) -> int:
-        """The sum with so many more items added, or taken away. What is equal has equal parts, in any order."""
-        names = self._compared(view)
+    def _sums(self, view: IndexView, items: Iterable[Item], sums: Sequence[int], sign: int) -> list[int]:
+        """The sums with so many more items added, or taken away. What is equal has equal parts, in any order."""
+        names, totals = self._compared(view), list(sums)
         for item in items:
-            text = repr([item.get(name) for name in names])
-            total += sign * int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-        return total % SUMS
+            shown = repr([item.get(name) for name in names])
+            bucket = self._bucket(item)
+            totals[bucket] = (totals[bucket] + sign * _digest(shown)) % SUMS
+        return totals
+
+    def _bucket(self, item: Item) -> int:
+        return _digest(repr(primary_key(self.hands.entity, item))) % BUCKETS
+
+    def _of_buckets(self, items: Sequence[Item], cursor: Item) -> list[Item]:
+        return [item for item in items if self._bucket(item) in cursor["buckets"]]
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 def _place(view: IndexView, item: Item) -> tuple[Any, Any] | None:
