@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
 
-from .codecs import IntegerCodec
+from .codecs import Codec, IntegerCodec, codec_of
 from .declaration import kind_fault
 from .declarations import BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 Properties = dict[str, "Property"]
+_KINDS = {"S": "text", "N": "a number", "B": "bytes"}
 _LISTS = (list, tuple, set, frozenset, Sequence)
 
 
@@ -110,6 +111,27 @@ def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator
         yield Fault(where, f"{listed.name!r} is no list", "name a property that lists ids")
     if len(identity_of(target)) != 1:
         yield Fault(where, "its target is not identified by one property", "list targets that are")
+        return
+    for element in typing.get_args(_without_none(listed.annotation))[:1]:
+        yield from _kind_faults(where, listed.name, codec_of(element), target, identity_of(target)[0])
+
+
+def _without_none(annotation: Any) -> Any:
+    """The one type that an annotation may be beside None."""
+    while typing.get_origin(annotation) in (typing.Annotated, typing.Union, types.UnionType):
+        annotation = next(each for each in typing.get_args(annotation) if each is not type(None))
+    return annotation
+
+
+def _kind_faults(where: str, by: str, codec: Codec | None, target: type[Entity], name: str) -> Iterator[Fault]:
+    """A value that leads to its target is never a number where the target has text, or the other way round."""
+    from .schema import properties_of
+
+    found = properties_of(target)[name].codec
+    one, other = (None if each is None else _KINDS.get(each.key_type or "") for each in (codec, found))
+    if one is not None and other is not None and one != other:
+        message = f"{by!r} holds {one}, and the target's {name!r} {other}"
+        yield Fault(where, message, "declare both of one type")
 
 
 def _one_faults(
@@ -136,6 +158,9 @@ def _one_faults(
     if len(relation.by) != len(wanted):
         message = f"its target is found by {', '.join(wanted)}, and `by` names {', '.join(relation.by)}"
         yield Fault(where, message, f"let `by` name a property for each of {', '.join(wanted)}, in that order")
+    for by, name in zip(relation.by, wanted, strict=False):
+        if name in properties_of(target):
+            yield from _kind_faults(where, by, properties_of(model)[by].codec, target, name)
     if relation.enforced:
         if relation.on is not None or relation.index is not None:
             yield Fault(where, "only a relation by identity can be enforced", "leave out on= and index=")

@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
 from .entity import Entity
@@ -48,6 +48,7 @@ REMEMBER_DAYS = 14
 """As long as a message queue keeps what could not be delivered."""
 
 MAX_POSITION = 2**63 - 1
+MAX_DIGITS = 38
 MAX_EVENT_ID_CHARACTERS = 255
 Number = int | Decimal
 
@@ -72,6 +73,14 @@ class Event(BaseModel):
         description="What makes it the same event when it is delivered again.",
     )
     position: int = Field(ge=0, le=MAX_POSITION, description="Grows along the events about one record.")
+
+    @field_validator("position")
+    @classmethod
+    def _can_be_kept(cls, position: int) -> int:
+        # A kind of event may declare its position anew, with other bounds or none.
+        if abs(position) >= 10**MAX_DIGITS:
+            raise ValueError(f"it has more than {MAX_DIGITS} digits")
+        return position
 
 
 @dataclass(frozen=True)

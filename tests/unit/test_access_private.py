@@ -38,6 +38,7 @@ class Colleague(Entity, token="colleague"):
     name: str = ""
     buddy_id: str | None = None
     seen_badge: str | None = None
+    seen_pay: int | None = None
     pay: int | None = private_property(default=None)
     badge: str | None = private_property(default=None)
     boss_id: str | None = private_property(default=None)
@@ -59,7 +60,7 @@ class Colleague(Entity, token="colleague"):
     friends = has_many("colleague", by="friend_ids")
     wearer = belongs_to("colleague", by="seen_badge", on="badge")
     best_paid = belongs_to("colleague", by="team", on="team", index="byPay")
-    equal = belongs_to("colleague", by="seen_badge", on="pay", index="ofPay")
+    equal = belongs_to("colleague", by="seen_pay", on="pay", index="ofPay")
 
 
 class Raised(Event):

@@ -214,7 +214,16 @@ class Counted(Event):
     closed: bool = False
 
 
+class Placed(Event):
+    """An event whose position has no bounds of its own."""
+
+    type: Literal["Placed"] = "Placed"
+    position: int
+
+
 def counted(event: Event) -> tuple[Set | Delete | Update, ...]:
+    if isinstance(event, Placed):
+        return (Update(Account, {}, add={"total": 1}),)
     assert isinstance(event, Counted)
     if event.closed:
         return (Delete(Account, {}),)
@@ -225,7 +234,7 @@ def counted(event: Event) -> tuple[Set | Delete | Update, ...]:
 
 SUMS = Schema(
     entities=[Account],
-    projections=[EventProjection("sums", events=(Counted,), writes=(Account,), project=counted)],
+    projections=[EventProjection("sums", events=(Counted, Placed), writes=(Account,), project=counted)],
 )
 
 
@@ -239,6 +248,15 @@ def test_neither_set_nor_delete_takes_back_what_was_added(order: tuple[int, ...]
     assert json_of(client.get("/v1/accounts/account")) == {"total": 5}, "the Delete took the 100 alone"
     client.post("/v1/_events/sums", {"type": "Counted", "eventId": "e4", "position": 4, "start": 10})
     assert json_of(client.get("/v1/accounts/account")) == {"total": 15}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_position_that_no_table_keeps_is_refused_whatever_its_event_declares(sign: int) -> None:
+    client = Client(api_of(SUMS))
+    event = {"type": "Placed", "eventId": "a", "position": sign * 10**38}
+    problem = problem_of(client.post("/v1/_events/sums", event), 400, "validation_failed")
+    assert [each["where"] for each in problem["errors"]] == ["position"]
+    assert client.post("/v1/_events/sums", {**event, "position": sign * (10**38 - 1)}).status == 200
 
 
 def test_a_second_singleton_is_told_to_update_the_first() -> None:
