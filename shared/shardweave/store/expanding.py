@@ -86,9 +86,11 @@ class _Link:
 
 @dataclass
 class _Page:
-    """The distinct links of a page of records, and what they were found to lead to."""
+    """The distinct links of a page of records: those that nothing was read for yet, and what others were found to lead
+    to."""
 
-    links: dict[tuple[Any, ...], _Link] = field(default_factory=dict)
+    known: set[tuple[Any, ...]] = field(default_factory=set)
+    waiting: list[_Link] = field(default_factory=list)
     found: dict[tuple[Any, ...], Entity | None] = field(default_factory=dict)
 
 
@@ -107,17 +109,21 @@ class Expander:
     ) -> Iterator[dict[str, Related]]:
         """The related records of each record, by the names of the relations; of the first records only, as far as they
         were read by the deadline (`time.monotonic`). What nobody asks for any more is not read. Raises UnknownName."""
-        page = _Page()
-        led = [
-            {name: self._links(record, relation_of(self.schema[type(record)], name), page) for name in names}
-            for record in records
-        ]
-        place = 0
-        for _ in self._read(page, deadline):
+        page, place, coming = _Page(), 0, iter(records)
+        led: list[dict[str, list[_Link]]] = []
+        while place < len(records):
+            while len(page.waiting) < MAX_LINKS_AT_ONCE and (record := next(coming, None)) is not None:
+                entity = self.schema[type(record)]
+                led.append({name: self._links(record, relation_of(entity, name), page) for name in names})
+            if page.found and _is_over(deadline):
+                return
+            self._follow(page, deadline)
             while place < len(led) and _is_read(led[place], page):
                 entity = self.schema[type(records[place])]
                 yield {name: self._related(entity, name, links, page) for name, links in led[place].items()}
                 place += 1
+            if not page.waiting and place < len(led):
+                return
 
     # -- what leads where
 
@@ -135,7 +141,9 @@ class Expander:
                 link = _Link(relation, target, self._parsed(relation, target, values), bound)
             except _NOBODYS:
                 continue
-            page.links.setdefault(link.name, link)
+            if link.name not in page.known:
+                page.known.add(link.name)
+                page.waiting.append(link)
             links.append(link)
         return links
 
@@ -173,17 +181,12 @@ class Expander:
 
     # -- how it is read
 
-    def _read(self, page: _Page, deadline: float | None) -> Iterator[None]:
-        """Follow the links, some hundreds in each step."""
-        every = list(page.links.values())
-        for start in range(0, max(1, len(every)), MAX_LINKS_AT_ONCE):
-            if start and _is_over(deadline):
-                return
-            links = every[start : start + MAX_LINKS_AT_ONCE]
-            self._by_identity(links, page, deadline)
-            self._by_lookup(links, page, deadline)
-            self._by_index(links, page, deadline)
-            yield
+    def _follow(self, page: _Page, deadline: float | None) -> None:
+        """Follow some hundreds of the links that wait."""
+        links, page.waiting = page.waiting[:MAX_LINKS_AT_ONCE], page.waiting[MAX_LINKS_AT_ONCE:]
+        self._by_identity(links, page, deadline)
+        self._by_lookup(links, page, deadline)
+        self._by_index(links, page, deadline)
 
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         links = [each for each in links if each.relation.lookup is None and each.relation.index is None]
