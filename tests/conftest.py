@@ -1,4 +1,4 @@
-"""What every test gets: hypothesis profiles.
+"""What every test gets: hypothesis profiles, and processes that can be interrupted.
 
 `ci` (the default) tries the same examples in every run, so a failure can be repeated; `thorough` tries a hundred
 times as many, at random: `HYPOTHESIS_PROFILE=thorough ./run test unit`.
@@ -7,6 +7,7 @@ times as many, at random: `HYPOTHESIS_PROFILE=thorough ./run test unit`.
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 CASES_A_TEST = 50
 HISTORIES_A_TEST = 25
+
+
+# Where tests run in the background an interruption is ignored, and so it would be by every process that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -39,17 +40,43 @@ def test_what_can_not_be_said_is_lost_and_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "code"),
-    [("shardweave.cli", ["catalog"], 130), ("local", ["--port", "0", "--empty", "--data", "/nowhere"], 0)],
+    ("module", "arguments", "code"), [("shardweave.cli", ["catalog"], 130), ("local", ["--port", "0", "--empty"], 0)]
 )
-def test_an_interruption_while_it_is_loaded_is_silent(module: str, arguments: list[str], code: int) -> None:
-    command = [sys.executable, "-P", "-X", "importtime", "-m", module, *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as child:
+def test_an_interruption_while_it_is_loaded_is_silent(
+    module: str, arguments: list[str], code: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-P", "-X", "importtime", "-m", module, *arguments, "--data", str(tmp_path)]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    ) as child:
         assert child.stderr is not None
         for line in child.stderr:
             if "pydantic_core" in line:
                 break
         child.send_signal(signal.SIGINT)
-        rest = child.stderr.read()
+        try:
+            _, rest = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert child.returncode == code
     assert "Traceback" not in rest
+
+
+def test_a_reader_that_goes_away_is_no_failure_to_report() -> None:
+    endless = f"import sys\nwhile True: sys.stdout.write({json.dumps(json.dumps({'userId': 'u'}))} + '\\n')"
+    command = '"$0" -c "$1" 2>/dev/null | "$0" -m shardweave.cli keys --entity user | head -n 1'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, endless],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PYTHONPATH": "shared", "PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout.startswith('{"userId": "u", "hashKey": "user!2"')
+    assert done.stderr == ""

@@ -1,7 +1,7 @@
 """The parts of the processes of a history, and those in which one guard of the protocol is missing.
 
 A history is given such a part as its processes are given theirs anywhere: where they are put together. What each guard
-is for is in `docs/resharding.md`; `tests/unit/test_reshard_guards.py` shows what happens without it.
+is for is in `docs/resharding.md`; `tests/integration/test_reshard_guards.py` shows what happens without it.
 """
 
 from __future__ import annotations

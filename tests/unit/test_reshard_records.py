@@ -13,10 +13,10 @@ from shardweave.reshard.phases import Phase, Step
 from shardweave.reshard.work import WorkItem, decode_work, encode_work, work_key
 from shardweave.sharding import ShardBump
 from shardweave.table.operations import GetItem, Put, Update
+from tests.integration.test_reshard_driver import PATH, Stage
 from tests.unit.api_world import problem_of
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import SCHEMA, Note
-from tests.unit.test_reshard_driver import PATH, Stage
 
 NOTES = SCHEMA[Note]
 SIXTEEN = ShardBump(0, char_bits=2, chars=2)
