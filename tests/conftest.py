@@ -45,3 +45,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases = range(metafunc.config.getoption("--query-cases"))
         parts = [cases[start : start + CASES_A_TEST] for start in range(0, len(cases), CASES_A_TEST)]
         metafunc.parametrize("query_cases", parts, ids=[f"from {part.start}" for part in parts])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # It takes minutes by itself: begun last, it would be waited for when everything else is told.
+    items.sort(key=lambda item: item.path.name != "test_reshard_http.py")
