@@ -15,8 +15,8 @@ import collections.abc
 from collections.abc import Callable
 from typing import Any
 
-from .declaration import name_of, names_of
 from .entity import Declaration, Entity
+from .keywords import name_of, names_of
 
 Names = str | collections.abc.Sequence[str]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic.alias_generators import to_camel
 
 from .codecs import Codec, IntegerCodec, codec_of
-from .declaration import kind_fault
 from .declarations import BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .declared import target_of
 from .entity import Entity, Role, identity_of
 from .errors import Fault
+from .keywords import kind_fault
 
 if TYPE_CHECKING:
     from .entity_type import Property

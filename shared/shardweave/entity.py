@@ -23,8 +23,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from .access.rules import Allow
-from .declaration import Descending, EntityDeclaration, declaration_of, name_of, names_of
 from .errors import InvalidShardArguments
+from .keywords import Descending, EntityDeclaration, declaration_of, name_of, names_of
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 

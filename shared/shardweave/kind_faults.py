@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .declaration import kind_fault, name_of, names_of
 from .entity import Entity
 from .errors import Fault
 from .key_format import ORDERED, KeyFormat
+from .keywords import kind_fault, name_of, names_of
 from .projections import EventProjection
 
 if TYPE_CHECKING:

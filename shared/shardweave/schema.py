@@ -18,13 +18,13 @@ from pydantic.fields import FieldInfo
 
 from .access.bindings import Claim, Private
 from .codecs import Codec, DescendingCodec, codec_of
-from .declaration import Descending
 from .declared import children_of, lookups_of, relations_of, sequences_of
 from .entity import Entity, HashKey, RangeKey, Role, identity_of
 from .entity_type import EntityType, IndexView, Property
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign
+from .keywords import Descending
 from .kind_faults import schema_parts
 from .projections import EventProjection
 from .schema_faults import is_optional, schema_faults

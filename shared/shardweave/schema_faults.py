@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from .access.faults import access_faults
 from .codecs import IntegerCodec, TimestampCodec
-from .declaration import Descending
 from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
 from .entity import Entity, HashKey, Role, identity_of
 from .entity_type import MARK, REVISION, Property
 from .errors import Fault, ValueRefused
+from .keywords import Descending
 from .projection_faults import projection_faults
 from .shard_key.key import KINDS, is_entity_origin
 from .sharding import bump_faults

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from shardweave.access import Allow
-from shardweave.declaration import KEYWORDS
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, RangeKey, desc, unique_property
 from shardweave.errors import SchemaError, UnknownName
+from shardweave.keywords import KEYWORDS
 from shardweave.projections import Event, EventProjection
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
