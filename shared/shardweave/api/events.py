@@ -11,7 +11,7 @@ It is told by its `eventId`, whoever sends it, so that no idempotency key is ask
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any
 
@@ -46,7 +46,7 @@ class Events:
         self._senders = senders
         self._projection = projection
         self._store = store
-        self._kinds = {name: (kind, json_form(kind)) for kind in projection.events for name in event_types(kind)}
+        self._kinds = {name: kind for kind in projection.events for name in event_types(kind)}
 
     def apply(self, call: Call) -> Response:
         if not self._senders.include(call.caller):
@@ -72,13 +72,12 @@ class Events:
 
     def _event(self, call: Call) -> Event:
         given = call.document.get("type")
-        known = self._kinds.get(given) if isinstance(given, str) else None
-        if known is None:
+        kind = self._kinds.get(given) if isinstance(given, str) else None
+        if kind is None:
             fault = FieldFault(("type",), f"it is one of {', '.join(self._kinds)}", "literal_error")
             raise ValidationFailed([fault], where="body")
-        kind, form = known
         try:
-            return as_declared(kind, read_model(form, call.document))
+            return as_declared(kind, read_model(_form(kind), call.document))
         except ValidationFailed as failed:
             failed.where = "body"
             raise
@@ -91,3 +90,9 @@ class Events:
         union: Any = Annotated[reduce(or_, kinds), Field(discriminator="type")]
         name = f"{self._projection.name[:1].upper()}{self._projection.name[1:]}Event"
         return create_model(name, __base__=RootModel[union], __doc__="An event, of one of several kinds.")
+
+
+@cache
+def _form(kind: type[Event]) -> type[Event]:
+    # A form takes milliseconds to make, so that a cold start leaves each to the first event of its kind.
+    return json_form(kind)
