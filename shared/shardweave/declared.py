@@ -135,10 +135,10 @@ def relations_of(
         name = to_camel(python_name)
         if isinstance(each, HasMany):
             found[name] = RelationType(
-                name, target_of(each, models), (own[each.by].stored,), many=True, private=own[each.by].private
+                name, target_of(each), (own[each.by].stored,), many=True, private=own[each.by].private
             )
         elif isinstance(each, BelongsTo):
-            target = next(other for other in models if other.declaration.token == target_of(each, models))
+            target = next(other for other in models if other.declaration.token == target_of(each))
             by = tuple(own[one].stored for one in each.by)
             lookup = None if each.on is None or each.index is not None else _lookup_on(target, each.on)
             found[name] = RelationType(
@@ -154,7 +154,7 @@ def relations_of(
     return found
 
 
-def target_of(relation: BelongsTo | HasMany, models: Sequence[type[Entity]]) -> str:
+def target_of(relation: BelongsTo | HasMany) -> str:
     """The token of a relation's target."""
     return relation.target if isinstance(relation.target, str) else relation.target.declaration.token
 

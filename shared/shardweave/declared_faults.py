@@ -88,7 +88,7 @@ def _relation_faults(schema: Schema, model: type[Entity], name: str, relation: B
 
     where = f"entity {model.__name__}.{name}"
     properties = properties_of(model)
-    token = target_of(relation, schema.models)
+    token = target_of(relation)
     target = next((each for each in schema.models if each.declaration.token == token), None)
     if target is None:
         yield Fault(where, f"its target {token!r} is not in the schema", "add it to Schema(entities=[...])")

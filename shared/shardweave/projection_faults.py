@@ -84,6 +84,6 @@ def _has_children(model: type[Entity], models: Sequence[type[Entity]]) -> bool:
     """Whether an enforced relation leads to a model, whatever else is wrong with it."""
     relations = (each for other in models for each in other.declared().values())
     return any(
-        isinstance(each, BelongsTo) and each.enforced and target_of(each, models) == model.declaration.token
+        isinstance(each, BelongsTo) and each.enforced and target_of(each) == model.declaration.token
         for each in relations
     )

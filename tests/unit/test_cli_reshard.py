@@ -32,7 +32,7 @@ class Terminal:
         self.said = io.StringIO()
         streams = Streams(io.BytesIO(), written, self.said, world.clock)
         operator = reshard_operator(world.inner, world.waits, world.clock)
-        code = act(options, world.schema[Note], operator, world.waits, streams, self.wait)
+        code = act(options, world.schema[Note], operator, streams, self.wait)
         return code, [json.loads(line) for line in written.getvalue().splitlines()]
 
     def wait(self, seconds: float) -> None:

@@ -25,7 +25,6 @@ from ..api.reshard_routes import MOST_RATE, document
 from ..entity_type import EntityType
 from ..errors import ConfigurationError, Conflict
 from ..reshard.operator import Estimate, Operator, Status
-from ..reshard.phases import Waits
 from ..reshard.wait_settings import decode_waits
 from ..service import reshard_operator
 from ..sharding import ShardBump
@@ -73,14 +72,13 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         waits = decode_waits(options.waits or ("local" if options.table is None else "normal"), "--waits")
         entity = entity_of(options, service.parts.schema)
         operator = reshard_operator(service.parts.table, waits, streams.clock)
-        return act(options, entity, operator, waits, streams)
+        return act(options, entity, operator, streams)
 
 
 def act(
     options: argparse.Namespace,
     entity: EntityType[Any],
     operator: Operator,
-    waits: Waits,
     streams: Streams,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:

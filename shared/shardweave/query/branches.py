@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from ..codecs import Codec, DescendingCodec
 from ..entity_type import IndexView
 from ..errors import UnsupportedQuery
-from ..key_format import KeyFormat
 from ..keys import Element
 from ..table.operations import Interval
 from ..table.values import Item, Value
@@ -139,7 +138,7 @@ def check_agreement(branches: Sequence[Branch]) -> None:
             )
 
 
-def names_to_leave_out(branches: Sequence[Branch], key_format: KeyFormat) -> bool:
+def names_to_leave_out(branches: Sequence[Branch]) -> bool:
     """Whether the branches' element names differ, so that sort values are compared without them."""
     names = {tuple(element.name for element in branch.view.range_elements) for branch in branches}
     return len(names) > 1 and not branches[0].view.raw

@@ -180,7 +180,7 @@ def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple
         raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
     if len(branches) > 1:
         check_agreement(branches)
-        if names_to_leave_out(branches, schema.key_format):
+        if names_to_leave_out(branches):
             branches = [
                 replace(branch, names=tuple(element.name for element in branch.view.range_elements))
                 for branch in branches
