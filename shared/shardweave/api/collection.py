@@ -94,7 +94,7 @@ class Collection:
         self._batches = Batches(self._models, store, self._access, self._expansion)
         self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
-        self._lookup_list = LookupList(self._visible, store, queries, self._pages, taken)
+        self._lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self._pages, taken)
 
     # -- what is done
 

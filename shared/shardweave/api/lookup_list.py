@@ -14,7 +14,7 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,9 +22,8 @@ from ..access.grant import Grant
 from ..declared import LookupType
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName, UnsupportedQuery
-from ..query.cursor import CursorState, Position, fingerprint_of
+from ..query.cursor import CursorCodec, CursorState, Position, fingerprint_of
 from ..query.room import fitting
-from ..query.runner import QueryRunner
 from ..query.spec import Page
 from ..store import Store
 from ..store.lookups import owner_text
@@ -42,14 +41,21 @@ _NO_MAP = 0
 
 class LookupList:
     """The lists of one entity by its lookups. `taken` are the names of the parameters that its lists have already;
-    `queries` seals the tokens."""
+    `cursors` seals the tokens, and `clock` (epoch milliseconds) says when a walk begins."""
 
     def __init__(
-        self, entity: EntityType[Any], store: Store, queries: QueryRunner, pages: Pages, taken: Sequence[str]
+        self,
+        entity: EntityType[Any],
+        store: Store,
+        cursors: CursorCodec,
+        clock: Callable[[], int],
+        pages: Pages,
+        taken: Sequence[str],
     ) -> None:
         self._entity = entity
         self._store = store
-        self._queries = queries
+        self._cursors = cursors
+        self._clock = clock
         self._pages = pages
         self._taken = taken
 
@@ -81,7 +87,7 @@ class LookupList:
         walk = self._fingerprint(lookup, values, grant)
         value = values.pop(lookup.property_name)
         state = self._state(given.get(CONTINUATION), walk)
-        limit = paging({"limit": given["limit"]} if "limit" in given else {})["limit"]
+        limit = paging(given)["limit"]
         deadline = deadline_in(call.time_left_ms)
         found = self._store.find_by(
             self._entity.model,
@@ -99,7 +105,7 @@ class LookupList:
         if room < len(found.items):
             entity = self._store.schema.entity(self._entity.token)
             after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
-        return Page(tuple(texts[:room]), self._token(state, after, walk), complete=after is None or not cut)
+        return Page(tuple(texts[:room]), self._token(state, after, walk), complete=not cut)
 
     # -- tokens
 
@@ -110,16 +116,16 @@ class LookupList:
         return fingerprint_of([LOOKUP, written, self._entity.token, lookup.name, stored, grant.caller.scope])
 
     def _state(self, token: str | None, walk: bytes) -> CursorState:
-        now = self._queries.now_ms()
+        now = self._clock()
         if token is None:
             return CursorState(now, _NO_MAP, None)
         with token_named():
-            return self._queries.cursors.decode(token, walk, now)
+            return self._cursors.decode(token, walk, now)
 
     def _token(self, state: CursorState, after: str | None, walk: bytes) -> str | None:
         if after is None:
             return None
-        return self._queries.cursors.encode(replace(state, position=Position(None, (after,))), walk)
+        return self._cursors.encode(replace(state, position=Position(None, (after,))), walk)
 
     # -- what is asked
 
