@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +23,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.account import add_account_options, choose_account
 from infra.cdk_command import cdk
-from infra.configuration import CHOICES, Configuration, stack_name
+from infra.configuration import CHOICES, Configuration
 from infra.deployed_stack import deployed_table, stack_outputs, stage_record
 from infra.kept_choices import kept_choices
 from infra.manifest import read_manifest, write_manifest
-from infra.options import add_options, context_of, given_choices, parsed
+from infra.options import add_options, choices_of, context_of, parsed, stack_of
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
 from infra.waves import Wave, plan_waves
@@ -57,11 +58,12 @@ def main(arguments: list[str]) -> int:
     add_account_options(parser)
     try:
         options, others = parsed(parser, arguments)
-        service_schema(options.service or CHOICES["service"], ORDERED)
+        choices = choices_of(options)
+        service_schema(choices.get("service", CHOICES["service"]), ORDERED)
         choose_account(os.environ, options.profile, options.region)
-        keep_choices(options)
-        configuration = Configuration.from_context(Given(options))
-        deployment = Deployment(configuration, context_of(options), others, options.poll)
+        choices |= choices_kept(boto3.client("cloudformation"), choices)
+        configuration = Configuration.from_context(Given(choices))
+        deployment = Deployment(configuration, context_of(choices), others, options.poll)
         code = deployment.run()
     except KeyboardInterrupt:
         say("stopped; the same command goes on from there")
@@ -79,23 +81,21 @@ def main(arguments: list[str]) -> int:
 
 
 class Given:
-    """The options as the CDK's context would give them."""
+    """Choices as the CDK's context would give them."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        pairs = [part for part in context_of(options) if part != "-c"]
-        self._given = dict(pair.partition("=")[::2] for pair in pairs)
+    def __init__(self, choices: Mapping[str, str]) -> None:
+        self._choices = choices
 
     def try_get_context(self, key: str) -> object:
-        return self._given.get(key)
+        return self._choices.get(key)
 
 
-def keep_choices(options: argparse.Namespace) -> None:
-    """Add what the stage was deployed with to the options, where they don't say otherwise."""
-    name = stack_name(options.service or CHOICES["service"], options.stage or CHOICES["stage"])
-    kept = kept_choices(stack_outputs(boto3.client("cloudformation"), name), given_choices(options), CHOICES)
+def choices_kept(cloudformation: Any, choices: Mapping[str, str]) -> dict[str, str]:
+    """What the chosen stage was deployed with, where the choices don't say otherwise."""
+    kept = kept_choices(stack_outputs(cloudformation, stack_of(choices)), choices, CHOICES)
     for choice, value in kept.items():
         say(f"As at the last deployment: -c {choice}={value}")
-        options.context.append(f"{choice}={value}")
+    return kept
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from infra.cdk_command import cdk
-from infra.configuration import CHOICES, check_names, stack_name
+from infra.configuration import check_names
 from infra.deployed_api import DeployedApi
 from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
-from infra.options import add_options, context_of, given_choices
+from infra.options import add_options, choices_of, context_of, stack_of
 from infra.sources import ROOT
 from shardweave.errors import ConfigurationError, ShardweaveError
 
@@ -45,7 +45,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--port", type=port, metavar="PORT", help=f"of the emulator (default: {DEFAULT_PORT})")
     parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
     options = parser.parse_args(arguments)
-    options.stage = options.stage or STAGE
     found = running(FOLDER)
     emulator = Emulator(FOLDER, found.port if found else options.port or DEFAULT_PORT)
     if options.stop:
@@ -53,14 +52,14 @@ def main(arguments: list[str]) -> int:
         say("stopped" if found else "nothing was running")
         return 0
     try:
-        check_names(given_choices(options))
+        choices = choices_here(options)
+        check_names(choices)
         check_port(options.port, found)
         with only_one_at_a_time(FOLDER):
             if not found:
                 say(f"Starting the emulator on {emulator.url} ...")
                 emulator.start()
-            name = stack_name(options.service or CHOICES["service"], options.stage)
-            outputs = deploy(emulator, name, context_of(options), first=not found)
+            outputs = deploy(emulator, stack_of(choices), context_of(choices), first=not found)
     except KeyboardInterrupt:
         say("stopped; the same command goes on from there")
         return 130
@@ -71,6 +70,11 @@ def main(arguments: list[str]) -> int:
         return 1
     print(how_to_call(emulator, outputs), flush=True)
     return 0
+
+
+def choices_here(options: argparse.Namespace) -> dict[str, str]:
+    """What is chosen, with the stage of an emulator where none is."""
+    return {"stage": STAGE, **choices_of(options)}
 
 
 def port(text: str) -> int:

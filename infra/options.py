@@ -1,11 +1,16 @@
-"""The options that the commands share: what the CDK context chooses, by its usual names."""
+"""The options that the commands share: what the CDK context chooses, by its usual names.
+
+`--stage prod` and `-c stage=prod` say the same, and of several the last one counts, `-c` after the others, as it does
+for the CDK. `choices_of` reads the options once; the context that the CDK gets and the stack's name are made of that.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from difflib import get_close_matches
 
-from infra.configuration import CHOICES, check_names
+from infra.configuration import CHOICES, check_names, stack_name
 
 _COMMON = {
     "service": "the module in shared/services/",
@@ -27,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
         "--context",
         action="append",
         default=[],
+        type=_choice,
         metavar="NAME=VALUE",
         help=f"any other choice: {others}; docs/deploy.md says what they are",
     )
@@ -42,19 +48,29 @@ def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpa
         near = get_close_matches(name, ours, 1, cutoff=0.8) if name.startswith("--") else []
         if near:
             parser.error(f"there is no option {name}; it is spelled {near[0]}")
-    for choice in options.context:
-        if "=" not in choice:
-            parser.error(f"-c {choice} says nothing: give -c {choice}=VALUE")
-    check_names(given_choices(options))
+    check_names(choices_of(options))
     return options, others
 
 
-def given_choices(options: argparse.Namespace) -> set[str]:
-    """The names of the choices that are given, whatever they say."""
-    return {choice.partition("=")[0] for choice in context_of(options) if choice != "-c"}
+def choices_of(options: argparse.Namespace) -> dict[str, str]:
+    """The choices that are given, whatever they say, by name."""
+    common = {key: str(value) for key in _COMMON if (value := getattr(options, key)) is not None}
+    return common | dict(options.context)
 
 
-def context_of(options: argparse.Namespace) -> list[str]:
-    """The chosen context as arguments of the CDK command line."""
-    chosen = [f"{key}={value}" for key in _COMMON if (value := getattr(options, key)) is not None]
-    return [part for choice in (*chosen, *options.context) for part in ("-c", choice)]
+def context_of(choices: Mapping[str, str]) -> list[str]:
+    """Choices as arguments of the CDK command line."""
+    return [part for name, value in choices.items() for part in ("-c", f"{name}={value}")]
+
+
+def stack_of(choices: Mapping[str, str]) -> str:
+    """The name of the stack that the CDK makes of these choices."""
+    everything = {**CHOICES, **choices}
+    return stack_name(everything["service"], everything["stage"])
+
+
+def _choice(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text} says nothing: give -c {text}=VALUE")
+    return name, value

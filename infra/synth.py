@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from infra.cdk_command import cdk
-from infra.options import add_options, context_of, parsed
+from infra.options import add_options, choices_of, context_of, parsed
 from shardweave.errors import ConfigurationError
 
 
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     except ConfigurationError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    return cdk(["synth", "-c", "assets=optional", *context_of(options), *others])
+    return cdk(["synth", "-c", "assets=optional", *context_of(choices_of(options)), *others])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from infra.configuration import CHOICES, Configuration
 from infra.deploy import Given
-from infra.options import add_options, parsed
+from infra.options import add_options, choices_of, parsed
 from shardweave.errors import ShardweaveError
 from shardweave.schema import Schema
 from shardweave.service_modules import service_names
@@ -87,7 +87,7 @@ def test_an_empty_text_takes_a_choice_back(choice: str) -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)
     options, _ = parsed(parser, ["-c", f"{choice}="])
-    assert Configuration.from_context(Given(options)) == configuration()
+    assert Configuration.from_context(Given(choices_of(options))) == configuration()
 
 
 @pytest.mark.parametrize("choice", sorted({*CHOICES} - {*EMPTY}))

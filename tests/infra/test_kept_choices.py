@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from infra.configuration import CHOICES
 from infra.deployed_stack import stack_outputs
 from infra.kept_choices import OF_A_RUN, encode_choices, kept_choices
-from infra.options import add_options, given_choices
+from infra.options import add_options, choices_of
 from tests.infra.conftest import template_for
 
 ISSUER = "https://login.example.com/"
@@ -46,7 +46,7 @@ def test_options_say_which_choices_are_given() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)
     options = parser.parse_args(["--stage", "prod", "-c", "issuer=", "-c", "lanes=64"])
-    assert given_choices(options) == {"stage", "issuer", "lanes"}
+    assert choices_of(options) == {"stage": "prod", "issuer": "", "lanes": "64"}
 
 
 class Stacks:

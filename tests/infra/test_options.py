@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.account import choose_account
 from infra.configuration import Configuration, check_names
-from infra.deploy import Given
+from infra.deploy import Given, choices_kept
 from infra.deploy import main as deploy_main
-from infra.deploy_local import check_port, example_of, first_collection, only_one_at_a_time, port
+from infra.deploy_local import STAGE, check_port, choices_here, example_of, first_collection, only_one_at_a_time, port
 from infra.emulator import Process
-from infra.options import add_options, parsed
+from infra.options import add_options, choices_of, context_of, parsed, stack_of
 from shardweave.errors import ConfigurationError
 
 
@@ -63,7 +66,50 @@ def test_choices_that_can_not_mean_anything_are_refused(case: str) -> None:
     choice, message = REFUSED[case]
     options, _ = options_of("-c", choice)
     with pytest.raises(ConfigurationError, match=message):
-        Configuration.from_context(Given(options))
+        Configuration.from_context(Given(choices_of(options)))
+
+
+PROD = {"service": "order_tracking", "stage": "prod"}
+SAME_STAGE = {
+    "by options": ["--service", "order_tracking", "--stage", "prod"],
+    "by the context": ["-c", "service=order_tracking", "-c", "stage=prod"],
+    "by one of each": ["--service=order_tracking", "--context=stage=prod"],
+    "by the last that is said": ["-c", "stage=dev", "-c", "service=order_tracking", "-c", "stage=prod"],
+    "by the context before an option": ["-c", "stage=prod", "-c", "service=order_tracking", "--stage", "dev"],
+}
+
+
+@pytest.mark.parametrize("spelled", SAME_STAGE)
+def test_every_spelling_of_a_stage_names_the_stack_that_is_made(spelled: str) -> None:
+    options, _ = options_of(*SAME_STAGE[spelled])
+    for choices in (choices_of(options), choices_here(options)):
+        assert choices == PROD
+        assert stack_of(choices) == "shardweave-order-tracking-prod"
+        assert Configuration.from_context(Given(choices)).stack_name == stack_of(choices)
+        assert sorted(context_of(choices)) == ["-c", "-c", "service=order_tracking", "stage=prod"]
+
+
+@pytest.mark.parametrize("spelled", SAME_STAGE)
+def test_what_is_kept_is_that_of_the_stage_which_is_deployed(spelled: str) -> None:
+    kept = {"shardweave-order-tracking-prod": {"lanes": "64"}, "shardweave-user-service-dev": {"lanes": "8"}}
+    options, _ = options_of(*SAME_STAGE[spelled])
+    assert choices_kept(StacksByName(kept), choices_of(options)) == {"lanes": "64"}
+
+
+class StacksByName:
+    """CloudFormation, with what each stack was deployed with."""
+
+    def __init__(self, kept: Mapping[str, Mapping[str, str]]) -> None:
+        self._kept = kept
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
+        output = {"OutputKey": "Choices", "OutputValue": json.dumps(self._kept[StackName])}
+        return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Outputs": [output]}]}
+
+
+def test_an_emulator_has_a_stage_of_its_own_unless_one_is_said() -> None:
+    assert stack_of(choices_here(options_of()[0])) == f"shardweave-user-service-{STAGE}"
+    assert stack_of(choices_of(options_of()[0])) == "shardweave-user-service-dev"
 
 
 @pytest.mark.parametrize("text", ["0", "65536", "99999", "-1", "²", "http"])
