@@ -439,14 +439,18 @@ def codec_of(annotation: Any) -> Codec | None:
     if origin is Literal:
         kinds = {type(value) for value in arguments if value is not None}
         return codec_of(kinds.pop()) if len(kinds) == 1 else None
-    stands_for = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
-    if stands_for is not None:
-        return codec_of(stands_for)
+    if (meant := stands_for(annotation)) is not None:
+        return codec_of(meant)
     if not isinstance(annotation, type):
         return None
     if issubclass(annotation, enum.Enum):
         return _enum_codec(annotation)
     return next((codec for kind, codec in _BY_TYPE if issubclass(annotation, kind)), None)
+
+
+def stands_for(annotation: Any) -> Any:
+    """The type that a NewType or a type alias stands for, None for any other type."""
+    return getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
 
 
 def _enum_codec(members: type[enum.Enum]) -> Codec | None:

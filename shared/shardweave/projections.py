@@ -43,12 +43,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
 from .entity import Entity
+from .table.values import MAX_DIGITS
 
 REMEMBER_DAYS = 14
 """As long as a message queue keeps what could not be delivered."""
 
 MAX_POSITION = 2**63 - 1
-MAX_DIGITS = 38
 MAX_EVENT_ID_CHARACTERS = 255
 Number = int | Decimal
 

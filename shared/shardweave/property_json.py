@@ -44,7 +44,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec
+from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec, stands_for
 from .errors import MalformedRequest
 from .table.values import Value, number_text
 
@@ -93,8 +93,8 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
         return Union[tuple(json_type(each, within) for each in arguments)]  # noqa: UP007 - made, not written
     if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
         return origin[tuple(json_type(each, within) for each in arguments)]
-    stands_for = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
-    return annotation if stands_for is None else json_type(stands_for, within)
+    meant = stands_for(annotation)
+    return annotation if meant is None else json_type(meant, within)
 
 
 M = TypeVar("M", bound=BaseModel)

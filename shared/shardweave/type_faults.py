@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
 from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 
+from .codecs import stands_for
 from .entity import Entity, Role
 from .errors import Fault, ValidationFailed, ValueRefused
 from .stored_form import stored_form
@@ -69,8 +71,8 @@ def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
         yield from _member_faults(origin, arguments)
         for each in arguments:
             yield from _annotation_faults(each, within)
-    elif (alias := _alias(annotation)) is not None and id(annotation) not in within:
-        yield from _annotation_faults(alias, within | {id(annotation)})
+    elif (meant := stands_for(annotation)) is not None and id(annotation) not in within:
+        yield from _annotation_faults(meant, within | {id(annotation)})
     elif isinstance(annotation, type):
         yield from _class_faults(annotation)
 
@@ -135,21 +137,13 @@ def _kinds(annotation: Any) -> set[str] | None:
     return None if found is None else {found}
 
 
-def _alias(annotation: Any) -> Any:
-    return getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
-
-
 def _fits(each: Property, default: Any) -> bool:
     """Whether a default is a value of its property, and stored as that value would be."""
     plain = type(default) is each.annotation and isinstance(default, (str, int, bytes, enum.Enum))
-    if default is None or plain or not each.has_default or _is_undefined(default):
+    if default is None or plain or not each.has_default or default is PydanticUndefined:
         return True
     try:
         form = stored_form(default)
         return type(form) is type(read := each.parse(default)) and form == read
     except (ValidationFailed, ValueRefused):
         return False
-
-
-def _is_undefined(default: Any) -> bool:
-    return type(default).__name__ == "PydanticUndefinedType"

@@ -39,6 +39,7 @@ from ..table.operations import (
     Delete,
     Put,
     Update,
+    key_or_item,
 )
 from ..table.values import MAX_ITEM_BYTES, Item, item_bytes
 from .phases import Control
@@ -204,4 +205,4 @@ def _places(entity: EntityType[Any], record: Item, control: Control) -> list[Ite
 
 
 def _named(entity: EntityType[Any], action: Action) -> PrimaryKey:
-    return primary_key(entity, action.item if isinstance(action, Put) else action.key)
+    return primary_key(entity, key_or_item(action))

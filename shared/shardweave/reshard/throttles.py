@@ -22,7 +22,17 @@ from ..errors import TableError, Throttled, TransactionCanceled
 from ..schema import Schema
 from ..table import Guard, Table
 from ..table.layout import TableLayout
-from ..table.operations import Delete, GetItem, Operation, Put, Query, TransactWrite, Update
+from ..table.operations import (
+    THROTTLED_CODES,
+    Delete,
+    GetItem,
+    Operation,
+    Put,
+    Query,
+    TransactWrite,
+    Update,
+    key_or_item,
+)
 from .signal import throttled_update
 
 R = TypeVar("R")
@@ -30,7 +40,6 @@ R = TypeVar("R")
 FLUSH_MS = 10_000
 KEY_RANGE = "KeyRange"
 """In DynamoDB's reasons, as in `TableWriteKeyRangeThroughputExceeded`."""
-_OF_AN_ACTION = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 class ThrottleNotes:
@@ -87,8 +96,8 @@ def _throttled_keys(operation: Operation[Any], error: Throttled | TransactionCan
     if isinstance(error, TransactionCanceled):
         if isinstance(operation, TransactWrite):
             for action, reason in zip(operation.actions, error.reasons, strict=False):
-                if reason.code in _OF_AN_ACTION:
-                    yield (action.item if isinstance(action, Put) else action.key)[name]
+                if reason.code in THROTTLED_CODES:
+                    yield key_or_item(action)[name]
         return
     if not any(KEY_RANGE in reason for reason in error.reasons):
         return

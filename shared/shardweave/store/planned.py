@@ -14,7 +14,7 @@ from ..entity_type import MARK, REVISION, EntityType
 from ..shard_maps import Lease
 from ..sharding import ShardMap
 from ..table.conditions import Compare, Condition, Exists, Missing, Or
-from ..table.operations import Action, Put, Update
+from ..table.operations import Action, Update, key_or_item
 from ..table.values import Item, Value, item_bytes
 
 
@@ -47,8 +47,7 @@ class PlannedAction:
 
     @property
     def key_or_item(self) -> Item:
-        action = self.action
-        return action.item if isinstance(action, Put) else action.key
+        return key_or_item(self.action)
 
     @property
     def weight(self) -> int:

@@ -26,13 +26,13 @@ from ..errors import (
 )
 from ..shard_maps import Lease
 from ..table import Guard, Table
-from ..table.operations import Action, BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
+from ..table.operations import THROTTLED_CODES, Action, BatchWrite, ConditionCheck, Operation, TransactWrite, key_of
 from ..table.values import Item
 from .retries import IN_CONFLICT, UNANSWERED, Waiting
 
 CONDITION_FAILED = "ConditionalCheckFailed"
 CONFLICT = "TransactionConflict"
-_PASSING = {"None", CONFLICT, "ThrottlingError", "ProvisionedThroughputExceeded"}
+_PASSING = {"None", CONFLICT, *THROTTLED_CODES}
 
 
 @dataclass(frozen=True)

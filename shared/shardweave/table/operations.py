@@ -30,6 +30,9 @@ MAX_TRANSACTION_ACTIONS = 100
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 MAX_PAGE_BYTES = 1024 * 1024
 
+THROTTLED_CODES = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
+"""The reasons of a canceled transaction that name an action which was throttled."""
+
 
 class Operation(Generic[R]):
     """One request to the table; `R` is what it answers."""
@@ -325,6 +328,11 @@ class ConditionCheck:
 
 Action = Put | Update | Delete | ConditionCheck
 """What a transaction may hold. `return_values` of an action must be NONE."""
+
+
+def key_or_item(action: Action) -> Item:
+    """What an action says of its item, its primary key at the least."""
+    return action.item if isinstance(action, Put) else action.key
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,10 @@ AttributeValue = dict[str, Any]
 MAX_ITEM_BYTES = 400 * 1024
 MAX_HASH_KEY_BYTES = 2048
 MAX_RANGE_KEY_BYTES = 1024
+MAX_DIGITS = 38
+"""Significant digits of a number."""
 
 _MAX_DEPTH = 32
-_MAX_DIGITS = 38
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
 _EXACT = Context(prec=400, Emin=-999_999, Emax=999_999, traps=[Inexact])
 
@@ -79,7 +80,7 @@ def number(text: str) -> int | Decimal:
 def number_text(value: int | Decimal) -> str:
     """The canonical text of a number. Raises ValueRefused for NaN, infinities, over 38 digits or out of range."""
     if isinstance(value, int):
-        if -(10**_MAX_DIGITS) < value < 10**_MAX_DIGITS:
+        if -(10**MAX_DIGITS) < value < 10**MAX_DIGITS:
             return str(value)
         value = Decimal(value)
     if not value.is_finite():
@@ -90,15 +91,15 @@ def number_text(value: int | Decimal) -> str:
     text = "".join(map(str, digits)).lstrip("0")
     stripped = text.rstrip("0")
     magnitude = len(text) + int(exponent) - 1
-    if len(stripped) > _MAX_DIGITS:
+    if len(stripped) > MAX_DIGITS:
         raise ValueRefused("a number has more than 38 significant digits", fix="round it, or store it as a string")
     if not _MIN_EXPONENT <= magnitude <= _MAX_EXPONENT:
         raise ValueRefused("a number's magnitude is outside 1E-130 to 9.99E+125", fix="store it as a string")
     exponent = int(exponent) + len(text) - len(stripped)
     prefix = "-" if sign else ""
-    if exponent >= 0 and magnitude < _MAX_DIGITS:
+    if exponent >= 0 and magnitude < MAX_DIGITS:
         return prefix + stripped + "0" * exponent
-    if exponent < 0 and -magnitude <= _MAX_DIGITS:
+    if exponent < 0 and -magnitude <= MAX_DIGITS:
         return prefix + format(Decimal((0, tuple(map(int, stripped)), exponent)), "f")
     return f"{prefix}{stripped}E{exponent:+d}"
 
@@ -135,7 +136,7 @@ def value_bytes(value: Value) -> int:
 
 
 def _number_bytes(value: int | Decimal) -> int:
-    if isinstance(value, int) and -(10**_MAX_DIGITS) < value < 10**_MAX_DIGITS:
+    if isinstance(value, int) and -(10**MAX_DIGITS) < value < 10**MAX_DIGITS:
         digits = str(abs(value))
     else:
         digits = "".join(map(str, Decimal(value).as_tuple().digits))
