@@ -51,7 +51,7 @@ def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) 
         canonical: Any = each.canonical
         if canonical is not None and not callable(canonical):
             fix = "give a function from a value to its canonical form"
-            yield kind_fault(f"{where}: canonical", canonical, "a function", fix)
+            yield kind_fault(f"{where}: canonical", canonical, "function", fix)
         if model.declaration.singleton:
             yield Fault(where, "a singleton is found without a lookup", "remove it")
         found = properties.get(each.property)

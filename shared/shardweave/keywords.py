@@ -7,26 +7,12 @@ left out, or its own text where a name is due, and `faults` says so; the schema 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .access.rules import Allow
 from .errors import Fault
 from .sharding import ShardBump
-
-KEYWORDS = (
-    "token",
-    "shard_bumps",
-    "partition",
-    "sort",
-    "shard_by",
-    "singleton",
-    "collection",
-    "origin",
-    "separator",
-    "access",
-    "read_only",
-)
 
 
 @dataclass(frozen=True)
@@ -56,6 +42,9 @@ class EntityDeclaration:
     faults: tuple[Fault, ...] = ()
 
 
+KEYWORDS = tuple(each.name for each in fields(EntityDeclaration) if each.name != "faults")
+
+
 @dataclass(frozen=True)
 class Descending:
     """An element of a range key in reverse order."""
@@ -77,12 +66,12 @@ def names_of(given: Any) -> tuple[str, ...]:
 
 
 def kind_fault(where: str, found: Any, wanted: str, fix: str) -> Fault:
-    """Something of another kind than is wanted."""
-    return Fault(where, f"it is no {wanted.removeprefix('a ').removeprefix('an ')} but {type(found).__name__}", fix)
+    """Something of another kind than is wanted, which is a noun without an article."""
+    return Fault(where, f"it is no {wanted} but {type(found).__name__}", fix)
 
 
 def declaration_of(name: str, given: Mapping[str, Any]) -> EntityDeclaration:
-    """What the class keywords say that were given for a class of this name."""
+    """What the class keywords say of a class of this name. `given` has each of `KEYWORDS`, and what else was given."""
     faults: list[Fault] = []
     place = f"entity {name}"
     unknown = sorted(given.keys() - set(KEYWORDS))
@@ -90,31 +79,31 @@ def declaration_of(name: str, given: Mapping[str, Any]) -> EntityDeclaration:
         faults.append(Fault(place, f"it has no keyword {', '.join(unknown)}", f"use one of {', '.join(KEYWORDS)}"))
 
     def checked(keyword: str, kind: type, wanted: str, missing: Any) -> Any:
-        found = given.get(keyword, missing)
+        found = given[keyword]
         if isinstance(found, kind) or found is missing:
             return found
         faults.append(kind_fault(f"{place}: {keyword}", found, wanted, "give one, or leave it out"))
         return missing
 
-    origin = given.get("origin")
+    origin = given["origin"]
     if origin is not None and not isinstance(origin, str):
         fix = "use one ASCII letter or digit other than 0"
         faults.append(Fault(place, f"{name_of(origin)} is no valid origin", fix))
         origin = None
-    token = checked("token", str, "a text", None)
+    token = checked("token", str, "text", None)
     token = name[:1].lower() + name[1:] if token is None else token
     return EntityDeclaration(
         token=token,
-        shard_bumps=_bumps(f"{place}: shard_bumps", given.get("shard_bumps", ()), faults),
-        partition=names_of(given.get("partition", ())),
-        sort=names_of(given.get("sort", ())),
-        shard_by=names_of(given.get("shard_by", ())),
-        singleton=checked("singleton", bool, "a bool", False),
-        collection=checked("collection", str, "a text", None) or f"{token}s",
+        shard_bumps=_bumps(f"{place}: shard_bumps", given["shard_bumps"], faults),
+        partition=names_of(given["partition"]),
+        sort=names_of(given["sort"]),
+        shard_by=names_of(given["shard_by"]),
+        singleton=checked("singleton", bool, "bool", False),
+        collection=checked("collection", str, "text", None) or f"{token}s",
         origin=origin,
-        separator=checked("separator", str, "a text", "/"),
-        access=_rules(f"{place}: access", given.get("access", ()), faults),
-        read_only=checked("read_only", bool, "a bool", False),
+        separator=checked("separator", str, "text", "/"),
+        access=_rules(f"{place}: access", given["access"], faults),
+        read_only=checked("read_only", bool, "bool", False),
         faults=tuple(faults),
     )
 
@@ -124,7 +113,7 @@ def _bumps(place: str, given: Any, faults: list[Fault]) -> tuple[ShardBump, ...]
     for position, bump in enumerate(given if isinstance(given, (list, tuple)) else (given,)):
         where, fix = f"{place}[{position}]", "give ShardBump(timestamp, char_bits=2, chars=1)"
         if not isinstance(bump, ShardBump):
-            faults.append(kind_fault(where, bump, "a bump", fix))
+            faults.append(kind_fault(where, bump, "bump", fix))
         elif not all(type(each) is int for each in (bump.timestamp, bump.char_bits, bump.chars)):
             faults.append(Fault(where, "its numbers are not all whole numbers", fix))
         else:
@@ -138,5 +127,5 @@ def _rules(place: str, given: Any, faults: list[Fault]) -> tuple[Allow, ...]:
         if isinstance(rule, Allow):
             sound.append(rule)
         else:
-            faults.append(kind_fault(f"{place}[{position}]", rule, "a rule", 'give Allow("get", groups=("reader",))'))
+            faults.append(kind_fault(f"{place}[{position}]", rule, "rule", 'give Allow("get", groups=("reader",))'))
     return tuple(sound)

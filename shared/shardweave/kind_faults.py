@@ -42,12 +42,12 @@ def schema_parts(
         model for where, model in _listed("entities", entities, "entities", faults) if _is_model(where, model, faults)
     ]
     if not isinstance(key_format, KeyFormat):
-        faults.append(kind_fault("key format", key_format, "a key format", "use key_format('ordered')"))
+        faults.append(kind_fault("key format", key_format, "key format", "use key_format('ordered')"))
         key_format = ORDERED
     names = []
     for name, default in ((hash_key, "hashKey"), (range_key, "rangeKey")):
         if not isinstance(name, str):
-            faults.append(kind_fault("table key", name, "a name", "give a text"))
+            faults.append(kind_fault("table key", name, "name", "give a text"))
         names.append(name if isinstance(name, str) else default)
     return SchemaParts(
         models=tuple(models),
@@ -74,7 +74,7 @@ def _is_model(where: str, given: Any, faults: list[Fault]) -> bool:
     if given is Entity:
         faults.append(Fault(where, "it is the base of all entities, and none itself", "give classes derived from it"))
     else:
-        faults.append(kind_fault(where, given, "an entity", "give classes derived from Entity"))
+        faults.append(kind_fault(where, given, "entity", "give classes derived from Entity"))
     return False
 
 
@@ -85,19 +85,19 @@ def _indexes(given: Any, faults: list[Fault]) -> Iterable[Index]:
         if isinstance(index, Index):
             yield _sound_index(where, index, faults)
         else:
-            faults.append(kind_fault(where, index, "an index", "give Index(...)"))
+            faults.append(kind_fault(where, index, "index", "give Index(...)"))
 
 
 def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
     name, entities, projection = index.name, index.entities, index.projection
     if not isinstance(name, str):
-        faults.append(kind_fault(f"{where}: name", name, "a text", "give one"))
+        faults.append(kind_fault(f"{where}: name", name, "text", "give one"))
         name = where.replace("[", "").replace("]", "")
     place = f"index {name}"
     if entities is not None:
         given = entities
         if isinstance(entities, type):
-            faults.append(kind_fault(f"{place}: entities", entities, "a tuple of entities", "give entities=(...,)"))
+            faults.append(kind_fault(f"{place}: entities", entities, "tuple of entities", "give entities=(...,)"))
             given = (entities,)
         listed = _listed(f"{place}: entities", given, "entities", faults)
         entities = tuple(model for at, model in listed if _is_model(at, model, faults))
@@ -105,7 +105,7 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
     if not isinstance(projection, str):
         projection = names_of(projection)
     if not isinstance(index.exposed, bool):
-        faults.append(kind_fault(f"{place}: exposed", index.exposed, "a bool", "give one, or leave it out"))
+        faults.append(kind_fault(f"{place}: exposed", index.exposed, "bool", "give one, or leave it out"))
     sound: Index = replace(
         index,
         name=name,
@@ -121,7 +121,7 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
 def _projections(given: Any, faults: list[Fault]) -> Iterable[EventProjection]:
     for where, each in _listed("projections", given, "projections", faults):
         if not isinstance(each, EventProjection):
-            faults.append(kind_fault(where, each, "a projection", "give EventProjection(...)"))
+            faults.append(kind_fault(where, each, "projection", "give EventProjection(...)"))
             continue
         wrong = _projection_faults(where, each)
         faults += wrong
@@ -132,14 +132,14 @@ def _projections(given: Any, faults: list[Fault]) -> Iterable[EventProjection]:
 def _projection_faults(where: str, given: Any) -> list[Fault]:
     faults: list[Fault] = []
     if not isinstance(given.name, str):
-        faults.append(kind_fault(f"{where}: name", given.name, "a text", "give one"))
+        faults.append(kind_fault(f"{where}: name", given.name, "text", "give one"))
     if not callable(given.project):
-        faults.append(kind_fault(f"{where}: project", given.project, "a function", "give one from an event to actions"))
+        faults.append(kind_fault(f"{where}: project", given.project, "function", "give one from an event to actions"))
     if type(given.remember_days) is not int:
-        faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "a whole number", "give one"))
+        faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "whole number", "give one"))
     for at, kind in _listed(f"{where}: events", given.events, "events", faults):
         if not isinstance(kind, type):
-            faults.append(kind_fault(at, kind, "an event", "give classes derived from Event"))
+            faults.append(kind_fault(at, kind, "event", "give classes derived from Event"))
     for at, model in _listed(f"{where}: writes", given.writes, "entities", faults):
         _is_model(at, model, faults)
     return faults
