@@ -193,7 +193,7 @@ def test_by_a_batch_that_ended_half_way() -> None:
     slow = SimulatedTable(table, Script(ProcessPart(1), *[Throttle()] * 100, matching=[BatchGet]))
     with pytest.raises(BatchIncomplete) as incomplete:
         Store(TENANTS, slow).batch_get(
-            Task, [each.task_id for each in tasks], deadline=0.1, among=lambda item: item["tenantId"] == "acme"
+            Task, [each.task_id for each in tasks], seconds=0.1, among=lambda item: item["tenantId"] == "acme"
         )
     assert (incomplete.value.found, len(incomplete.value.unprocessed)) == ((None, None), 1)
 

@@ -69,7 +69,7 @@ def test_what_the_table_leaves_unprocessed_is_asked_for_again() -> None:
 def test_positions_that_could_not_be_read_before_the_deadline_are_named() -> None:
     world = World(Script(ProcessPart(2), *[Throttle()] * 100, matching=[BatchGet]))
     with pytest.raises(BatchIncomplete) as raised:
-        world.store.batch_get(Note, ["a", "b", "c", "a", "d", "c"], deadline=1.0)
+        world.store.batch_get(Note, ["a", "b", "c", "a", "d", "c"], seconds=1.0)
     assert raised.value.unprocessed == (2, 4, 5)
     assert sum(world.pauses.slept) <= 1.0
 
@@ -151,7 +151,7 @@ def test_unprocessed_items_are_sent_again_and_only_those() -> None:
 
 def test_what_is_left_at_the_deadline_is_reported_as_unprocessed() -> None:
     world = World(Script(ProcessPart(3), *[Throttle()] * 100, matching=[BatchWrite]))
-    result = world.store.batch_write([*new_notes(5), Put({"noteId": "a", "text": ""}, Note)], deadline=0.5)
+    result = world.store.batch_write([*new_notes(5), Put({"noteId": "a", "text": ""}, Note)], seconds=0.5)
     assert [outcome.status for outcome in result.puts[:5]] == ["written"] * 3 + ["unprocessed"] * 2
     assert len(world.items()) == 3 + (result.puts[5].status == "written")
 

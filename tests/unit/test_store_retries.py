@@ -5,11 +5,11 @@ from __future__ import annotations
 from shardweave.store.retries import RetryPolicy
 from tests.unit.store_world import NoWaiting
 
-POLICY = RetryPolicy(attempts=5, base=1.0, longest=5.0, deadline=100.0)
+POLICY = RetryPolicy(attempts=5, base=1.0, longest=5.0, seconds=100.0)
 
 
-def slept(world: NoWaiting, policy: RetryPolicy, deadline: float | None = None) -> list[float]:
-    pauses = world.waiting().pauses(policy, deadline)
+def slept(world: NoWaiting, policy: RetryPolicy, seconds: float | None = None) -> list[float]:
+    pauses = world.waiting().pauses(policy, seconds)
     while pauses.pause():
         pass
     return world.slept
@@ -25,14 +25,14 @@ def test_a_pause_is_a_random_part_of_that() -> None:
 
 
 def test_no_pause_goes_beyond_the_deadline() -> None:
-    assert slept(NoWaiting(1.0), POLICY, deadline=11.0) == [2.0, 4.0]
-    assert slept(NoWaiting(1.0), RetryPolicy(attempts=50, base=1.0, longest=5.0, deadline=12.0)) == [2.0, 4.0, 5.0]
-    assert slept(NoWaiting(1.0), POLICY, deadline=-1.0) == []
+    assert slept(NoWaiting(1.0), POLICY, seconds=11.0) == [2.0, 4.0]
+    assert slept(NoWaiting(1.0), RetryPolicy(attempts=50, base=1.0, longest=5.0, seconds=12.0)) == [2.0, 4.0, 5.0]
+    assert slept(NoWaiting(1.0), POLICY, seconds=-1.0) == []
 
 
 def test_progress_begins_anew_but_for_the_deadline() -> None:
     world = NoWaiting(1.0)
-    pauses = world.waiting().pauses(RetryPolicy(attempts=2, base=1.0, longest=5.0, deadline=7.0))
+    pauses = world.waiting().pauses(RetryPolicy(attempts=2, base=1.0, longest=5.0, seconds=7.0))
     assert pauses.pause()
     assert not pauses.pause()
     pauses.progress()

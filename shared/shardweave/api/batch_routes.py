@@ -62,7 +62,7 @@ class Batches:
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
         try:
-            records = self._store.batch_get(self._models.entity.model, keys, deadline=_seconds(call), among=grant.among)
+            records = self._store.batch_get(self._models.entity.model, keys, seconds=_seconds(call), among=grant.among)
         except BatchIncomplete as error:
             records, unprocessed = list(error.found), error.unprocessed
         found = [at for at, record in enumerate(records) if record is not None]
@@ -87,7 +87,7 @@ class Batches:
         deletes = [Delete(model, key, among=among) for key in keys]
 
         def work() -> Response:
-            done = self._store.batch_write(puts, deletes, deadline=_seconds(call))
+            done = self._store.batch_write(puts, deletes, seconds=_seconds(call))
             members = {"puts": done.puts, "deletes": done.deletes}
             texts = [
                 b'"' + name.encode() + b'":[' + b",".join(map(self._outcome, outcomes)) + b"]"

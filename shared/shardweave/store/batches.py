@@ -44,7 +44,7 @@ from .writer import Writer, check_distinct
 
 E = TypeVar("E", bound=Entity)
 
-DEADLINE = 60.0
+MOST_SECONDS = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
 
 
@@ -76,12 +76,12 @@ class Batches:
     workers: int
 
     def get(
-        self, entity: EntityType[Any], keys: Sequence[Any], deadline: float | None, among: Among | None
+        self, entity: EntityType[Any], keys: Sequence[Any], seconds: float | None, among: Among | None
     ) -> list[Entity | None]:
         """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
         wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
         try:
-            return _records(entity, self.reader.find_at(wanted, deadline), among)
+            return _records(entity, self.reader.find_at(wanted, seconds), among)
         except BatchIncomplete as error:
             error.found = tuple(_records(entity, error.found, among))
             raise
@@ -90,12 +90,12 @@ class Batches:
         self,
         puts: Sequence[Put],
         deletes: Sequence[Delete],
-        deadline: float,
+        seconds: float,
         failed: Mapping[int, ShardweaveError] = MappingProxyType({}),
     ) -> BatchWriteResult:
         """Carry out the puts and deletes, but for those that have `failed` already, by position. Raises InputError when
         two of them are about one record."""
-        ends = self.waiting.monotonic() + deadline
+        ends = self.waiting.monotonic() + seconds
         names = [f"puts[{at}]" for at in range(len(puts))] + [f"deletes[{at}]" for at in range(len(deletes))]
         steps: dict[int, Step] = {}
         outcomes: dict[int, WriteOutcome] = {}

@@ -112,17 +112,17 @@ class Finder:
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
-        self, entity: EntityType[Any], name: str, many: Sequence[Item], deadline: float | None = None
+        self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
     ) -> list[Entity | None]:
         """The live record of each of several unique values, read together: a value that changes hands meanwhile may
-        find none. `deadline` is seconds from now. Raises BatchIncomplete."""
+        find none. It ends in so many `seconds`. Raises BatchIncomplete."""
         lookup = self._ready(entity, name)
         keys = [value_key(entity, lookup, values) for values in many]
         given = [key for key in keys if key is not None]
-        lookups = iter(self.reader.items(given, deadline))
+        lookups = iter(self.reader.items(given, seconds))
         records = [None if key is None else next(lookups) for key in keys]
         wanted = {at: record[OWNER] for at, record in enumerate(records) if record is not None}
-        seen = self.reader.find_now([(entity, owner_identity(entity, text)) for text in wanted.values()], deadline)
+        seen = self.reader.find_now([(entity, owner_identity(entity, text)) for text in wanted.values()], seconds)
         found: list[Entity | None] = [None] * len(many)
         for at, sighting in zip(wanted, seen, strict=True):
             if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:

@@ -48,19 +48,19 @@ class Reader:
         self._workers = workers
         self._names = table.layout.key_names
 
-    def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], deadline: float | None = None) -> list[Sighting]:
+    def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], seconds: float | None = None) -> list[Sighting]:
         """One sighting for each entity and identity, in order, also while records move. Raises as `find` does."""
-        pauses = self._waiting.pauses(CONTENDED, deadline)
+        pauses = self._waiting.pauses(CONTENDED, seconds)
         while True:
             moments = {entity.token: self._moment_of(entity) for entity, _ in asked}
             try:
-                return self.find([Wanted(entity, each, moments[entity.token]) for entity, each in asked], deadline)
+                return self.find([Wanted(entity, each, moments[entity.token]) for entity, each in asked], seconds)
             except ShardMapChanged:
                 if not pauses.pause():
                     raise
 
     def find_at(
-        self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], deadline: float | None = None
+        self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], seconds: float | None = None
     ) -> list[Sighting]:
         """As `find_now`, but reads first where a shard is given, there alone: what is found there and belongs there is
         the record. Everything else is found as without."""
@@ -70,7 +70,7 @@ class Reader:
             for position, (entity, identity, shard) in enumerate(asked)
             if shard is not None
         }
-        items = self._fetch(keys.values(), self._waiting.pauses(UNANSWERED, deadline))
+        items = self._fetch(keys.values(), self._waiting.pauses(UNANSWERED, seconds))
         found: dict[int, Sighting] = {}
         for position, key in keys.items():
             entity, item = asked[position][0], items.get(self._tuple(key))
@@ -88,7 +88,7 @@ class Reader:
         if not others:
             return [found[position] for position in range(len(asked))]
         try:
-            found |= zip(others, self.find_now([asked[position][:2] for position in others], deadline), strict=True)
+            found |= zip(others, self.find_now([asked[position][:2] for position in others], seconds), strict=True)
         except BatchIncomplete as error:
             found |= zip(others, error.found, strict=True)
             unread = [others[position] for position in error.unprocessed]
@@ -96,10 +96,10 @@ class Reader:
             raise BatchIncomplete(unread, total=len(asked), found=every) from None
         return [found[position] for position in range(len(asked))]
 
-    def find(self, wanted: Sequence[Wanted], deadline: float | None = None) -> list[Sighting]:
+    def find(self, wanted: Sequence[Wanted], seconds: float | None = None) -> list[Sighting]:
         """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read,
         ShardMapChanged when a record may have moved meanwhile."""
-        pauses = self._waiting.pauses(UNANSWERED, deadline)
+        pauses = self._waiting.pauses(UNANSWERED, seconds)
         lookup_keys = {
             position: identity_lookup_key(each.entity, each.identity)
             for position, each in enumerate(wanted)
@@ -128,9 +128,9 @@ class Reader:
             raise BatchIncomplete(sorted(unread), total=len(wanted), found=found)
         return list(sightings.values())
 
-    def items(self, keys: Sequence[Item], deadline: float | None = None) -> list[Item | None]:
+    def items(self, keys: Sequence[Item], seconds: float | None = None) -> list[Item | None]:
         """The items of primary keys, in order. Raises BatchIncomplete."""
-        items = self._fetch(keys, self._waiting.pauses(UNANSWERED, deadline))
+        items = self._fetch(keys, self._waiting.pauses(UNANSWERED, seconds))
         unread = [position for position, key in enumerate(keys) if self._tuple(key) not in items]
         if unread:
             raise BatchIncomplete(unread, total=len(keys))

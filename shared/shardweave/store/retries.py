@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """At most `attempts` attempts without progress within `deadline` seconds; pauses as the module says."""
+    """At most `attempts` attempts without progress within `seconds`; pauses as the module says."""
 
     attempts: int = 10
     base: float = 0.02
     longest: float = 1.0
-    deadline: float = 20.0
+    seconds: float = 20.0
 
 
 UNANSWERED = RetryPolicy()
@@ -41,10 +41,10 @@ class Waiting:
     random: Callable[[], float] = random.random
     monotonic: Callable[[], float] = time.monotonic
 
-    def pauses(self, policy: RetryPolicy, deadline: float | None = None) -> Pauses:
-        """The pauses of one piece of work. `deadline` (seconds from now) shortens the policy's."""
-        seconds = policy.deadline if deadline is None else min(deadline, policy.deadline)
-        return Pauses(policy, self, self.monotonic() + seconds)
+    def pauses(self, policy: RetryPolicy, seconds: float | None = None) -> Pauses:
+        """The pauses of one piece of work. `seconds` shorten the policy's."""
+        allowed = policy.seconds if seconds is None else min(seconds, policy.seconds)
+        return Pauses(policy, self, self.monotonic() + allowed)
 
 
 class Pauses:

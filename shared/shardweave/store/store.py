@@ -39,7 +39,7 @@ from ..shard_maps import ShardMaps, StaticMaps
 from ..table import Table
 from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
-from .batches import DEADLINE, Batches, record_among
+from .batches import MOST_SECONDS, Batches, record_among
 from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
@@ -204,21 +204,21 @@ class Store:
         return said(self._writer.transact(steps) if len(steps) > 1 else [self._writer.run(step) for step in steps])
 
     def batch_get(
-        self, model: type[E], keys: Sequence[Key], *, deadline: float | None = None, among: Among | None = None
+        self, model: type[E], keys: Sequence[Key], *, seconds: float | None = None, among: Among | None = None
     ) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
-        positions that could not be read within `deadline` seconds, with what was `found` at the others."""
-        return cast("list[E | None]", self._batches.get(self.schema[model], keys, deadline, among))
+        positions that could not be read within `seconds`, with what was `found` at the others."""
+        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, among))
 
     def batch_write(
-        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), *, deadline: float = DEADLINE
+        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), *, seconds: float = MOST_SECONDS
     ) -> BatchWriteResult:
         """Carry out puts (as `put` does) and deletes, each on its own, and say of each what became of it. What could
-        not be done within `deadline` seconds is `unprocessed`. Raises InputError when two are about one record."""
+        not be done within `seconds` is `unprocessed`. Raises InputError when two are about one record."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
         failed: dict[int, ShardweaveError] = {}
         numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, deadline, failed)
+        return self._batches.write(numbered, deletes, seconds, failed)
 
     # -- by a value
 
