@@ -184,14 +184,14 @@ class Expander:
     def _follow(self, page: _Page, deadline: float | None) -> None:
         """Follow some hundreds of the links that wait."""
         links, page.waiting = page.waiting[:MAX_LINKS_AT_ONCE], page.waiting[MAX_LINKS_AT_ONCE:]
-        self._by_identity(links, page, deadline)
-        self._by_lookup(links, page, deadline)
-        self._by_index(links, page, deadline)
+        by_key = [each for each in links if each.relation.index is None]
+        page.found |= {each.name: None for each in by_key}
+        somebodys = [each for each in by_key if self._is_somebodys(each)]
+        self._by_identity([each for each in somebodys if each.relation.lookup is None], page, deadline)
+        self._by_lookup([each for each in somebodys if each.relation.lookup is not None], page, deadline)
+        self._by_index([each for each in links if each.relation.index is not None], page, deadline)
 
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
-        links = [each for each in links if each.relation.lookup is None and each.relation.index is None]
-        page.found |= {each.name: None for each in links}
-        links = [each for each in links if self._is_somebodys(each)]
         wanted = [(each.target, each.identity) for each in links]
         for link, seen in zip(links, self.reader.find_now(wanted, _seconds_to(deadline)), strict=True):
             page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
@@ -199,10 +199,8 @@ class Expander:
     def _by_lookup(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         groups: dict[tuple[str, str], list[_Link]] = {}
         for link in links:
-            if link.relation.lookup is not None:
-                page.found[link.name] = None
-                if self._is_somebodys(link):
-                    groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
+            assert link.relation.lookup is not None
+            groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
         for (_, lookup), grouped in groups.items():
             values = [link.by_lookup for link in grouped]
             records = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline))
@@ -210,7 +208,6 @@ class Expander:
                 page.found[link.name] = record
 
     def _by_index(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
-        links = [each for each in links if each.relation.index is not None]
         if links and self.first is None:
             raise ConfigurationError("no queries are given to the store", where="first", fix="give Store(first=...)")
 
