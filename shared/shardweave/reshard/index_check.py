@@ -17,10 +17,12 @@ Guarantees: nothing is written. Not found are, in indexes with a hash key of the
 gone: they linger there as the entries of O's do, being of the same hash key. Each call reads one page, and goes on from
 its cursor; n counts the entity's indexes:
 
-    {"index": n, "part": "shown", "sums": [s, ...], "start": key}      summing entries up
-    {"index": n, "part": "records", "sums": [s, ...], "start": key}    summing records up
-    {"index": n, "part": "entries", "buckets": [b, ...], "start": key} comparing entries
-    {"index": n, "part": "each", "buckets": [b, ...], "start": key}    looking for each record's entry
+    {"index": n, "part": part, "sums": [s, ...], "buckets": [b, ...], "start": key}
+
+    shown      summing entries up, into `sums`
+    records    summing records up, into the same
+    entries    comparing the entries of `buckets`
+    each       looking for the entry of each record of `buckets`
 
 Costs, in read units, for a record of 1 KB that an index projects: 0.75 in an index with a hash key of its own; 0.4 in
 one that shares the table's, and for the buckets of what is written meanwhile 2 more. Entries at one place of an index,
