@@ -12,7 +12,7 @@ the marker. Where there is no record yet, its remnant is one action more, and an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -40,7 +40,7 @@ from .idempotency import Idempotency, Keeping, Once
 from .merging import PROJECTED, Known, Marks, Part, When, Whole
 from .places import Sighting
 from .planned import Moment, key_of
-from .remnants import Remnants
+from .remnants import known_of
 from .steps import Context, Plan, Step, creation, replacement
 from .writer import Writer
 
@@ -63,7 +63,6 @@ class ProjectStep(Step):
 
     change: Whole | Part
     when: When
-    remnants: Remnants
 
     @property
     def makes(self) -> bool:
@@ -76,7 +75,7 @@ class ProjectStep(Step):
             return Plan()
         values = self._shown(after)
         if values is None:
-            return self._hidden(seen, after, moment, context.new_revision())
+            return self._hidden(seen, after, moment, context)
         draft = new_draft(self.entity, values, moment.now_ms, context.new_revision())
         noted = {PROJECTED: after.marks.encode()}
         if seen.found is None:
@@ -85,7 +84,7 @@ class ProjectStep(Step):
             plan = replacement(self.entity, draft, seen, moment, context, self.met, noted)
         if self._by_marks(seen):
             return plan
-        clear = self.remnants.clear(self.entity, self.identity, self.remnant, moment)
+        clear = context.remnants[self.entity.token].clear(self.entity, self.identity, self.remnant, moment)
         return replace(plan, actions=(*plan.actions, clear))
 
     # -- parts
@@ -95,7 +94,7 @@ class ProjectStep(Step):
         return seen.found is not None and PROJECTED in seen.found.item
 
     def _known(self, seen: Sighting) -> Known:
-        waiting = self.remnants.known(self.remnant)
+        waiting = known_of(self.remnant)
         if seen.found is None:
             return waiting
         item = seen.found.item
@@ -116,16 +115,16 @@ class ProjectStep(Step):
         needed = (each.stored for each in self.entity.properties.values() if each.required)
         return values if all(complete.get(name) is not None for name in needed) else None
 
-    def _hidden(self, seen: Sighting, after: Known, moment: Moment, rev: str) -> Plan:
-        entity, identity = self.entity, self.identity
-        condition = None if self._by_marks(seen) else self.remnants.as_seen(entity, self.remnant, moment)
+    def _hidden(self, seen: Sighting, after: Known, moment: Moment, context: Context) -> Plan:
+        entity, identity, remnants = self.entity, self.identity, context.remnants[self.entity.token]
+        condition = None if self._by_marks(seen) else remnants.as_seen(entity, self.remnant, moment)
         if seen.found is None:
             actions = absence_actions(entity, identity, moment, seen.lookup)
         else:
             stored = seen.found.item
             rev_seen = stored.get(REVISION)
             actions = remove_actions(entity, key_of(entity, stored), identity, rev_seen, moment, stored, self.met)
-        put = self.remnants.put(entity, identity, after, moment, rev, condition)
+        put = remnants.put(entity, identity, after, moment, context.new_revision(), condition)
         return Plan((*actions, put), removes=seen.found is not None)
 
 
@@ -136,7 +135,6 @@ class Projector:
     schema: Schema
     writer: Writer
     idempotency: Idempotency
-    remnants: Mapping[str, Remnants]
 
     def apply(self, projection: EventProjection, event: Event) -> Applied:
         """Carry out what an event means, unless that was done. Raises InputErrors, IdempotencyMismatch when another
@@ -181,7 +179,7 @@ class Projector:
         else:
             identity = entity.identify(action.key if entity.identity else {})
             change = _part(entity, identity, action) if isinstance(action, Update) else Whole(None)
-        return ProjectStep(entity, identity, change, (event.position, event.event_id), self.remnants[entity.token])
+        return ProjectStep(entity, identity, change, (event.position, event.event_id))
 
 
 def projected(projection: EventProjection, event: Event) -> Sequence[Action]:

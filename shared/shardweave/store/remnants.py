@@ -49,18 +49,6 @@ class Remnants:
         range_key = owner_text(entity, identity) or entity.token
         return internal_key(entity, _WAITING, range_key)
 
-    def known(self, remnant: Item | None) -> Known:
-        """What a remnant says; nothing when there is none."""
-        if remnant is None:
-            return Known()
-        return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
-
-    def taken_over(self, remnant: Item | None) -> dict[str, Value]:
-        """What a record that is made by hand notes of a remnant: who said what before, but no values."""
-        if remnant is None:
-            return {}
-        return {PROJECTED: replace(self.known(remnant).marks, gone=False).encode()}
-
     def put(
         self,
         entity: EntityType[Any],
@@ -90,6 +78,20 @@ class Remnants:
         if remnant is None:
             return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
         return has_revision(remnant.get(REVISION))
+
+
+def known_of(remnant: Item | None) -> Known:
+    """What a remnant says; nothing when there is none."""
+    if remnant is None:
+        return Known()
+    return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
+
+
+def taken_over(remnant: Item | None) -> dict[str, Value]:
+    """What a record that is made by hand notes of a remnant: who said what before, but no values."""
+    if remnant is None:
+        return {}
+    return {PROJECTED: replace(known_of(remnant).marks, gone=False).encode()}
 
 
 def remnants_of(schema: Schema) -> Mapping[str, Remnants]:

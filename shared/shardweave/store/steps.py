@@ -36,7 +36,7 @@ from .operations import Among, Changes, Check, Create, Operation, Put, Rev, Upda
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
-from .remnants import Remnants
+from .remnants import Remnants, taken_over
 
 Refused = Sequence[tuple[PlannedAction, CancellationReason]]
 """The actions of a step whose conditions were false, each with why."""
@@ -356,7 +356,7 @@ def _made_by_hand(step: Step, draft: Draft, seen: Sighting, moment: Moment, cont
     entity, identity, remnants = step.entity, step.identity, context.remnants.get(step.entity.token)
     if remnants is None or draft.generated:
         return creation(entity, draft, seen, moment, context, step.met)
-    plan = creation(entity, draft, seen, moment, context, step.met, remnants.taken_over(step.remnant))
+    plan = creation(entity, draft, seen, moment, context, step.met, taken_over(step.remnant))
     return replace(plan, actions=(*plan.actions, remnants.clear(entity, identity, step.remnant, moment)))
 
 

@@ -109,8 +109,7 @@ class Store:
         self._maps = maps or StaticMaps()
         waiting = waiting or Waiting()
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
-        remnants = remnants_of(schema)
-        context = Context(new_revision, generated, schema.entities, remnants)
+        context = Context(new_revision, generated, schema.entities, remnants_of(schema))
         moment = self._moment
         self._steps = StepMaker(schema, context, moment)
         self._reader = reader = Reader(table, waiting, moment, workers)
@@ -122,7 +121,7 @@ class Store:
         self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
-        self._projector = Projector(schema, self._writer, self._idempotency, remnants)
+        self._projector = Projector(schema, self._writer, self._idempotency)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
