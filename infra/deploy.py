@@ -24,14 +24,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.account import add_account_options, choose_account
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, Configuration
-from infra.deployed_stack import deployed_table, stack_outputs, stage_record
+from infra.deployed_stack import described, outputs_of, stage_record, table_of
 from infra.kept_choices import kept_choices
 from infra.manifest import read_manifest, write_manifest
 from infra.options import add_options, choices_of, context_of, parsed, stack_of
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
 from infra.waves import Wave, plan_waves
-from shardweave.entity_type import EntityType
 from shardweave.errors import Fault, SchemaError, ShardweaveError
 from shardweave.key_format import ORDERED
 from shardweave.manifest import encode_index, manifest_of, new_bumps
@@ -48,22 +47,11 @@ POLL_SECONDS = 10.0
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="./run deploy",
-        allow_abbrev=False,
-        description="Deploy the stack to the AWS account of your credentials. Other arguments go to `cdk deploy`.",
-    )
-    add_options(parser)
-    parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
-    add_account_options(parser)
     try:
-        options, others = parsed(parser, arguments)
-        choices = choices_of(options)
-        service_schema(choices.get("service", CHOICES["service"]), ORDERED)
+        options, others = parsed(parser_of(), arguments)
+        service_schema(choices_of(options).get("service", CHOICES["service"]), ORDERED)
         choose_account(os.environ, options.profile, options.region)
-        choices |= choices_kept(boto3.client("cloudformation"), choices)
-        configuration = Configuration.from_context(Given(choices))
-        deployment = Deployment(configuration, context_of(choices), others, options.poll)
+        deployment = deployment_of(boto3.client("cloudformation"), options, others)
         code = deployment.run()
     except KeyboardInterrupt:
         say("stopped; the same command goes on from there")
@@ -74,10 +62,35 @@ def main(arguments: list[str]) -> int:
     except (ClientError, BotoCoreError) as error:
         say(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION")
         return 1
+    configuration = deployment.configuration
     if code == 0 and configuration.protected:
         file = write_manifest(configuration.service, manifest_of(configuration.schema))
         say(f"{file.relative_to(ROOT)} says what is deployed now; commit it")
     return code
+
+
+def parser_of() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="./run deploy",
+        allow_abbrev=False,
+        description="Deploy the stack to the AWS account of your credentials. Other arguments go to `cdk deploy`.",
+    )
+    add_options(parser)
+    parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
+    add_account_options(parser)
+    return parser
+
+
+def deployment_of(cloudformation: Any, options: argparse.Namespace, others: list[str]) -> Deployment:
+    """What the options ask for, with what their stage was deployed with where they don't say otherwise."""
+    choices = choices_of(options)
+    found = described(cloudformation, stack_of(choices))
+    kept = kept_choices(outputs_of(found), choices, CHOICES)
+    for choice, value in kept.items():
+        say(f"As at the last deployment: -c {choice}={value}")
+    choices |= kept
+    return Deployment(Configuration.from_context(Given(choices)), found, context_of(choices), others, options.poll)
 
 
 class Given:
@@ -90,19 +103,12 @@ class Given:
         return self._choices.get(key)
 
 
-def choices_kept(cloudformation: Any, choices: Mapping[str, str]) -> dict[str, str]:
-    """What the chosen stage was deployed with, where the choices don't say otherwise."""
-    kept = kept_choices(stack_outputs(cloudformation, stack_of(choices)), choices, CHOICES)
-    for choice, value in kept.items():
-        say(f"As at the last deployment: -c {choice}={value}")
-    return kept
-
-
 @dataclass(frozen=True)
 class Deployment:
-    """One run of the command."""
+    """One run of the command. `found` is what CloudFormation said of the stack, None where there was none."""
 
     configuration: Configuration
+    found: Mapping[str, Any] | None
     context: list[str]
     others: list[str]
     poll_seconds: float
@@ -113,11 +119,10 @@ class Deployment:
         account = session.client("sts").get_caller_identity()["Account"]
         name = self.configuration.stack_name
         say(f"{name} in account {account}, {session.region_name}")
-        cloudformation = session.client("cloudformation")
-        table = deployed_table(cloudformation, name)
+        table = table_of(self.found, name)
         if table is None:
             return self._deploy([])
-        record = stage_record(cloudformation, name)
+        record = stage_record(session.client("cloudformation"), name)
         if record is None:
             say(f"{name} does not say what it was deployed with: only infra/manifests/ stands against a change")
         settled = self._settled(table)
@@ -172,38 +177,31 @@ def faults_of(
     """What stands against deploying to a stage that has these indexes. Its table is asked about re-shards: what places
     an entity's records must not change while they move."""
     wanted, service = configuration.stage_record, configuration.service
+    controls = controls_of(configuration, table)
     found: list[Fault] = []
     if record is not None:
-        found += stage_faults(record, wanted, absorbed=absorbed_bumps(configuration, record, table))
-    found += moving_faults(configuration.schema, _controls(configuration, table))
+        found += stage_faults(record, wanted, absorbed=absorbed_bumps(record, wanted, controls))
+    found += moving_faults(configuration.schema, controls)
     if configuration.protected:
         found += unheard_of(indexes, record, wanted.manifest, read_manifest(service), configuration.stage)
     return found
 
 
-def absorbed_bumps(configuration: Configuration, record: StageRecord, table: Table) -> dict[str, int]:
+def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[str, Control]) -> dict[str, int]:
     """Of the entities with new bumps: until when a re-shard of this stage's table stands for all of them."""
     found: dict[str, int] = {}
-    for token, entity in configuration.schema.entities.items():
-        before, after = (each.manifest.entities.get(token) for each in (record, configuration.stage_record))
-        if before is None or after is None or not new_bumps(before, after):
-            continue
-        control = _control(entity, table)
-        until = None if control is None else control.absorbed_until
-        if until is not None:
-            found[token] = int(until)
+    for token, control in controls.items():
+        old, new = (record.manifest.entities.get(token) for record in (before, after))
+        if old and new and new_bumps(old, new) and control.absorbed_until is not None:
+            found[token] = int(control.absorbed_until)
     return found
 
 
-def _controls(configuration: Configuration, table: Table) -> dict[str, Control]:
-    """How far the stage's re-shards are, by token."""
-    found = {token: _control(entity, table) for token, entity in configuration.schema.entities.items()}
-    return {token: control for token, control in found.items() if control is not None}
-
-
-def _control(entity: EntityType[Any], table: Table) -> Control | None:
-    item = table.run(GetItem(control_key(entity), consistent=True)).item
-    return None if item is None else decode_control(entity, item)
+def controls_of(configuration: Configuration, table: Table) -> dict[str, Control]:
+    """How far the stage's re-shards are, by token. Costs one read for each entity."""
+    entities = configuration.schema.entities
+    items = {token: table.run(GetItem(control_key(entity), consistent=True)).item for token, entity in entities.items()}
+    return {token: decode_control(entities[token], item) for token, item in items.items() if item is not None}
 
 
 def say(text: str) -> None:

@@ -1,6 +1,7 @@
 """What CloudFormation says of a stack that was deployed: its outputs, its table, what its stage was deployed with.
 
-Costs: one request each. Who asks needs the right to `cloudformation:DescribeStacks` and `cloudformation:GetTemplate`.
+Costs: one request each for `described` and `stage_record`; the others read what was described. Who asks needs the right
+to `cloudformation:DescribeStacks` and `cloudformation:GetTemplate`.
 """
 
 from __future__ import annotations
@@ -26,19 +27,17 @@ def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
     return None if found["StackStatus"] in ("REVIEW_IN_PROGRESS", "DELETE_COMPLETE") else dict(found)
 
 
-def stack_outputs(cloudformation: Any, stack: str) -> dict[str, str]:
-    """The outputs of a deployed stack, none when there is no such stack."""
-    found = described(cloudformation, stack) or {}
-    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+def outputs_of(found: Mapping[str, Any] | None) -> dict[str, str]:
+    """The outputs of a stack that was described, none when there is no such stack."""
+    return {output["OutputKey"]: output["OutputValue"] for output in (found or {}).get("Outputs", ())}
 
 
-def deployed_table(cloudformation: Any, stack: str) -> str | None:
-    """The name of a deployed stack's table, or None when there is no such stack. Raises ConfigurationError when the
+def table_of(found: Mapping[str, Any] | None, stack: str) -> str | None:
+    """The name of a described stack's table, or None when there is no such stack. Raises ConfigurationError when the
     stack is not in a state that can be updated."""
-    found = described(cloudformation, stack)
     if found is None:
         return None
-    outputs = stack_outputs(cloudformation, stack)
+    outputs = outputs_of(found)
     if "TableName" not in outputs:
         raise ConfigurationError(
             f"the stack is {found['StackStatus']} and has no table.",

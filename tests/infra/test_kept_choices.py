@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.configuration import CHOICES
-from infra.deployed_stack import stack_outputs
+from infra.deployed_stack import described, outputs_of
 from infra.kept_choices import OF_A_RUN, encode_choices, kept_choices
 from infra.options import add_options, choices_of
 from tests.infra.conftest import template_for
@@ -63,6 +63,6 @@ class Stacks:
 
 def test_a_stack_that_was_never_deployed_has_no_outputs() -> None:
     outputs = [{"OutputKey": "Choices", "OutputValue": "{}"}]
-    assert stack_outputs(Stacks(), "s") == {}
-    assert stack_outputs(Stacks({"StackStatus": "REVIEW_IN_PROGRESS", "Outputs": outputs}), "s") == {}
-    assert stack_outputs(Stacks({"StackStatus": "UPDATE_COMPLETE", "Outputs": outputs}), "s") == {"Choices": "{}"}
+    assert outputs_of(described(Stacks(), "s")) == {}
+    for status, said in (("REVIEW_IN_PROGRESS", {}), ("UPDATE_COMPLETE", {"Choices": "{}"})):
+        assert outputs_of(described(Stacks({"StackStatus": status, "Outputs": outputs}), "s")) == said

@@ -12,7 +12,7 @@ import pytest
 
 from infra.account import choose_account
 from infra.configuration import Configuration, check_names
-from infra.deploy import Given, choices_kept
+from infra.deploy import Given, deployment_of, parser_of
 from infra.deploy import main as deploy_main
 from infra.deploy_local import STAGE, check_port, choices_here, example_of, first_collection, only_one_at_a_time, port
 from infra.emulator import Process
@@ -91,18 +91,22 @@ def test_every_spelling_of_a_stage_names_the_stack_that_is_made(spelled: str) ->
 
 @pytest.mark.parametrize("spelled", SAME_STAGE)
 def test_what_is_kept_is_that_of_the_stage_which_is_deployed(spelled: str) -> None:
-    kept = {"shardweave-order-tracking-prod": {"lanes": "64"}, "shardweave-user-service-dev": {"lanes": "8"}}
-    options, _ = options_of(*SAME_STAGE[spelled])
-    assert choices_kept(StacksByName(kept), choices_of(options)) == {"lanes": "64"}
+    stacks = StacksByName({"shardweave-order-tracking-prod": {"lanes": "64"}, "shardweave-user-service-dev": {}})
+    deployment = deployment_of(stacks, *parsed(parser_of(), SAME_STAGE[spelled]))
+    assert sorted(deployment.context[1::2]) == ["lanes=64", "service=order_tracking", "stage=prod"]
+    assert (deployment.configuration.stack_name, deployment.configuration.lanes) == (stack_of(PROD), 64)
+    assert stacks.asked == [stack_of(PROD)]
 
 
 class StacksByName:
-    """CloudFormation, with what each stack was deployed with."""
+    """CloudFormation, with what each stack was deployed with. It remembers which were asked for."""
 
     def __init__(self, kept: Mapping[str, Mapping[str, str]]) -> None:
         self._kept = kept
+        self.asked: list[str] = []
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
+        self.asked.append(StackName)
         output = {"OutputKey": "Choices", "OutputValue": json.dumps(self._kept[StackName])}
         return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Outputs": [output]}]}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.configuration import Configuration
-from infra.deploy import absorbed_bumps, faults_of
+from infra.deploy import absorbed_bumps, controls_of, faults_of
 from infra.deployed_stack import stage_record
 from infra.manifest import AHEAD_MS, faults
 from infra.manifest_command import deployed_to
@@ -189,7 +189,7 @@ def test_the_stages_table_is_asked_which_bumps_a_re_shard_stands_for(stage: str)
     with closing(EmbeddedTable(settings.layout)) as table:
         assert [fault.where for fault in faults_of(settings, before, indexes, table)] == ["user: shard_bumps"]
         table.run(Put(encode_control(users, Control(1, users.shard_map, absorbed_until=0), "r1")))
-        assert absorbed_bumps(settings, before, table) == {"user": 0}
+        assert absorbed_bumps(before, settings.stage_record, controls_of(settings, table)) == {"user": 0}
         assert faults_of(settings, before, indexes, table) == []
 
 
