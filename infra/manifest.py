@@ -21,10 +21,10 @@ from shardweave.manifest import (
     Manifest,
     Waves,
     decode_manifest,
+    early_bumps,
     encode_manifest,
     index_faults,
     lost_bumps,
-    new_bumps,
     placement_faults,
 )
 from shardweave.table.layout import IndexLayout
@@ -57,7 +57,7 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
             if token in wanted.entities
             for fault in (
                 *lost_bumps(token, before, wanted.entities[token], now, AHEAD_MS),
-                *early_bumps(token, before, wanted.entities[token], now, "if it is deployed, " + TAKE_NOTE),
+                *hasty_bumps(token, before, wanted.entities[token], now, "if it is deployed, " + TAKE_NOTE),
             )
         ),
     ]
@@ -76,24 +76,13 @@ def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
     return [Fault("indexes", message, fix)]
 
 
-def early_bumps(
+def hasty_bumps(
     token: str, before: EntityManifest, after: EntityManifest, now_ms: int, otherwise: str
 ) -> Iterator[Fault]:
     """New bumps that have begun, or begin before every process could know of them. `otherwise` is the other way out."""
-    where = f"{token}: shard_bumps"
-    earliest = now_ms + AHEAD_MS
-    if after.unit == "s":
-        earliest = -(-earliest // 1000)
-    for bump in new_bumps(before, after):
-        if bump.timestamp < earliest:
-            when = (
-                "in the past"
-                if bump.timestamp < earliest - (AHEAD_MS if after.unit == "ms" else 86_400)
-                else "too soon"
-            )
-            message = f"the new bump at {bump.timestamp} begins {when}: records from then on are elsewhere already."
-            fix = f"begin it at {earliest} or later, 24 hours from now; {otherwise}"
-            yield Fault(where, message, fix)
+    earliest_ms = now_ms + AHEAD_MS
+    fix = f"begin it at {after.first_from(earliest_ms)} or later, 24 hours from now; {otherwise}"
+    return early_bumps(token, before, after, now_ms, earliest_ms, fix)
 
 
 # -- where they are ---------------------------------------------------------------------------------------------------

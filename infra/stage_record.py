@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from infra.manifest import AHEAD_MS, early_bumps
+from infra.manifest import AHEAD_MS, hasty_bumps
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
 
@@ -67,7 +67,7 @@ def stage_faults(
         until = absorbed.get(token, -1)
         known = replace(before, bumps=(*before.bumps, *(bump for bump in after.bumps if bump.timestamp <= until)))
         other = f"or re-shard {token} of this stage first, to the bump's space or a wider one, which then stands for it"
-        found += early_bumps(token, known, after, now, other)
+        found += hasty_bumps(token, known, after, now, other)
     return found
 
 

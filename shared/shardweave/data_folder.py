@@ -31,7 +31,15 @@ from typing import TypeVar
 from .entity import now_ms
 from .errors import ConfigurationError, Fault
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
-from .manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, manifest_of, new_bumps, placement_faults
+from .manifest import (
+    Manifest,
+    decode_manifest,
+    early_bumps,
+    encode_manifest,
+    lost_bumps,
+    manifest_of,
+    placement_faults,
+)
 from .query.cursor import CursorKeys
 from .rekeying import rekey
 from .reshard.control import control_key, decode_control
@@ -273,12 +281,9 @@ def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
             faults.append(Fault(token, message, "declare it again, with the same token"))
             continue
         faults += lost_bumps(token, before, after, now, WRITE_AHEAD_MS)
-        scale = 1000 if after.unit == "s" else 1
-        for bump in new_bumps(before, after):
-            if bump.timestamp * scale <= now + WRITE_AHEAD_MS:
-                message = f"the new bump at {bump.timestamp} has begun: records from then on are elsewhere already."
-                fix = f"begin it later, at {(now + READ_AHEAD_MS) // scale} for example"
-                faults.append(Fault(f"{token}: shard_bumps", message, fix))
+        fix = f"begin it later, at {after.first_from(now + READ_AHEAD_MS)} for example"
+        # A record's own time may be that far ahead, the last millisecond included.
+        faults += early_bumps(token, before, after, now, now + WRITE_AHEAD_MS + 1, fix)
     return faults
 
 

@@ -10,8 +10,8 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
     waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
 `placement_faults` finds what would place records otherwise or leave what is stored in a stale form, `index_faults` the
-indexes that would change in place, `lost_bumps` and `new_bumps` what happens to the bumps. Whoever keeps a manifest
-decides what else stands against a change.
+indexes that would change in place, `lost_bumps`, `new_bumps` and `early_bumps` what happens to the bumps. Whoever keeps
+a manifest decides what else stands against a change.
 """
 
 from __future__ import annotations
@@ -61,6 +61,18 @@ class EntityManifest:
     def unit(self) -> str:
         """Of the bumps' times."""
         return "s" if self.timestamp.endswith(" s") else "ms"
+
+    def begins_ms(self, bump: ShardBump) -> int:
+        """When a bump begins, in milliseconds of the epoch."""
+        return bump.timestamp * self._unit_ms
+
+    def first_from(self, moment_ms: int) -> int:
+        """The first time of a bump that begins at a moment or later, in the unit of the bumps."""
+        return -(-moment_ms // self._unit_ms)
+
+    @property
+    def _unit_ms(self) -> int:
+        return 1000 if self.unit == "s" else 1
 
 
 @dataclass(frozen=True)
@@ -155,7 +167,7 @@ def lost_bumps(
     """Bumps that would change or go, and that records were placed by, or may be before every process knows: those that
     begin within `ahead_ms`. Nothing is placed by the others yet."""
     for bump in before.bumps:
-        begins_ms = bump.timestamp * (1000 if before.unit == "s" else 1)
+        begins_ms = before.begins_ms(bump)
         if bump in after.bumps or begins_ms > now_ms + ahead_ms:
             continue
         state = "has begun" if begins_ms <= now_ms else "begins too soon to be taken back"
@@ -167,6 +179,18 @@ def lost_bumps(
 def new_bumps(before: EntityManifest, after: EntityManifest) -> list[ShardBump]:
     """Bumps that are new."""
     return [bump for bump in after.bumps if bump not in before.bumps]
+
+
+def early_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, earliest_ms: int, fix: str
+) -> Iterator[Fault]:
+    """New bumps that have begun, or begin before `earliest_ms`, until when somebody may place records without them."""
+    for bump in new_bumps(before, after):
+        begins_ms = after.begins_ms(bump)
+        if begins_ms < earliest_ms:
+            state = "has begun" if begins_ms <= now_ms else "begins too soon"
+            message = f"the new bump at {bump.timestamp} {state}: records from then on are elsewhere already."
+            yield Fault(f"{token}: shard_bumps", message, fix)
 
 
 # -- from a schema ----------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def schema(key_format=ORDERED):
 """.replace("PROPERTIES", "\n    ".join(f"p{number}: int" for number in range(21)))
 BEGUN = "shard_bumps=[ShardBump(0, char_bits=2, chars=1)]"
 CHANGED_BUMPS = {
-    "in the past": BEGUN[:-1] + ", ShardBump(1_726_880_933_000, char_bits=2, chars=2)]",
+    "has begun": BEGUN[:-1] + ", ShardBump(1_726_880_933_000, char_bits=2, chars=2)]",
     "would change or go": BEGUN.replace("char_bits=2", "char_bits=3"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +159,26 @@ def test_a_bump_may_be_added_a_day_before_it_begins() -> None:
         assert len(faults(manifest(), wanted, now_ms=NOW)) == count
 
 
-@pytest.mark.parametrize(("begins", "said"), [(NOW - 1, "in the past"), (NOW + 1000, "too soon")])
+@pytest.mark.parametrize(("begins", "said"), [(NOW - 1, "has begun"), (NOW + 1000, "too soon")])
 def test_a_new_bump_in_the_past_is_refused_with_the_earliest_time(begins: int, said: str) -> None:
     (fault,) = faults(manifest(), manifest(bumps=[BEGUN, ShardBump(begins, 2, 2)]), now_ms=NOW)
     assert fault.where == "order: shard_bumps"
     assert said in fault.message
     assert str(NOW + AHEAD_MS) in fault.fix
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_the_earliest_time_that_is_named_is_the_first_that_would_do(unit: str) -> None:
+    def with_bump(*begins: int) -> Manifest:
+        made = manifest(bumps=[BEGUN, *(ShardBump(each, 2, 2) for each in begins)])
+        order = replace(made.entities["order"], timestamp=f"created:Timestamp {unit}")
+        return replace(made, entities={**made.entities, "order": order})
+
+    earliest = {"s": (NOW + AHEAD_MS) // 1000 + 1, "ms": NOW + AHEAD_MS + 1}[unit]
+    (fault,) = faults(with_bump(), with_bump(earliest - 1), now_ms=NOW + 1)
+    assert "begins too soon" in fault.message
+    assert f"begin it at {earliest} or later" in fault.fix
+    assert faults(with_bump(), with_bump(earliest), now_ms=NOW + 1) == []
 
 
 @pytest.mark.parametrize(("ahead", "said"), [(-1, "has begun"), (AHEAD_MS, "begins too soon to be taken back")])

@@ -38,7 +38,7 @@ def test_a_bump_in_the_past_is_not_written_down_unasked(
     assert show(SERVICE, options_of(["--write"]), tmp_path) == 1
     assert read_manifest(SERVICE, tmp_path) == deployed
     said = capsys.readouterr().out
-    assert "in the past" in said
+    assert "has begun" in said
     assert "--from STAGE" in said
     assert show(SERVICE, options_of(["--write", "--even-so"]), tmp_path) == 0
     assert read_manifest(SERVICE, tmp_path) == wanted

@@ -22,7 +22,7 @@ from shardweave.reshard.control import encode_control
 from shardweave.reshard.phases import Control, Phase, Step
 from shardweave.reshard.placement import placement_of
 from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump, ShardMap
+from shardweave.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
 from shardweave.store import Store
 from shardweave.table.operations import Put
 
@@ -127,6 +127,13 @@ def test_without_records_anything_may_change(change: dict[str, Any], tmp_path: P
     opened(folder, note_schema(**change)).close()
     with pytest.raises(ConfigurationError):
         opened(filled(tmp_path, note_schema(**change)), note_schema())
+
+
+def test_a_bump_begins_later_than_any_record_that_may_be_there(tmp_path: Path) -> None:
+    folder = filled(tmp_path, note_schema())
+    with pytest.raises(ConfigurationError, match=f"new bump at {NOW + WRITE_AHEAD_MS} begins too soon"):
+        opened(folder, note_schema(bumps=(FOUR, ShardBump(NOW + WRITE_AHEAD_MS, 2, 2))))
+    opened(folder, note_schema(bumps=(FOUR, ShardBump(NOW + WRITE_AHEAD_MS + 1, 2, 2)))).close()
 
 
 def test_bumps_that_begin_later_may_be_added_and_taken_back_until_they_begin(tmp_path: Path) -> None:
