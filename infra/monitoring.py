@@ -50,7 +50,7 @@ class Threshold:
 
 
 class Monitoring(Construct):
-    """The alarms and the dashboard of a deployment. `alarms` are those that speak against a new version of the API."""
+    """The alarms and the dashboard of a deployment. `of_api` are those that speak against a new version of the API."""
 
     def __init__(
         self,
