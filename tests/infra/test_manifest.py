@@ -170,8 +170,9 @@ def test_a_new_bump_in_the_past_is_refused_with_the_earliest_time(begins: int, s
 @pytest.mark.parametrize("unit", ["s", "ms"])
 def test_the_earliest_time_that_is_named_is_the_first_that_would_do(unit: str) -> None:
     def with_bump(*begins: int) -> Manifest:
-        made = manifest(bumps=[BEGUN, *(ShardBump(each, 2, 2) for each in begins)])
-        order = replace(made.entities["order"], timestamp=f"created:Timestamp {unit}")
+        made = manifest()
+        bumps = (BEGUN, *(ShardBump(each, 2, 2) for each in begins))
+        order = replace(made.entities["order"], timestamp=f"created:Timestamp {unit}", bumps=bumps)
         return replace(made, entities={**made.entities, "order": order})
 
     earliest = {"s": (NOW + AHEAD_MS) // 1000 + 1, "ms": NOW + AHEAD_MS + 1}[unit]
