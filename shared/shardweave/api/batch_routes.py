@@ -24,9 +24,8 @@ from pydantic import BaseModel, Field, create_model
 from ..access.access import Access
 from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed, location_text
 from ..property_json import JSON_CONFIG, json_bytes
-from ..query.room import fitting
 from ..store import Delete, Put, Store, WriteOutcome
-from .carried import MAX_PAGE_BYTES, carried_bytes
+from .carried import fitting_page
 from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
@@ -68,9 +67,9 @@ class Batches:
         found = [at for at, record in enumerate(records) if record is not None]
         there = [record for record in records if record is not None]
         texts = self._expansion.json(there, expand, call.caller, deadline)
-        room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
+        room = fitting_page(texts)
         unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
-        shown = dict(zip(found[:room], texts, strict=False))
+        shown = {at: each.text for at, each in zip(found[:room], texts, strict=False)}
         items = b",".join(shown.get(at, b"null") for at in range(len(records)))
         return Response.json(200, b'{"items":[' + items + b'],"unprocessed":' + json_bytes(unprocessed) + b"}")
 

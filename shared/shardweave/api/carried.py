@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..query.room import fitting
 
 MAX_PAGE_BYTES = 5 * 1024 * 1024
 """What the records of an answer may take."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The JSON text of a record in an answer. It is measured once, when its size is first asked for."""
+
+    text: bytes
+
+    @cached_property
+    def size(self) -> int:
+        return carried_bytes(self.text)
+
+
+def fitting_page(records: Iterable[Carried]) -> int:
+    """How many of the first records an answer can carry; at least the first, if there is one."""
+    return fitting((each.size for each in records), MAX_PAGE_BYTES)
 
 
 def carried_bytes(text: bytes) -> int:

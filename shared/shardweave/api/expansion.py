@@ -34,7 +34,7 @@ from ..errors import (
     use_one_of,
 )
 from ..store import Store
-from .carried import MAX_PAGE_BYTES, carried_bytes
+from .carried import MAX_PAGE_BYTES, Carried
 from .models import RecordModels
 from .operation import Parameter
 
@@ -102,19 +102,19 @@ class Expansion:
 
     def json(
         self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None
-    ) -> list[bytes]:
+    ) -> list[Carried]:
         """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
         where the deadline (`time.monotonic`) comes before, or they fill an answer. Raises Forbidden, DeadlineTooShort,
         AnswerTooLarge."""
         if not names:
-            return [self._models.json(record) for record in records]
+            return [Carried(self._models.json(record)) for record in records]
         grants = {name: self._access.grant(self._targets[name].entity, "get", caller) for name in names}
         found = self._store.expanding(records, *names, deadline=deadline)
-        texts: list[bytes] = []
+        texts: list[Carried] = []
         total = 0
         for record, related in zip(records, found, strict=False):
-            texts.append(_with(self._models.json(record), self._expanded(related, grants)))
-            total += carried_bytes(texts[-1])
+            texts.append(Carried(_with(self._models.json(record), self._expanded(related, grants))))
+            total += texts[-1].size
             if total > MAX_PAGE_BYTES:
                 break
         if records and not texts:

@@ -23,11 +23,10 @@ from ..declared import LookupType
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName, UnsupportedQuery
 from ..query.cursor import CursorCodec, CursorState, Position, fingerprint_of
-from ..query.room import fitting
 from ..query.spec import Page
 from ..store import Store
 from ..store.lookups import owner_text
-from .carried import MAX_PAGE_BYTES, carried_bytes
+from .carried import fitting_page
 from .expansion import EXPAND
 from .list_query import equality_names
 from .operation import Call, Parameter
@@ -100,12 +99,12 @@ class LookupList:
             deadline=deadline,
         )
         texts = self._pages.texts(found.items, expand, grant.caller, deadline)
-        room = fitting(map(carried_bytes, texts), MAX_PAGE_BYTES)
+        room = fitting_page(texts)
         after, cut = found.after, found.cut
         if room < len(found.items):
             entity = self._store.schema.entity(self._entity.token)
             after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
-        return Page(tuple(texts[:room]), self._token(state, after, walk), complete=not cut)
+        return Page(tuple(each.text for each in texts[:room]), self._token(state, after, walk), complete=not cut)
 
     # -- tokens
 

@@ -30,7 +30,7 @@ from ..query.limits import check_time_limit
 from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
-from .carried import MAX_PAGE_BYTES, carried_bytes
+from .carried import MAX_PAGE_BYTES, Carried
 from .expansion import Expansion
 from .messages import PageFacts, Response
 from .models import RecordModels
@@ -119,27 +119,27 @@ class Pages:
             raise UnsupportedQuery(
                 "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
             )
-        texts: list[bytes] = []
+        texts: list[Carried] = []
 
         queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation)
         deadline = deadline_in(asked.time_limit_ms)
 
         def sizes_of(records: Sequence[Any]) -> list[int]:
             texts[:] = self.texts(records, expand, call.caller, deadline)
-            return [carried_bytes(text) for text in texts]
+            return [each.size for each in texts]
 
         with token_named():
             page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
-        return replace(page, items=tuple(texts[: len(page.items)]))
+        return replace(page, items=tuple(each.text for each in texts[: len(page.items)]))
 
     def texts(
         self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None
-    ) -> list[bytes]:
+    ) -> list[Carried]:
         """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
         (`time.monotonic`) leaves no time for those of all."""
         if expand and self._expansion is not None:
             return self._expansion.json(records, expand, caller, deadline)
-        return [item_json(self._models, record) for record in records]
+        return [Carried(item_json(self._models, record)) for record in records]
 
     def listed(self, page: Page) -> Response:
         """A page as lists answer it: what is not as usual is said, the rest left out."""
