@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardweave.access.access import Access
+from shardweave.access.tokens import ISSUER
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
 from shardweave.api.operators import EVERYBODY, GROUP, Operators
@@ -269,9 +270,14 @@ def _port(text: str) -> int:
 
 def _operators(text: str) -> Operators:
     named = Operators.of_text(text)
-    if not named or "" in named.groups:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} names nobody; give group:NAME, say")
+    if not named or "" in named.groups or not all(map(_is_anybody_here, named.principals)):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} names nobody here; give group:NAME, or '{ISSUER} NAME'")
     return named
+
+
+def _is_anybody_here(principal: str) -> bool:
+    issuer, _, subject = principal.partition(" ")
+    return principal == EVERYBODY or (issuer == ISSUER and bool(subject))
 
 
 def _waits(text: str) -> Waits:

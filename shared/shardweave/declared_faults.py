@@ -161,7 +161,10 @@ def _one_faults(
     for by, name in zip(relation.by, wanted, strict=False):
         if name in properties_of(target):
             yield from _kind_faults(where, by, properties_of(model)[by].codec, target, name)
-    if relation.enforced:
+    enforced: Any = relation.enforced
+    if not isinstance(enforced, bool):
+        yield kind_fault(f"{where}: enforced", enforced, "bool", "give one, or leave it out")
+    if enforced:
         if relation.on is not None or relation.index is not None:
             yield Fault(where, "only a relation by identity can be enforced", "leave out on= and index=")
         if any(each.role is Role.TTL for each in properties_of(model).values()):

@@ -84,6 +84,13 @@ def test_a_file_of_one_s_own_runs_in_the_environment(checkout: Checkout) -> None
     assert (code, output) == (3, f"['--one'] {checkout.root / '.venv'}\n")
 
 
+def test_a_closed_standard_output_is_the_command_s_own_affair(checkout: Checkout) -> None:
+    checkout.run("python", "-c", "")
+    closed = ["/bin/sh", "-c", 'exec "$0" python -c "import sys; sys.exit(sys.stdout is None and 9)" >&-']
+    done = subprocess.run([*closed, checkout.root / "run"], env={**os.environ, "PATH": str(checkout.bare)}, check=False)
+    assert done.returncode == 9
+
+
 def test_of_two_first_starts_one_makes_the_environment_and_both_do_their_work(made: tuple[Checkout, Any]) -> None:
     checkout, starts = made
     assert [process.returncode for process, _, _ in starts] == [7, 7]

@@ -297,8 +297,10 @@ class TestOperators:
         assert not declared.include(Caller())
         named = parser().parse_args(["--operators", "group:movers, local ann"]).operators
         assert named == Operators(frozenset({"local ann"}), frozenset({"movers"}))
-        with pytest.raises(SystemExit):
-            parser().parse_args(["--operators", " , "])
+        assert parser().parse_args(["--operators", "*"]).operators == Operators(frozenset("*"))
+        for nobody in (" , ", "group:", "foo", "local", "group:movers,ann"):
+            with pytest.raises(SystemExit):
+                parser().parse_args(["--operators", nobody])
 
     def test_they_alone_move_records(self) -> None:
         service = build(

@@ -109,6 +109,10 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
         lambda: {"a": belongs_to(Author, by=("author_id", "title"), on="pen_name", enforced=True)},
         "only a relation by identity can be enforced",
     ),
+    "enforced or not, who knows": (
+        lambda: {"a": belongs_to(Author, by="author_id", enforced="no")},  # type: ignore[arg-type]
+        "it is no bool but str",
+    ),
     "enforced and expiring": (
         lambda: {"a": belongs_to(Author, by="author_id", enforced=True)},
         "records that expire can't be enforced children",

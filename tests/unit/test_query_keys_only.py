@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 from shardweave.codecs import Timestamp
 from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property
 from shardweave.schema import Index, Schema
-from tests.unit.api_world import Client, api_of, json_of, problem_of
+from shardweave.table import Guard
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import BatchGet, BatchGetAnswer, Operation
+from tests.unit.api_world import Client, CountedTable, api_of, json_of, problem_of
 
 
 class Item(Entity, token="item"):
@@ -92,3 +96,34 @@ def test_what_no_key_holds_is_refused_with_the_reason(client: Client, hydrate: b
     assert (problem["where"], "hydrated after" in problem["fix"]) == ("filter", True)
     chosen = client.post("/v1/items/query", asked | {"properties": ["note"]})
     assert problem_of(chosen, 400, "unsupported_query")["where"] == "properties"
+
+
+class Unread(CountedTable):
+    """A table that takes its time for whole records, or gives none."""
+
+    seconds = 0.0
+    gives = True
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if isinstance(operation, BatchGet):
+            time.sleep(self.seconds)
+            if not self.gives:
+                return BatchGetAnswer((), operation.keys)
+        return super().run(operation, guard=guard)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "gives", "more", "problem"),
+    [
+        (0.1, True, {"timeLimitMs": 20}, ("deadline_too_short", "timeLimitMs")),
+        (0.0, False, {}, ("table_unavailable", "hydrate")),
+    ],
+    ids=["in time", "at all"],
+)
+def test_whole_records_that_are_not_read(seconds: float, gives: bool, more: Any, problem: tuple[str, str]) -> None:
+    table = Unread(EmbeddedTable(SCHEMA.layout))
+    client = Client(api_of(SCHEMA, table=table))
+    client.post("/v1/items", {"itemId": "i", "limit": "l1", "day": "2024-01-01", "note": "n"})
+    table.seconds, table.gives = seconds, gives
+    asked = {"index": "thin", "conditions": {"limit": "l1"}, "hydrate": True, **more}
+    assert problem_of(client.post("/v1/items/query", asked), 503, problem[0])["where"] == problem[1]
