@@ -158,7 +158,7 @@ def test_an_estimate_of_few_records_counts_them(count: int) -> None:
     stage = Stage()
     stage.add_users(count)
     estimate = json_of(stage.client.post(f"{PATH}/estimate", SIXTEEN))
-    assert (estimate["records"], estimate["averageBytes"] > 0) == (count, count > 0)
+    assert (estimate["records"], "averageBytes" in estimate) == (count, count > 0)
 
 
 def test_taken_back_over_http() -> None:

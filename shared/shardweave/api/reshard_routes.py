@@ -85,7 +85,7 @@ class ReshardEstimate(_Camel):
     shards_from: int
     shards_to: int
     records: int | None = Field(None, description="Missing where they can't be counted at little cost.")
-    average_bytes: int
+    average_bytes: int | None = Field(None, description="Of a record; missing where there are none, or none counted.")
     copy_units: int | None = Field(None, description="Write units to copy every record.")
     empty_units: int | None = Field(None, description="Write units to empty the old shards.")
     read_units: int | None = Field(None, description="Read units to copy and compare every record.")

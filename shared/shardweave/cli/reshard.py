@@ -118,7 +118,7 @@ def _say(estimate: Estimate, streams: Streams) -> None:
     if estimate.records is None:
         streams.say("how many records there are can't be counted at little cost, so neither can what it takes")
     else:
-        size = f" of {estimate.average_bytes:,} bytes" if estimate.records else ""
+        size = f" of {estimate.average_bytes:,} bytes" if estimate.average_bytes else ""
         streams.say(f"about {counted(estimate.records, 'record')}{size}")
         streams.say(
             f"about {estimate.copy_units:,} write units to copy, {estimate.empty_units:,} to empty the old space"

@@ -47,14 +47,15 @@ VERIFICATIONS = 2
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a re-shard would take. `records` is None where they can't be counted without reading the whole table. Write
-    units are those of copying and of emptying the old space, read units those of copying and comparing. `look_seconds`
-    is what queries of the shards take, records or not; `wait_seconds` what it waits for at least."""
+    """What a re-shard would take. `records` is None where they can't be counted without reading the whole table,
+    `average_bytes` then too, and where there are none. Write units are those of copying and of emptying the old space,
+    read units those of copying and comparing. `look_seconds` is what queries of the shards take, records or not;
+    `wait_seconds` what it waits for at least."""
 
     shards_from: int
     shards_to: int
     records: int | None
-    average_bytes: int
+    average_bytes: int | None
     copy_units: int | None
     empty_units: int | None
     read_units: int | None
@@ -163,7 +164,7 @@ class Operator:
             shards_from=_shards(current),
             shards_to=target.space.shards,
             records=records,
-            average_bytes=average,
+            average_bytes=average if records else None,
             copy_units=copy_units,
             empty_units=empty_units,
             read_units=read_units,
