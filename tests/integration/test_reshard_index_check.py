@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -192,6 +194,28 @@ def test_writes_on_every_record_do_not_keep_it_from_flipping(workers: int) -> No
 
     farm.lagging.asked = busy
     farm.run_until(Animal, Phase.DUAL_NEW)
+
+
+def test_a_write_during_the_check_has_few_records_looked_for() -> None:
+    farm = Farm(Pace(slice_ms=10_000, margin_ms=1000, page=50))
+    began = farm.clock.now - 10**6
+    more = [Animal(animal_id=f"more{number}", keeper_id="k", created=began - number) for number in range(400)]
+    farm.store.batch_write(more)
+    farm.start(Animal, TWO)
+    farm.run_until(Animal, Phase.DUAL_OLD, Step.INDEXES)
+    changed, looked = iter(range(10**6)), Counter[bool]()
+
+    def busy(query: Query) -> None:
+        looked[query.interval.low is not None] += query.index == "created"
+        if query.index == "created" and query.start_key is not None:
+            for number in itertools.islice(changed, 3):
+                farm.new_store().update(Animal, f"more{number}", {"note": "other"})
+
+    farm.lagging.asked = busy
+    farm.run_until(Animal, Phase.DUAL_NEW)
+    written = next(changed)
+    assert written > 10
+    assert 0 < looked[True] < 2 * written
 
 
 def test_an_index_that_follows_within_a_look_is_not_behind() -> None:

@@ -17,15 +17,16 @@ Guarantees: nothing is written. Not found are, in indexes with a hash key of the
 gone: they linger there as the entries of O's do, being of the same hash key. Each call reads one page, and goes on from
 its cursor; n counts the entity's indexes:
 
-    {"index": n, "part": part, "sums": [s, ...], "buckets": [b, ...], "start": key}
+    {"index": n, "part": part, "sums": bytes, "buckets": [b, ...], "start": key}
 
-    shown      summing entries up, into `sums`
+    shown      summing entries up, into `sums`: 8 bytes for each bucket
     records    summing records up, into the same
     entries    comparing the entries of `buckets`
-    each       looking for the entry of each record of `buckets`
+    each       looking for the entry of each record of `buckets`, or of all where they are none
 
 Costs, in read units, for a record of 1 KB that an index projects: 0.75 in an index with a hash key of its own; 0.4 in
-one that shares the table's, and for the buckets of what is written meanwhile 2 more. Entries at one place of an index,
+one that shares the table's; 2 more for a record that shares a bucket with one that is written meanwhile, of which there
+are so many that these are few. Entries at one place of an index,
 hash and range key both equal, are read together for a page of records.
 """
 
@@ -48,8 +49,9 @@ LOOKS = 3
 LOOK_PAUSE = 0.2
 """Seconds."""
 SHOWN, RECORDS, ENTRIES, EACH = "shown", "records", "entries", "each"
-SUMS = 1 << 64
-BUCKETS = 64
+SUM_BYTES = 8
+BUCKETS = 1024
+"""More make a cursor, and its work item, larger, and fewer let one write meanwhile have more records looked for."""
 BEHIND = Counts(repairable=1)
 
 
@@ -69,7 +71,7 @@ class CheckingIndexes:
     hands: Hands
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
-        if cursor is None or "buckets" not in cursor:  # Earlier versions had other cursors.
+        if cursor is None or not isinstance(cursor.get("sums"), bytes):  # Earlier versions had other cursors.
             cursor = self._next_index(-1, source)
         if cursor is None:
             return Advance(Counts(), None)
@@ -86,8 +88,8 @@ class CheckingIndexes:
             return None
         shares = self._views()[number].hash_name == self.hands.entity.keys.design.hash_name
         part = SHOWN if shares and source.hash_key is not None else EACH
-        every = list(range(BUCKETS))
-        return {"index": number, "part": part, "sums": [0] * BUCKETS, "buckets": every, "start": None}
+        sums = bytes(BUCKETS * SUM_BYTES) if part == SHOWN else b""
+        return {"index": number, "part": part, "sums": sums, "buckets": None, "start": None}
 
     # -- parts
 
@@ -105,9 +107,9 @@ class CheckingIndexes:
         sums = self._sums(view, indexed, cursor["sums"], -1)
         if page.last_key is not None:
             return Advance(Counts(), {**cursor, "sums": sums, "start": page.last_key})
-        unequal = [bucket for bucket, total in enumerate(sums) if total]
+        unequal = [bucket for bucket, total in enumerate(_totals(sums)) if total]
         if unequal:
-            return Advance(Counts(), {**cursor, "part": ENTRIES, "sums": [], "buckets": unequal, "start": None})
+            return Advance(Counts(), {**cursor, "part": ENTRIES, "sums": b"", "buckets": unequal, "start": None})
         return Advance(Counts(), self._next_index(cursor["index"], source))
 
     def _compare(self, view: IndexView, source: Source, cursor: Item) -> Advance:
@@ -206,24 +208,31 @@ class CheckingIndexes:
     def _shows(self, view: IndexView, entry: Item, record: Item) -> bool:
         return all(entry.get(name) == record.get(name) for name in self._compared(view))
 
-    def _sums(self, view: IndexView, items: Iterable[Item], sums: Sequence[int], sign: int) -> list[int]:
+    def _sums(self, view: IndexView, items: Iterable[Item], sums: bytes, sign: int) -> bytes:
         """The sums with so many more items added, or taken away. What is equal has equal parts, in any order."""
-        names, totals = self._compared(view), list(sums)
+        names, totals = self._compared(view), _totals(sums)
         for item in items:
             shown = repr([item.get(name) for name in names])
             bucket = self._bucket(item)
-            totals[bucket] = (totals[bucket] + sign * _digest(shown)) % SUMS
-        return totals
+            totals[bucket] = (totals[bucket] + sign * _digest(shown)) % (1 << 8 * SUM_BYTES)
+        return b"".join(total.to_bytes(SUM_BYTES) for total in totals)
 
     def _bucket(self, item: Item) -> int:
         return _digest(repr(primary_key(self.hands.entity, item))) % BUCKETS
 
     def _of_buckets(self, items: Sequence[Item], cursor: Item) -> list[Item]:
-        return [item for item in items if self._bucket(item) in cursor["buckets"]]
+        if cursor["buckets"] is None:
+            return list(items)
+        wanted = set(cursor["buckets"])
+        return [item for item in items if self._bucket(item) in wanted]
+
+
+def _totals(sums: bytes) -> list[int]:
+    return [int.from_bytes(sums[start : start + SUM_BYTES]) for start in range(0, len(sums), SUM_BYTES)]
 
 
 def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=SUM_BYTES).digest())
 
 
 def _place(view: IndexView, item: Item) -> tuple[Any, Any] | None:
