@@ -36,6 +36,7 @@ FORMAT = 1
 _MAPS = ("old", "new", "former")
 _OTHERS = {*_MAPS, "phase", "step", "concerned", "unknown"}
 _TYPES = {each.name: str(each.type) for each in fields(Control) if each.name not in _OTHERS}
+_KNOWN = frozenset({*_TYPES, *_OTHERS, "format", REVISION})
 _KINDS = {"int": (int,), "int | None": (int,), "str": (str,), "bool": (bool,)}
 
 
@@ -66,7 +67,7 @@ def decode_control(entity: EntityType[Any], item: Item) -> Control:
         version = _checked("version", item["version"])
         plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
         maps = {name: _map(item[name], version) for name in _MAPS if name in item}
-        known = {*control_key(entity), *_TYPES, *_OTHERS, "format", REVISION}
+        known = {entity.keys.design.hash_name, entity.keys.design.range_name, *_KNOWN}
         return Control(
             **{**plain, **maps},
             phase=Phase(item["phase"]),
