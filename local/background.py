@@ -1,7 +1,7 @@
 """What runs beside the server: the table's changes are given to a handler, which is also woken every second.
 
 Guarantees: the handler is called by one thread at a time; what it raises is told and tried again. Stopping waits for
-the call that is under way.
+the call that is under way, of which pauses that are made by `pause` end at once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ class Background:
         *,
         failed: Callable[[Exception], None],
         wake_seconds: float = WAKE_SECONDS,
+        stopping: threading.Event | None = None,
     ) -> None:
         self._handler = handler
         self._failed = failed
         self._wake_seconds = wake_seconds
         self._one_at_a_time = threading.Lock()
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._poller = Poller(table, self._handle, position_file, failed=failed)
         self._timer = threading.Thread(target=self._wake, name="wake")
 
@@ -70,3 +71,9 @@ class Background:
 
 class Stopping(Exception):
     """The rest of a batch is left for the next start."""
+
+
+def pause(stopping: threading.Event, seconds: float) -> None:
+    """Wait so long. Raises Stopping when it is to stop meanwhile."""
+    if stopping.wait(seconds):
+        raise Stopping

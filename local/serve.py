@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 from shardweave.access.access import Access
@@ -38,11 +39,12 @@ from shardweave.reshard.wait_settings import LOCAL, decode_waits
 from shardweave.schema import Schema
 from shardweave.service import Service, Settings, build, reshard_driver
 from shardweave.service_modules import service_names, service_schema
+from shardweave.store.retries import Waiting
 from shardweave.table.operations import Scan
 
 from .asgi import AsgiApi
 from .authorizer import LocalAuthorizer
-from .background import Background, Stopping
+from .background import Background, Stopping, pause
 from .loading import load
 from .sample_data import SAMPLES
 from .server import HttpServer, address_of, listen
@@ -142,9 +144,18 @@ def drive(service: Service, folder: DataFolder) -> Background:
     parts = service.parts
     assert parts.maps is not None
     waits = service.settings.waits
-    driver = reshard_driver(parts.schema, parts.table, parts.maps, waits, pace=LOCAL_PACE, budget_ms=LOCAL_BUDGET_MS)
+    stopping = Event()
+    driver = reshard_driver(
+        parts.schema,
+        parts.table,
+        parts.maps,
+        waits,
+        pace=LOCAL_PACE,
+        budget_ms=LOCAL_BUDGET_MS,
+        waiting=Waiting(sleep=partial(pause, stopping)),
+    )
     name = service.settings.service, service.settings.key_format
-    background = Background(driver, parts.table, folder.position_file(*name), failed=log_failure)
+    background = Background(driver, parts.table, folder.position_file(*name), failed=log_failure, stopping=stopping)
     background.start()
     return background
 

@@ -1,6 +1,6 @@
 """The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
 
-    server.lock                        held by the one server that uses the folder
+    server.lock                        held by the one server that uses the folder; its process's number
     cursor-keys.json                   made once, readable by its owner alone; so are external-keys.json
                                        and token-keys.json
     <service>-<key format>.sqlite      the table
@@ -43,7 +43,7 @@ from .manifest import (
 from .query.cursor import CursorKeys
 from .rekeying import rekey
 from .reshard.control import control_key, decode_control
-from .reshard.placement import MOVING_FIX, moving_faults
+from .reshard.placement import moving_faults
 from .schema import Schema
 from .shard_key import ExternalKeys
 from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
@@ -52,6 +52,7 @@ from .table.embedded import EmbeddedTable, holds_items, stored_items
 K = TypeVar("K")
 
 _CURSOR_KEYS = "cursor-keys.json"
+_LOCK = "server.lock"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class DataFolder:
         """Make the folder when it is not there, and keep other servers out of it. Raises ConfigurationError."""
         self.make()
         try:
-            lock = (self.path / "server.lock").open("w")
+            lock = (self.path / _LOCK).open("a+")
         except OSError as error:
             raise _unusable(self.path, error) from None
         with lock:
@@ -83,6 +84,9 @@ class DataFolder:
                 raise ConfigurationError(
                     f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
                 ) from None
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
             yield
 
     def make(self) -> None:
@@ -140,6 +144,8 @@ class DataFolder:
         if kept is not None and filled:
             _refuse(kept_at, manifest_faults(kept, wanted, clock()))
         _refuse_moving(path, schema)
+        if kept is not None and kept != wanted:
+            self._refuse_while_served()
         table = EmbeddedTable(schema.layout, path)
         if kept is not None and filled:
             for token in added_keys(kept, wanted):
@@ -148,6 +154,24 @@ class DataFolder:
         if kept != wanted:
             self._write(kept_at, encode_manifest(wanted))
         return table
+
+    def _refuse_while_served(self) -> None:
+        """Another process's server has its own declaration, and could not go on when the table followed this one."""
+        try:
+            lock = (self.path / _LOCK).open()
+        except FileNotFoundError:
+            return
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if lock.read() == str(os.getpid()):
+                    return
+                raise ConfigurationError(
+                    f"a server uses {self.path} with another declaration than this one; nothing was changed",
+                    where="--data",
+                    fix="stop it first, or use the declaration that it was started with",
+                ) from None
 
     def _refuse_lost_table(self, path: Path, *others: Path) -> None:
         """A table has its manifest and a position only after it was made: a new one in its place would hide that its
@@ -298,7 +322,7 @@ def _refuse_moving(path: Path, schema: Schema) -> None:
     if faults:
         listed = "".join(f"\n  - {fault}" for fault in faults)
         message = f"records in {path} are being moved, by another declaration:{listed}\n"
-        raise ConfigurationError(message, where="--data", fix=f"nothing was changed; {MOVING_FIX}")
+        raise ConfigurationError(message, where="--data", fix="nothing was changed")
 
 
 def added_keys(kept: Manifest, wanted: Manifest) -> list[str]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .reshard.moving import Pace
     from .reshard.operator import Operator
     from .reshard.policy import Policy
+    from .store.retries import Waiting
     from .table.dynamodb import Session
 
 
@@ -207,9 +208,10 @@ def reshard_driver(
     budget_ms: int | None = None,
     policy: Policy | None = None,
     clock: Callable[[], int] = now_ms,
+    waiting: Waiting | None = None,
 ) -> ReshardDriver:
     """What is given every change of a table: it drives re-shards, and watches the load of shards. `pace` and
-    `budget_ms` say how long it works at a time, see `moving` and `driver`."""
+    `budget_ms` say how long it works at a time, see `moving` and `driver`; `waiting`, what its movers' pauses are."""
     from .reshard.coordinator import Coordinator
     from .reshard.driver import BUDGET_MS, ReshardDriver
     from .reshard.moving import Mover
@@ -218,7 +220,7 @@ def reshard_driver(
     from .reshard.watch import LoadWatch
 
     coordinator = Coordinator(table, waits, new_token=new_token, clock=clock)
-    mover = Mover(table, waits, owner=new_token(), new_token=new_token, clock=clock, pace=pace)
+    mover = Mover(table, waits, owner=new_token(), new_token=new_token, clock=clock, pace=pace, waiting=waiting)
     operator = Operator(table, coordinator, waits, clock=clock)
     watch = LoadWatch(schema, table, maps, operator, policy or Policy(), waits, new_token=new_token, clock=clock)
     budget = BUDGET_MS if budget_ms is None else budget_ms

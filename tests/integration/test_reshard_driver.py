@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from shardweave.api.operators import EVERYBODY, Operators
+from shardweave.entity_type import EntityType
 from shardweave.query.cursor import CursorKeys
+from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.driver import ReshardDriver
-from shardweave.reshard.moving import Pace
+from shardweave.reshard.moving import Mover, Pace
 from shardweave.reshard.phases import Waits
+from shardweave.reshard.work import WorkItem
 from shardweave.service import Service, Settings, build, reshard_driver
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Put, StreamRead, StreamRecord, StreamShards
@@ -126,6 +129,36 @@ def test_without_any_change_the_clock_alone_gets_it_there() -> None:
         stage.driver.wake()
         stage.clock.now += 500
     assert (stage.status()["phase"], stage.listed()) == ("stable", names)
+
+
+class SlowMover(Mover):
+    """A slice of it takes five seconds, as a page at a low rate does."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.passed_ms = 0
+        self.slices = 0
+
+    def slice(self, entity: EntityType[Any], name: WorkItem, slice_ms: int | None = None) -> WorkItem | None:
+        self.passed_ms += 5_000
+        self.slices += 1
+        return name
+
+
+def test_a_wake_ends_in_time_however_many_items_there_are_and_however_slow_each_is() -> None:
+    stage = Stage()
+    stage.add_users(1)
+    assert stage.client.post(PATH, {"charBits": 2, "chars": 3, "rate": 1}).status == 202
+    parts = stage.service.parts
+    assert parts.maps is not None
+    names = iter(range(10**6))
+    common = {"new_token": lambda: f"token-{next(names)}", "clock": stage.clock}
+    mover = SlowMover(parts.table, WAITS, owner="slow", **common)
+    coordinator = Coordinator(parts.table, WAITS, **common)
+    monotonic = {"monotonic": lambda: mover.passed_ms, "budget_ms": 6_000}
+    driver = ReshardDriver(parts.schema, coordinator, mover, parts.maps, clock=stage.clock, **monotonic)
+    driver.wake()
+    assert (mover.slices, mover.passed_ms) == (2, 10_000)
 
 
 def test_what_another_program_writes_in_the_old_space_is_copied_as_its_change_comes() -> None:

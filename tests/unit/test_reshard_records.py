@@ -30,6 +30,9 @@ DAMAGED: dict[str, Any] = {
     "a version that is none": {"version": None},
     "a map that is none": {"old": {"id": 1}},
     "bumps that are texts": {"new": {"id": 1, "bumps": [["x", 2, 2]]}},
+    "no bumps": {"old": {"id": 1, "bumps": []}},
+    "more shards than there can be": {"old": {"id": 1, "bumps": [[0, 2, 40]]}},
+    "bumps out of order": {"old": {"id": 1, "bumps": [[9, 2, 1], [0, 2, 2]]}},
 }
 NEWER = {"format": FORMAT + 1, "phase": 9, "step": "fancy"}
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from ..entity_type import REVISION, EntityType
 from ..errors import ReshardUnreadable, ShardweaveError
-from ..sharding import ShardBump, ShardMap
+from ..sharding import ShardBump, ShardMap, bump_faults
 from ..table.values import Item, Value
 from .phases import Control, Phase, Step
 
@@ -113,4 +113,6 @@ def _map_value(shard_map: ShardMap) -> dict[str, Value]:
 
 def _map(value: Any, version: int) -> ShardMap:
     bumps = tuple(ShardBump(int(begins), int(bits), int(chars)) for begins, bits, chars in value["bumps"])
+    if not bumps or bump_faults(bumps):
+        raise ValueError("bumps")
     return ShardMap.of_bumps(bumps, int(value["id"]), version)

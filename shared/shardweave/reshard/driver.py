@@ -7,7 +7,8 @@
 
 Guarantees: a change is a hint only, which may come twice, late or never: what is done goes by what is in the table.
 `wake` goes on with whatever nobody has gone on with, and with waits that are over. Between two calls of `drain` slices
-take `budget_ms` together, and one page each beyond that, so that a batch of changes ends in time.
+take `budget_ms` together, and one page each beyond that; none begins after half as much again, so that a batch of
+changes ends in time. What is left then is gone on with by a wake.
 """
 
 from __future__ import annotations
@@ -115,6 +116,8 @@ class ReshardDriver:
         now = self._monotonic()
         if self._ends is None:
             self._ends = now + self._budget_ms
+        if now >= self._ends + self._budget_ms // 2:
+            return False
         return self._mover.slice(entity, item, max(0, (self._ends - now) // 2)) is not None
 
     def _woken(self, entity: EntityType[Any]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import ConfigurationError, InvalidRequest, ShardweaveError
+from ...errors import InvalidRequest, ShardweaveError, TableUnusable
 from .. import Guard
 from ..layout import TableLayout
 from ..operations import (
@@ -163,7 +163,7 @@ class EmbeddedTable:
 
         def guarded(writer: sqlite3.Connection) -> R:
             if read_revision(writer) != self._schema.revision:
-                raise ConfigurationError(
+                raise TableUnusable(
                     "Another process has changed the layout of the table's file.",
                     fix="open the table again, with the same layout in every process",
                 )
