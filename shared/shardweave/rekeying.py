@@ -2,7 +2,8 @@
 
 A record stays where it is: what places it does not change. Each is written on condition that it is still in the
 revision that was read, so that a writer beside it loses nothing; one that has changed since has the properties by then.
-Repeating it changes nothing.
+Repeating it changes nothing. Where keys are made of a property that has a default and is not stored, the default is
+stored with them, as the record's next write would do: readers see it already.
 
 Costs: a scan of the table, and a write for each record that lacks a property.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .entity_type import REVISION, EntityType
-from .errors import ConditionFailed, KeyTooLong, ValueRefused
+from .errors import ConditionFailed, KeyTooLong, StoredRecordInvalid, ValueRefused
 from .store.planned import has_revision
 from .table import Table
 from .table.operations import Put, Scan
@@ -42,10 +43,24 @@ def _rewritten(table: Table, entity: EntityType[Any], item: Item) -> bool:
     try:
         # The shard is the stored one: a re-shard may have put the record into another than the declaration does.
         suffix = entity.keys.suffix_of_key(str(item[entity.keys.design.hash_name]))
-        completed = {**item, **entity.keys.build_in(item, suffix)}
+        values = {**_defaults(entity, item), **item}
+        completed = {**values, **entity.keys.build_in(values, suffix)}
         if completed == item:
             return False
         table.run(Put(completed, has_revision(item.get(REVISION))))
     except (ConditionFailed, ValueRefused, KeyTooLong):
         return False
     return True
+
+
+def _defaults(entity: EntityType[Any], item: Item) -> Item:
+    """What the properties that generated ones are made of have by default where the item has none."""
+    elements = {element.name for generated in entity.keys.design.generated for element in generated.elements}
+    missing = [name for name in elements if name not in item and name in entity.properties]
+    if not missing:
+        return {}
+    try:
+        read = entity.dump(entity.load(item))
+    except StoredRecordInvalid:
+        return {}
+    return {name: read[name] for name in missing if read.get(name) is not None}

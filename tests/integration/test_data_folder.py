@@ -24,7 +24,7 @@ from shardweave.reshard.placement import placement_of
 from shardweave.schema import Index, Schema
 from shardweave.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
 from shardweave.store import Store
-from shardweave.table.operations import Put
+from shardweave.table.operations import Put, Scan
 
 NOW = 1_735_689_600_000
 FOUR = ShardBump(0, 2, 1)
@@ -183,6 +183,39 @@ def test_an_index_that_needs_new_keys_finds_the_records_that_are_there(tmp_path:
     assert said[-1] == "note: 3 records rewritten"
     assert found(folder, note_schema(), "authorSubject") == ["n0", "n1", "n2"]
     assert found(folder, note_schema(subject_key=False), "authorCreated") != []
+
+
+class Ticket(Entity, token="ticket"):
+    """As it was first."""
+
+    ticket_id: str = unique_property()
+
+
+class ColouredTicket(Entity, token="ticket"):
+    """As it became."""
+
+    ticket_id: str = unique_property()
+    colour: str = "red"
+    shade: str | None = None
+
+    colour_hash_key = HashKey("colour")
+    shade_range_key = RangeKey("shade")
+
+
+def test_new_keys_are_made_of_the_defaults_of_new_properties(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    table = opened(folder, Schema([Ticket]))
+    Store(Schema([Ticket]), table, clock=lambda: NOW).create(Ticket(ticket_id="t"))
+    table.close()
+    schema = Schema([ColouredTicket], [Index("byColour", hash_key="colour_hash_key", range_key="range_key")])
+    table = opened(folder, schema)
+    runner = QueryRunner(schema, table, CursorKeys("k", {"k": b"k" * 32}), clock=lambda: NOW)
+    page = runner.run(QuerySpec("ticket", {"colour": Equal("red")}, index="byColour"))
+    assert [ticket.ticket_id for ticket in page.items] == ["t"]
+    (stored,) = table.run(Scan()).items
+    assert (stored["colour"], "shade" in stored) == ("red", False)
+    runner.close()
+    table.close()
 
 
 def test_only_a_writer_makes_a_folder(tmp_path: Path) -> None:
