@@ -85,7 +85,7 @@ class TestStrays:
         world.inner.run(Put(stray("s")))
         world.run_until(Leaf, Phase.DUAL_NEW, Step.VERIFY)
         world.settle(Leaf)
-        assert "1 records differ" in world.control(Leaf).attention
+        assert "1 items, old or new, differ" in world.control(Leaf).attention
         world.abort(Leaf)
         world.finish(Leaf)
         assert names(world, 0) == ["a", "s"]

@@ -384,7 +384,7 @@ def _after_verification(control: Control, findings: Findings, now_ms: int) -> Co
     if findings.strays:
         return _stopped(control, f"{findings.strays} records of other programs can't be moved as they are", findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
-        return _stopped(control, f"{findings.repairable} records keep differing between the shard spaces", findings)
+        return _stopped(control, f"{findings.repairable} items, old or new, keep differing between the shard spaces", findings)
     return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
 
 
@@ -398,7 +398,7 @@ def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Wai
     if control.attention:
         return None
     if findings.repairable:
-        return _stopped(control, f"{findings.repairable} records differ between the two shard spaces", findings)
+        return _stopped(control, f"{findings.repairable} items, old or new, differ between the shard spaces", findings)
     return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
 
 
