@@ -321,7 +321,7 @@ def _refuse_moving(path: Path, schema: Schema) -> None:
     faults = moving_faults(schema, controls)
     if faults:
         listed = "".join(f"\n  - {fault}" for fault in faults)
-        message = f"records in {path} are being moved, by another declaration:{listed}\n"
+        message = f"records in {path} are, or are being moved, where this declaration does not fit:{listed}\n"
         raise ConfigurationError(message, where="--data", fix="nothing was changed")
 
 

@@ -176,6 +176,22 @@ def test_while_records_move_another_declaration_is_refused_and_leaves_nothing_be
     opened(folder, note_schema(more=(Label,))).close()
 
 
+def test_after_a_re_shard_a_bump_that_is_not_wider_is_refused(tmp_path: Path) -> None:
+    folder, notes = filled(tmp_path, note_schema()), note_schema().entities["note"]
+    there = ShardMap.of_bumps((ShardBump(0, 2, 2),), 1, 1)
+    table = opened(folder, note_schema())
+    table.run(Put(encode_control(notes, Control(1, there, absorbed_until=NOW - 1), "r1")))
+    table.close()
+    begins = NOW + 3_600_000
+    with pytest.raises(ConfigurationError) as refused:
+        opened(folder, note_schema(bumps=(FOUR, ShardBump(begins, 3, 2))))
+    assert f"note.shard_bumps: the bump at {begins} is not wider than the space that re-shard 1 made" in str(
+        refused.value
+    )
+    assert "let it have 3 characters or more" in str(refused.value)
+    opened(folder, note_schema(bumps=(FOUR, ShardBump(begins, 2, 3)))).close()
+
+
 def test_an_index_that_needs_new_keys_finds_the_records_that_are_there(tmp_path: Path) -> None:
     folder = filled(tmp_path, note_schema(subject_key=False))
     said: list[str] = []

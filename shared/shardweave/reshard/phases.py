@@ -30,7 +30,7 @@ import enum
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import ConfigurationError, Conflict, ReshardRefused
+from ..errors import Conflict, ReshardRefused, ReshardUnreadable
 from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardBump, ShardMap
 
 MINUTE_MS = 60_000
@@ -206,8 +206,8 @@ class Findings:
 
 
 def map_in_force(declared: ShardMap, control: Control | None) -> ShardMap:
-    """The map that decides, from the declared one and the control value. Raises ConfigurationError for a bump declared
-    since a re-shard that is not wider than that made the records' space."""
+    """The map that decides, from the declared one and the control value. Raises ReshardUnreadable where `narrow_bump`
+    finds one."""
     if control is None:
         return declared
     if control.moving:
@@ -215,15 +215,27 @@ def map_in_force(declared: ShardMap, control: Control | None) -> ShardMap:
     if control.absorbed_until is None:
         return replace(declared, id=control.old.id, version=control.version)
     base = control.old.generations[0].space
-    later = tuple(bump for bump in declared.bumps if bump.timestamp > control.absorbed_until)
-    if any(bump.chars <= base.chars for bump in later):
-        raise ConfigurationError(
+    if narrow_bump(declared, control) is not None:
+        raise ReshardUnreadable(
             f"a bump since the re-shard has no more than the {base.chars} characters of the space that it made",
             where="shard_bumps",
-            fix="let it be wider",
+            fix="let it have more, or take it back; nothing is read or written until then",
         )
     first = ShardBump(0, base.char_bits, base.chars)
-    return ShardMap.of_bumps((first, *later), control.old.id, control.version)
+    return ShardMap.of_bumps((first, *_bumps_since(declared, control)), control.old.id, control.version)
+
+
+def narrow_bump(declared: ShardMap, control: Control) -> ShardBump | None:
+    """The first bump declared since the last re-shard that is not wider than the space that it made. While records
+    move none is asked for."""
+    base = control.old.generations[0].space
+    since = () if control.moving else _bumps_since(declared, control)
+    return next((bump for bump in since if bump.chars <= base.chars), None)
+
+
+def _bumps_since(declared: ShardMap, control: Control) -> tuple[ShardBump, ...]:
+    until = control.absorbed_until
+    return () if until is None else tuple(bump for bump in declared.bumps if bump.timestamp > until)
 
 
 def new_map(current: ShardMap, target: ShardBump, now: int, version: int) -> ShardMap:
@@ -384,7 +396,7 @@ def _after_verification(control: Control, findings: Findings, now_ms: int) -> Co
     if findings.strays:
         return _stopped(control, f"{findings.strays} records of other programs can't be moved as they are", findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
-        return _stopped(control, f"{findings.repairable} items, old or new, keep differing between the shard spaces", findings)
+        return _stopped(control, f"{findings.repairable} items, old or new, keep differing between spaces", findings)
     return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
 
 
@@ -398,7 +410,7 @@ def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Wai
     if control.attention:
         return None
     if findings.repairable:
-        return _stopped(control, f"{findings.repairable} items, old or new, differ between the shard spaces", findings)
+        return _stopped(control, f"{findings.repairable} items, old or new, differ between the spaces", findings)
     return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
 
 

@@ -20,7 +20,7 @@ from ..entity_type import EntityType
 from ..errors import Fault
 from ..keys import Element
 from ..schema import Schema
-from .phases import Control, Step
+from .phases import Control, Step, narrow_bump
 
 
 def placement_of(entity: EntityType[Any]) -> str:
@@ -69,9 +69,17 @@ MOVING_FIX = (
 
 
 def moving_faults(schema: Schema, controls: Mapping[str, Control]) -> list[Fault]:
-    """The entities whose records are being moved by another declaration of what places them. `controls` are those of
-    the entities that have one, by token."""
+    """The entities whose records are being moved by another declaration of what places them, or were moved to a space
+    than which a new bump is not wider. `controls` are those of the entities that have one, by token."""
     return [
+        Fault(
+            f"{token}.shard_bumps",
+            f"the bump at {bump.timestamp} is not wider than the space that re-shard {control.version} made.",
+            f"let it have {control.old.generations[0].space.chars + 1} characters or more, or take it back",
+        )
+        for token, control in controls.items()
+        if (bump := narrow_bump(schema.entities[token].shard_map, control)) is not None
+    ] + [
         Fault(
             token,
             f"re-shard {control.version} moves its records, in {control.phase.name.lower()}, and what places them "
