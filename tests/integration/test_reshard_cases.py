@@ -85,7 +85,7 @@ class TestStrays:
         world.inner.run(Put(stray("s")))
         world.run_until(Leaf, Phase.DUAL_NEW, Step.VERIFY)
         world.settle(Leaf)
-        assert "1 items, old or new, differ" in world.control(Leaf).attention
+        assert "items, old or new, differ between the spaces: 1" in world.control(Leaf).attention
         world.abort(Leaf)
         world.finish(Leaf)
         assert names(world, 0) == ["a", "s"]
@@ -429,7 +429,7 @@ class TestLaterVerifications:
         other = {"leaf!0": "leaf!1", "leaf!1": "leaf!0"}[record["hashKey"]]
         world.inner.run(Put({**record, "hashKey": other}))
         control = self.after(world, milliseconds=61_000)
-        assert "1 records are not where they belong" in control.attention
+        assert "records are not where they belong" in control.attention
         assert not control.moving
 
     def test_another_move_may_begin_meanwhile_and_so_may_another_declaration(self) -> None:

@@ -181,7 +181,7 @@ GUARDS = {
         lambda: World(Parts(EveryMarkIsKnown)),
         lambda: World(Parts(EveryMarkIsKnown, tasks=UNSWEPT)),
         (None, "DUAL_NEW", ""),
-        (None, "DUAL_OLD", "1 items, old or new, keep differing between spaces"),
+        (None, "DUAL_OLD", "items, old or new, keep differing between the spaces: 1"),
     ),
     "phase wait": Case(change_that_arrives_late, World, lambda: World(waits=SHORT), ("new", 1), NEW),
     "condition on content": Case(

@@ -77,6 +77,22 @@ def test_without_a_terminal_each_step_has_its_line() -> None:
     assert len(said) == len(set(said)) < 20
 
 
+def test_where_nobody_moves_anything_it_says_so_once() -> None:
+    terminal = Terminal()
+    terminal("start", yes=True)
+    looks = iter(range(300))
+
+    def wait_alone(seconds: float) -> None:
+        if next(looks, None) is None:
+            raise KeyboardInterrupt
+        terminal.world.clock.now += int(seconds * 1000)
+
+    terminal.wait = wait_alone  # type: ignore[method-assign]
+    code, _ = terminal("watch")
+    assert code == 130
+    assert terminal.said.getvalue().count("nothing has changed for two minutes") == 1
+
+
 def test_more_shards_than_records_are_warned_of() -> None:
     terminal = Terminal()
     add_notes(terminal.world, 17)

@@ -124,7 +124,7 @@ def test_differences_after_the_flip_need_someones_attention_and_wait_for_it() ->
     control = at(Phase.DUAL_NEW, Step.VERIFY)
     stopped = advanced(control, Findings(done=True, repairable=2), NOW, WAITS)
     assert stopped is not None
-    assert "2 items, old or new, differ" in stopped.attention
+    assert "items, old or new, differ between the spaces: 2" in stopped.attention
     assert advanced(stopped, DONE, NOW + 10**9, WAITS) is None
     again = resumed(stopped, NOW + 5, schema="schema")
     assert (again.phase, again.step, again.attention) == (Phase.DUAL_NEW, Step.MEND, "")

@@ -28,7 +28,9 @@ from ..errors import (
     InputError,
     MalformedRequest,
     MethodNotAllowed,
+    ReshardUnreadable,
     RouteNotFound,
+    ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     UnknownName,
@@ -56,6 +58,8 @@ class Exchange:
 
 
 EXCHANGE = "exchange"
+UNAVAILABLE = (TableUnavailable, ShardMapChanged, ReshardUnreadable)
+"""What any operation may raise that asks the table."""
 """Where a resolver's context has the Exchange."""
 
 
@@ -225,7 +229,7 @@ def _described(answer: Answer) -> OpenAPIResponse:
 
 
 def _problems(operation: Operation) -> dict[int, OpenAPIResponse]:
-    kinds: list[type[ShardweaveError]] = [InputError, *operation.errors, TableUnavailable]
+    kinds: list[type[ShardweaveError]] = [InputError, *operation.errors, *UNAVAILABLE]
     if operation.body is not None:
         kinds += [MalformedRequest, ValidationFailed, BodyTooLarge, UnsupportedMediaType]
     codes: dict[int, list[str]] = defaultdict(list)

@@ -40,6 +40,8 @@ ACTIONS = {
     "resume": "let it go on after someone has looked",
 }
 LOOK_SECONDS = 1.0
+STILL_MS = 120_000
+"""A mover shows what it did each minute at the latest."""
 MANY_SHARDS = 16
 
 
@@ -139,7 +141,7 @@ def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: 
     with Progress(
         *columns, TextColumn("{task.fields[more]}"), console=console, disable=not console.is_terminal
     ) as progress:
-        task = progress.add_task("", total=None, more="")
+        task, still = progress.add_task("", total=None, more=""), Stillness()
         while True:
             status = operator.status(entity)
             description = f"{status.phase} {status.step}" + (" (aborting)" if status.aborting else "")
@@ -154,9 +156,30 @@ def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: 
             )
             if status.attention or not status.moving:
                 break
+            if still.is_noticed(status, streams.clock()):
+                streams.say("nothing has changed for two minutes: does a server run on the data folder, or the stream?")
             sleep(LOOK_SECONDS)
     _write(status, streams)
     return 1 if status.attention else 0
+
+
+class Stillness:
+    """Whether nobody seems to move anything."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, ...] = ()
+        self._since_ms: int | None = 0
+
+    def is_noticed(self, status: Status, now_ms: int) -> bool:
+        """Whether nothing has changed for long, outside of a wait; told once of each stillness."""
+        found = status.phase, status.step, status.round, status.items, status.items_done, status.counts
+        waits = status.due_ms is not None and status.due_ms > now_ms
+        if found != self._last or waits:
+            self._last, self._since_ms = found, now_ms
+        if self._since_ms is None or now_ms - self._since_ms < STILL_MS:
+            return False
+        self._since_ms = None
+        return True
 
 
 def _more(status: Status, now_ms: int) -> str:

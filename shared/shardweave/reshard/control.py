@@ -68,13 +68,16 @@ def decode_control(entity: EntityType[Any], item: Item) -> Control:
         plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
         maps = {name: _map(item[name], version) for name in _MAPS if name in item}
         known = {entity.keys.design.hash_name, entity.keys.design.range_name, *_KNOWN}
-        return Control(
+        control = Control(
             **{**plain, **maps},
             phase=Phase(item["phase"]),
             step=Step(item["step"]),
             concerned=tuple((str(hash_key), str(range_key)) for hash_key, range_key in item.get("concerned", ())),
             unknown=tuple((name, item[name]) for name in sorted(item) if name not in known),
         )
+        if control.rate < 0 or (control.moving and control.new is None):
+            raise ValueError("phase")
+        return control
 
 
 @contextmanager
@@ -90,6 +93,7 @@ def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
             fix="use the version that wrote it, or a newer one, everywhere; nothing is read or written until then",
         )
     try:
+        _check_format(written)
         yield
     except (KeyError, ValueError, TypeError, AttributeError, ShardweaveError) as error:
         raise ReshardUnreadable(
@@ -97,6 +101,11 @@ def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
             where=where,
             fix="put it back as it was, from a copy of the table or the stream; nothing is read or written until then",
         ) from error
+
+
+def _check_format(written: Any) -> None:
+    if type(written) is not int or written != FORMAT:
+        raise ValueError("format")
 
 
 def _checked(name: str, value: Any) -> Any:

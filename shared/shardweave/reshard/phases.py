@@ -318,7 +318,9 @@ def aborted(control: Control, now_ms: int) -> Control:
     ReshardRefused where there is no way back."""
     if control.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW):
         what = "nothing is being moved" if control.phase is Phase.STABLE else f"it is in {control.phase.name.lower()}"
-        raise ReshardRefused(f"{what}, and there is no way back", where="entity", fix="start another re-shard instead")
+        raise ReshardRefused(
+            f"{what}, and there is no way back", where="entity", fix="start one when none is under way"
+        )
     if control.phase is Phase.DUAL_NEW:
         control = replace(_entered(control, Phase.DUAL_OLD, Step.SETTLE, now_ms), exposed_ms=now_ms)
     else:
@@ -394,9 +396,9 @@ def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Wai
 def _after_verification(control: Control, findings: Findings, now_ms: int) -> Control | None:
     """In DUAL_OLD nothing is lost by waiting for someone to look, while a record that can't be copied would be."""
     if findings.strays:
-        return _stopped(control, f"{findings.strays} records of other programs can't be moved as they are", findings)
+        return _stopped(control, "records of other programs can't be moved as they are", findings.strays, findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
-        return _stopped(control, f"{findings.repairable} items, old or new, keep differing between spaces", findings)
+        return _stopped(control, "items, old or new, keep differing between the spaces", findings.repairable, findings)
     return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
 
 
@@ -410,7 +412,7 @@ def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Wai
     if control.attention:
         return None
     if findings.repairable:
-        return _stopped(control, f"{findings.repairable} items, old or new, differ between the spaces", findings)
+        return _stopped(control, "items, old or new, differ between the spaces", findings.repairable, findings)
     return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
 
 
@@ -430,7 +432,7 @@ def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits)
     if control.attention:
         return None
     if findings.strays:
-        return _stopped(control, f"{findings.strays} records in the old space were written by other programs", findings)
+        return _stopped(control, "records in the old space were written by other programs", findings.strays, findings)
     if control.round == 0 or findings.left:
         return _stepped(control, Step.QUIET, now_ms)
     assert control.new is not None
@@ -467,8 +469,8 @@ def _looked_at_again(control: Control, findings: Findings, now_ms: int, waits: W
             return None
         wrong = findings.repairable + findings.strays
         control = replace(control, step=Step.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1)
-        what = f"{wrong} records are not where they belong, or have other keys than they should"
-        return _stopped(control, what, findings) if wrong else control
+        what = "records are not where they belong, or have other keys than they should"
+        return _stopped(control, what, wrong, findings) if wrong else control
     if control.attention or control.flipped_ms is None or control.rechecked >= len(waits.recheck_ms):
         return None
     due = control.flipped_ms + waits.recheck_ms[control.rechecked]
@@ -489,8 +491,8 @@ def _stepped(control: Control, step: Step, now_ms: int) -> Control:
     return replace(control, step=step, stepped_ms=now_ms, round=control.round + 1)
 
 
-def _stopped(control: Control, attention: str, findings: Findings) -> Control:
-    return replace(control, attention=attention, concerned=findings.keys)
+def _stopped(control: Control, what: str, count: int, findings: Findings) -> Control:
+    return replace(control, attention=f"{what}: {count}", concerned=findings.keys)
 
 
 def _seconds(milliseconds: int) -> int:
