@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,13 @@ def test_the_command_line_knows_of_no_stages_phase_for_longer_than_its_phases_ar
 def test_waits_on_one_machine_are_short_enough_for_each_other() -> None:
     """A command that works on the folder of a server knows its own lease only."""
     assert FAST.skew_ms >= LOCAL.lease_ms
+
+
+def test_the_guide_says_what_the_named_ones_are() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "operating-resharding.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in guide.splitlines() if "Ms` |" in line]
+    told = {row[0].strip("`"): row[2:] for row in rows}
+    for column, waits in enumerate(("normal", "local", "fast")):
+        for name, value in json.loads(encode_waits(NAMED[waits])).items():
+            cell = told[name][column].replace("the same", told[name][0])
+            assert json.loads(cell if isinstance(value, list) else cell.replace(",", "")) == value, (waits, name)
