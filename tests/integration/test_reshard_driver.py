@@ -183,6 +183,7 @@ def test_an_estimate_starts_nothing() -> None:
     assert (estimate["shardsFrom"], estimate["shardsTo"]) == (4, 16)
     assert estimate["copyUnits"] > estimate["emptyUnits"] > 0
     assert estimate["waitSeconds"] == 15
+    assert estimate["checkSeconds"] >= 1
     assert stage.status()["moving"] is False
 
 

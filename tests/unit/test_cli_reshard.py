@@ -50,6 +50,7 @@ def test_a_start_says_what_it_takes_and_asks_first() -> None:
     assert "records of" in said
     assert "write units" in said
     assert "read units to compare" in said
+    assert "to compare, and to look into the indexes" in said
     assert "look into every shard" in said
     assert "--yes" in said
     assert terminal.world.coordinator.read(terminal.world.schema[Note]) is None

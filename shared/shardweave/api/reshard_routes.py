@@ -90,6 +90,7 @@ class ReshardEstimate(_Camel):
     empty_units: int | None = Field(None, description="Write units to empty the old shards.")
     read_units: int | None = Field(None, description="Read units to copy and compare every record.")
     copy_seconds: int | None = None
+    check_seconds: int | None = Field(None, description="What comparing and looking into the indexes takes.")
     look_seconds: int = Field(description="What queries of every shard take, whether it has records or not.")
     wait_seconds: int = Field(description="What it waits for at least.")
 

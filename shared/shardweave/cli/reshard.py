@@ -127,6 +127,7 @@ def _say(estimate: Estimate, streams: Streams) -> None:
         )
         streams.say(f"about {estimate.read_units:,} read units to compare")
         streams.say(f"about {_duration(estimate.copy_seconds or 0)} to copy")
+        streams.say(f"about {_duration(estimate.check_seconds or 0)} to compare, and to look into the indexes")
     streams.say(f"about {_duration(estimate.look_seconds)} to look into every shard, a few times each")
     if estimate.records is not None and estimate.shards_to > max(MANY_SHARDS, estimate.records):
         streams.say("warning: there would be more shards than records, and every query looks into each")

@@ -24,6 +24,7 @@ from ..table.values import item_bytes
 from .asking import Asking
 from .coordinator import Coordinator, Seen
 from .copying import RECORDS_A_TRANSACTION
+from .moving import DEPLOYED_PACE
 from .phases import Control, Phase, Waits, aborted, check_target, due_ms, map_in_force, resumed, started
 from .placement import MOVING_FIX, placement_of, schema_of
 from .policy import decode_verdict, verdict_key
@@ -49,8 +50,8 @@ VERIFICATIONS = 2
 class Estimate:
     """What a re-shard would take. `records` is None where they can't be counted without reading the whole table,
     `average_bytes` then too, and where there are none. Write units are those of copying and of emptying the old space,
-    read units those of copying and comparing. `look_seconds` is what queries of the shards take, records or not;
-    `wait_seconds` what it waits for at least."""
+    read units those of copying and comparing. `check_seconds` is what comparing and looking into the indexes takes,
+    `look_seconds` what queries of the shards take, records or not; `wait_seconds` what it waits for at least."""
 
     shards_from: int
     shards_to: int
@@ -60,6 +61,7 @@ class Estimate:
     empty_units: int | None
     read_units: int | None
     copy_seconds: int | None
+    check_seconds: int | None
     look_seconds: int
     wait_seconds: int
 
@@ -150,7 +152,7 @@ class Operator:
         now = entity.in_unit(self._clock())
         check_target(current, target, now)
         records, average = self._sampled(entity, current, now)
-        copy_units = empty_units = read_units = copy_seconds = None
+        copy_units = empty_units = read_units = copy_seconds = check_seconds = None
         looks = _looks(entity, _shards(current), target.space.shards)
         if records is not None:
             size = max(1, -(-average // KILOBYTE))
@@ -160,6 +162,7 @@ class Operator:
             empty_units = records * (2 + indexes) * size + tokens
             read_units = looks + records * _read_units(entity, average)
             copy_seconds = -(-records // (rate or USUAL_RATE))
+            check_seconds = math.ceil(records * _check_seconds(entity))
         return Estimate(
             shards_from=_shards(current),
             shards_to=target.space.shards,
@@ -169,6 +172,7 @@ class Operator:
             empty_units=empty_units,
             read_units=read_units,
             copy_seconds=copy_seconds,
+            check_seconds=check_seconds,
             look_seconds=round(looks * LOOK_SECONDS),
             wait_seconds=_least_seconds(self._waits),
         )
@@ -279,6 +283,14 @@ def _read_units(entity: EntityType[Any], average: int) -> int:
     paged, alone = average / READ_BYTES, -(-average // READ_BYTES)
     indexes = shared * 1.5 * paged + own * (paged + 0.5 * alone)
     return math.ceil(paged * (4 + 2 * VERIFICATIONS) + alone * (1 + 2 * VERIFICATIONS) + indexes)
+
+
+def _check_seconds(entity: EntityType[Any]) -> float:
+    """Of one record: its share of the pages that are swept, compared and summed up, and of the reads of counterparts;
+    and a query for its entry in each index that has a hash key of its own."""
+    shared, own = _indexes(entity)
+    requests = 2 * (1 + 2 * VERIFICATIONS) + 2 * shared
+    return LOOK_SECONDS * (requests / DEPLOYED_PACE.page + own / DEPLOYED_PACE.workers)
 
 
 def _indexes(entity: EntityType[Any]) -> tuple[int, int]:
