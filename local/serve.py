@@ -33,7 +33,7 @@ from shardweave.query.fanout import DEFAULT_THROTTLE
 from shardweave.query.plan import Plan
 from shardweave.query.spec import QueryStats
 from shardweave.query_metrics import QueryMetrics
-from shardweave.reshard.moving import LOCAL_PACE
+from shardweave.reshard.pace import LOCAL_PACE
 from shardweave.reshard.phases import Waits
 from shardweave.reshard.wait_settings import LOCAL, decode_waits
 from shardweave.schema import Schema

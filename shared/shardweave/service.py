@@ -44,8 +44,8 @@ from .table.layout import TableLayout
 
 if TYPE_CHECKING:
     from .reshard.driver import ReshardDriver
-    from .reshard.moving import Pace
     from .reshard.operator import Operator
+    from .reshard.pace import Pace
     from .reshard.policy import Policy
     from .store.retries import Waiting
     from .table.dynamodb import Session

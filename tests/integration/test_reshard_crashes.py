@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardweave.entity import Entity, unique_property
-from shardweave.reshard.moving import Pace
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Phase, Step
 from shardweave.schema import Schema
 from shardweave.sharding import ShardBump

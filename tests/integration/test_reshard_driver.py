@@ -11,7 +11,8 @@ from shardweave.entity_type import EntityType
 from shardweave.query.cursor import CursorKeys
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.driver import ReshardDriver
-from shardweave.reshard.moving import Mover, Pace
+from shardweave.reshard.moving import Mover
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Waits
 from shardweave.reshard.work import WorkItem
 from shardweave.service import Service, Settings, build, reshard_driver

@@ -16,7 +16,7 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import Pace
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Phase, Step
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump

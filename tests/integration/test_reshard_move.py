@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardweave.reshard.moving import Pace
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Phase, Step
 from shardweave.sharding import ShardBump
 from tests.unit.reshard_world import FOUR, ReshardWorld, add_notes

@@ -16,7 +16,8 @@ from shardweave.errors import Conflict, ReshardRefused, ShardweaveError
 from shardweave.reshard.coordinator import Coordinator, Seen
 from shardweave.reshard.driver import ReshardDriver
 from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import Mover, Pace
+from shardweave.reshard.moving import Mover
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Control, Phase, Step, aborted, map_in_force, started
 from shardweave.reshard.placement import placement_of, schema_of
 from shardweave.sharding import ShardBump, ShardMap

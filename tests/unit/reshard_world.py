@@ -14,7 +14,8 @@ from shardweave.entity_type import MARK, EntityType
 from shardweave.reshard.control import encode_control
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import Mover, Pace
+from shardweave.reshard.moving import Mover
+from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Control, Phase, Step, Waits, aborted, map_in_force, resumed, started
 from shardweave.reshard.placement import placement_of, schema_of
 from shardweave.reshard.work import WorkItem

@@ -11,7 +11,7 @@ At least one page is worked on in a slice, and no more pages begin when its time
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..entity import now_ms
@@ -26,6 +26,7 @@ from .carrying import Carrier, WorkClosed
 from .control import control_key, decode_control
 from .copying import copied
 from .index_check import CheckingIndexes
+from .pace import DEPLOYED_PACE, Pace
 from .phases import Control, Phase, Step, Waits
 from .placement import fits
 from .tasks import Cleaning, Copying, Emptying, Hands, Mending, Sweeping, Task
@@ -47,21 +48,6 @@ MakeCarrier = Callable[[EntityType[Any], Sender, Callable[[int], None]], Carrier
 
 PACED_SECONDS = 5
 """A page takes no longer than that where a rate is set."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How long a slice may take, how much longer others leave its item alone, how many records a page has, and how many
-    reads are made at once where there are many."""
-
-    slice_ms: int = 55_000
-    margin_ms: int = 35_000
-    page: int = 100
-    workers: int = 1
-
-
-DEPLOYED_PACE = Pace(workers=8)
-LOCAL_PACE = Pace(slice_ms=1000, margin_ms=5000)
 
 
 class Mover:

@@ -24,7 +24,7 @@ from ..table.values import item_bytes
 from .asking import Asking
 from .coordinator import Coordinator, Seen
 from .copying import RECORDS_A_TRANSACTION
-from .moving import DEPLOYED_PACE
+from .pace import DEPLOYED_PACE
 from .phases import Control, Phase, Waits, aborted, check_target, due_ms, map_in_force, resumed, started
 from .placement import MOVING_FIX, placement_of, schema_of
 from .policy import decode_verdict, verdict_key
