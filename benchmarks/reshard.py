@@ -130,7 +130,7 @@ def _moves(measured: Measured) -> Table:
         f"{load.done['writes']:,} writes, {load.done['walks']:,} whole walks: every walk met each user exactly once, "
         f"no request failed, {load.done['repeated']:,} were answered with 503 and repeated as documented. Movers, load "
         f"and server share the machine; seconds of a phase are with its waits, which are those of a test. "
-        f"What was taken back is emptied too, which has no column of its own."
+        "What was taken back is emptied too, which has no column of its own."
     )
     columns = ["re-shard", "shards", "records copied", "seconds in all", "copying", "verifying", "emptying"]
     return Table("Re-shards under load", [*columns, "records a second"], rows, note)

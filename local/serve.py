@@ -124,7 +124,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         waits=options.reshard_waits,
         operators=options.operators or operators_here(schema),
     )
-    table = folder.open_table(schema, options.service, options.key_format, create=True, say=say)
+    table = folder.open_table(schema, options.service, options.key_format, create=True, serving=True, say=say)
     return build(
         settings,
         open_table=lambda _: table,

@@ -1,6 +1,6 @@
 """The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
 
-    server.lock                        held by the one server that uses the folder; its process's number
+    server.lock                        held by the one server that uses the folder
     cursor-keys.json                   made once, readable by its owner alone; so are external-keys.json
                                        and token-keys.json
     <service>-<key format>.sqlite      the table
@@ -74,7 +74,7 @@ class DataFolder:
         """Make the folder when it is not there, and keep other servers out of it. Raises ConfigurationError."""
         self.make()
         try:
-            lock = (self.path / _LOCK).open("a+")
+            lock = (self.path / _LOCK).open("w")
         except OSError as error:
             raise _unusable(self.path, error) from None
         with lock:
@@ -84,9 +84,6 @@ class DataFolder:
                 raise ConfigurationError(
                     f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
                 ) from None
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
             yield
 
     def make(self) -> None:
@@ -122,12 +119,14 @@ class DataFolder:
         key_format: str,
         *,
         create: bool,
+        serving: bool = False,
         clock: Callable[[], int] = now_ms,
         say: Callable[[str], None] = lambda _: None,
     ) -> EmbeddedTable:
-        """The table of a service, made when it is not there and `create` allows it. `clock` gives epoch milliseconds;
-        `say` is told of what took long. Raises ConfigurationError, also for a schema that would not find the records
-        again; TableError."""
+        """The table of a service, made when it is not there and `create` allows it. It follows another
+        declaration than that it was opened with last, unless a server uses the folder and that is not who is
+        asking, `serving`. `clock` gives epoch milliseconds; `say` is told of what took long. Raises
+        ConfigurationError, also for a schema that would not find the records again; TableError."""
         path = self.table_path(service, key_format)
         if create:
             self.make()
@@ -144,7 +143,7 @@ class DataFolder:
         if kept is not None and filled:
             _refuse(kept_at, manifest_faults(kept, wanted, clock()))
         _refuse_moving(path, schema)
-        if kept is not None and kept != wanted:
+        if kept is not None and kept != wanted and not serving:
             self._refuse_while_served()
         table = EmbeddedTable(schema.layout, path)
         if kept is not None and filled:
@@ -156,7 +155,7 @@ class DataFolder:
         return table
 
     def _refuse_while_served(self) -> None:
-        """Another process's server has its own declaration, and could not go on when the table followed this one."""
+        """A server has its own declaration, and could not go on when the table followed this one."""
         try:
             lock = (self.path / _LOCK).open()
         except FileNotFoundError:
@@ -165,8 +164,6 @@ class DataFolder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                if lock.read() == str(os.getpid()):
-                    return
                 raise ConfigurationError(
                     f"a server uses {self.path} with another declaration than this one; nothing was changed",
                     where="--data",

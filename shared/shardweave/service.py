@@ -211,7 +211,7 @@ def reshard_driver(
     waiting: Waiting | None = None,
 ) -> ReshardDriver:
     """What is given every change of a table: it drives re-shards, and watches the load of shards. `pace` and
-    `budget_ms` say how long it works at a time, see `moving` and `driver`; `waiting`, what its movers' pauses are."""
+    `budget_ms` say how long it works at a time, see `pace` and `driver`; `waiting`, what its movers' pauses are."""
     from .reshard.coordinator import Coordinator
     from .reshard.driver import BUDGET_MS, ReshardDriver
     from .reshard.moving import Mover

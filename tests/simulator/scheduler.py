@@ -50,6 +50,9 @@ class Process:
         """What its wall clock says."""
         return self.simulation.now + self.offset
 
+    def can_run(self, now: int) -> bool:
+        return self.wakes <= now and (self.waits_for is None or self.waits_for.done)
+
     def resume(self) -> None:
         self.waits_for = None
         self._greenlet.switch()
@@ -137,8 +140,7 @@ class Simulation:
 
     def _step(self) -> None:
         draw = self.random.random
-        if self.jobs:
-            self._finish_late_jobs()
+        self._finish_late_jobs()
         if self.due <= self.now:
             self.due = self.world() or self.now + IDLE_MS
         if self.jobs and draw() < 0.3:
@@ -146,12 +148,7 @@ class Simulation:
             return
         if draw() < 0.35:
             self.due = self.world() or self.now + IDLE_MS
-        now = self.now
-        able = [
-            process
-            for process in self.processes
-            if process.wakes <= now and (process.waits_for is None or process.waits_for.done)
-        ]
+        able = [process for process in self.processes if process.can_run(self.now)]
         if able:
             process = self.random.choice(able)
             self._running = process

@@ -17,7 +17,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from shardweave.errors import (
     CancellationReason,
@@ -115,7 +115,6 @@ class Server:
 
     def __post_init__(self) -> None:
         self.indexes = {index.name: {} for index in self.layout.indexes}
-        self._shown = [(index.name, index.hash_key.name, index.range_key.name) for index in self.layout.indexes]
         self._older: dict[Key, deque[Version]] = {}
         self._locked: dict[Key, Applying] = {}
         self._lagging: list[Lag] = []
@@ -128,15 +127,14 @@ class Server:
     def happen(self) -> int | None:
         """Let one thing happen by itself, and say when the next must."""
         draw = self.simulation.random
-        now = self.simulation.now
-        for lag in [lag for lag in self._lagging if lag.deadline <= now]:
+        for lag in [lag for lag in self._lagging if lag.deadline <= self.simulation.now]:
             if lag in self._lagging:
                 self._follow(lag, up_to_it=True)
         if self._lagging and draw.random() < 0.3:
             self._follow(draw.choice(self._lagging))
         if self.ttl_removals and draw.random() < 0.02:
             self._remove_one_expired()
-        return min([lag.deadline for lag in self._lagging], default=None)
+        return min((lag.deadline for lag in self._lagging), default=None)
 
     def _follow(self, lag: Lag, *, up_to_it: bool = False) -> None:
         """Bring the oldest change of an item into an index, or all of them up to this one."""
@@ -181,10 +179,11 @@ class Server:
             del self.items[key]
         else:
             self.items[key] = item
-        for name, hash_name, range_name in self._shown:
-            shown = item if item is not None and hash_name in item and range_name in item else None
+        for index in self.layout.indexes:
+            names = index.hash_key.name, index.range_key.name
+            shown = item if item is not None and all(name in item for name in names) else None
             lag = int(self.simulation.random.random() ** 3 * self.max_lag_ms)
-            self._lagging.append(Lag(name, key, shown, now + lag, by))
+            self._lagging.append(Lag(index.name, key, shown, now + lag, by))
         self._sequence += 1
         event = "INSERT" if old is None else "REMOVE" if item is None else "MODIFY"
         record = StreamRecord(
@@ -215,7 +214,19 @@ class Server:
 
     def carry_out(self, operation: Operation[Any], by: str) -> Any:
         """Carry out one operation at this moment; of a transaction, the job that makes it visible."""
-        return self._HANDLERS[type(operation)](self, operation, by)
+        handlers: dict[type[Any], Callable[[Any, str], Any]] = {
+            GetItem: self._get,
+            BatchGet: self._batch_get,
+            TransactGet: self._transact_get,
+            Query: self._query,
+            Scan: self._scan,
+            Put: self._write,
+            Update: self._write,
+            Delete: self._write,
+            BatchWrite: self._batch_write,
+            TransactWrite: self._transact,
+        }
+        return handlers[type(operation)](operation, by)
 
     def _get(self, operation: GetItem, by: str) -> ItemAnswer:
         return ItemAnswer(self._seen(self.key_of(operation.key), operation.consistent))
@@ -307,12 +318,11 @@ class Server:
 
     def _query(self, operation: Query, by: str) -> PageAnswer:
         if operation.index is None:
-            hash_value = operation.hash_value
-            if operation.consistent:
-                found = {key: item for key, item in self.items.items() if key[0] == hash_value}
-            else:
-                keys = [key for key in (*self.items, *self._older) if key[0] == hash_value]
-                found = {key: item for key in keys if (item := self._seen(key, consistent=False)) is not None}
+            found = {
+                key: item
+                for key in (self.items if operation.consistent else [*self.items, *self._older])
+                if key[0] == operation.hash_value and (item := self._seen(key, operation.consistent)) is not None
+            }
         else:
             assert not operation.consistent, "an index has no consistent reads"
             entries = self.indexes[operation.index]
@@ -349,19 +359,6 @@ class Server:
             start = place(self.key_of(operation.start_key))
             ordered = [pair for pair in ordered if place(pair[0]) > start]
         return _page(operation, ordered, self.layout.key_names)
-
-    _HANDLERS: ClassVar[dict[type[Any], Callable[[Server, Any, str], Any]]] = {
-        GetItem: _get,
-        BatchGet: _batch_get,
-        TransactGet: _transact_get,
-        Query: _query,
-        Scan: _scan,
-        Put: _write,
-        Update: _write,
-        Delete: _write,
-        BatchWrite: _batch_write,
-        TransactWrite: _transact,
-    }
 
 
 def _page(operation: Query | Scan, ordered: list[tuple[Key, Item]], names: tuple[str, ...]) -> PageAnswer:

@@ -58,9 +58,9 @@ class Exchange:
 
 
 EXCHANGE = "exchange"
+"""Where a resolver's context has the Exchange."""
 UNAVAILABLE = (TableUnavailable, ShardMapChanged, ReshardUnreadable)
 """What any operation may raise that asks the table."""
-"""Where a resolver's context has the Exchange."""
 
 
 def build_router(
