@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Optional, Union
 
 import pytest
+from pydantic import Field
 
 from services.order_tracking import schema as order_schema
 from services.user_service import schema as user_schema
@@ -21,10 +23,12 @@ from shardweave.codecs import (
     TimestampCodec,
 )
 from shardweave.element_text import element_text
+from shardweave.entity import Entity, unique_property
 from shardweave.entity_type import EntityType
 from shardweave.key_format import KEY_FORMATS
 from shardweave.keys import Element, EntityKeys
 from shardweave.reshard.placement import placement_of, schema_of
+from shardweave.schema import Schema
 from shardweave.sharding import ShardBump, ShardMap
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +75,44 @@ def test_what_only_indexes_are_made_of_is_the_schemas() -> None:
     changed = with_design(generated=USER.keys.design.generated[1:])
     assert placement_of(changed) == placement_of(USER)
     assert schema_of(changed) != schema_of(USER)
+
+
+class Parcel(Entity, token="parcel"):
+    """A declaration."""
+
+    parcel_id: str = unique_property()
+    note: Annotated[str, Field(max_length=40)] | None = None
+    price: Annotated[Decimal, DecimalCodec(2)] | None = None
+
+
+class ParcelInOtherWords(Entity, token="parcel"):
+    """With another limit, and its types spelled otherwise, as releases of Python do it too when they show a type."""
+
+    parcel_id: str = unique_property()
+    note: Optional[Annotated[str, Field(max_length=50)]] = None  # noqa: UP045
+    price: Union[Annotated[Decimal, DecimalCodec(2)], None] = None  # noqa: UP007
+
+
+class ParcelOfNumbers(Entity, token="parcel"):
+    """With a number that was a text."""
+
+    parcel_id: str = unique_property()
+    note: int | None = None
+    price: Annotated[Decimal, DecimalCodec(2)] | None = None
+
+
+def test_what_makes_no_other_records_has_the_same() -> None:
+    parcel, reworded, numbers = (
+        schema_of(Schema([each]).entities["parcel"]) for each in (Parcel, ParcelInOtherWords, ParcelOfNumbers)
+    )
+    assert reworded == parcel
+    assert numbers != parcel
+
+
+def test_every_release_of_python_has_the_same() -> None:
+    """A re-shard may be started with one on an operator's machine, and carried out with another in a stage."""
+    assert placement_of(USER) == "25d066e3ba3b4849a055ad81"
+    assert schema_of(USER) == "75d11f5fe6da831a54c76735"
 
 
 def test_every_setting_of_a_type_that_its_text_depends_on_tells_elements_apart() -> None:
