@@ -188,6 +188,29 @@ def test_an_estimate_starts_nothing() -> None:
     assert stage.status()["moving"] is False
 
 
+@pytest.mark.parametrize(("chars", "warned"), [(2, False), (3, True)])
+def test_an_estimate_warns_of_more_shards_than_records(chars: int, warned: bool) -> None:
+    stage = Stage()
+    stage.add_users(9)
+    estimate = json_of(stage.client.post(f"{PATH}/estimate", {"charBits": 2, "chars": chars}))
+    assert ("more shards than records" in estimate.get("warning", "")) is warned
+
+
+def test_another_rate_over_http() -> None:
+    stage = Stage()
+    stage.add_users(5)
+    problem_of(stage.client.post(f"{PATH}/rate", {"rate": 50}), 409, "reshard_refused")
+    stage.client.post(PATH, SIXTEEN)
+    for body in ({}, {"rate": -1}, {"rate": 100_001}, {"rate": "50"}, {"rate": 50, "more": 1}):
+        problem_of(stage.client.post(f"{PATH}/rate", body), 400, "validation_failed")
+    for rate in (50, 0):
+        answer = stage.client.post(f"{PATH}/rate", {"rate": rate})
+        assert (answer.status, json_of(answer)["rate"], stage.status()["rate"]) == (200, rate, rate)
+    stage.pass_time(60)
+    assert (stage.status()["phase"], stage.status()["shards"]) == ("stable", 16)
+    problem_of(stage.client.post(f"{PATH}/rate", {"rate": 50}), 409, "reshard_refused")
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
 def test_an_estimate_of_few_records_counts_them(count: int) -> None:
     stage = Stage()

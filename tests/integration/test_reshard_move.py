@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardweave.reshard.pace import Pace
 from shardweave.reshard.phases import Phase, Step
+from shardweave.service import reshard_operator
 from shardweave.sharding import ShardBump
 from tests.unit.reshard_world import FOUR, ReshardWorld, add_notes
 from tests.unit.store_world import Note
@@ -76,3 +77,24 @@ def test_a_rate_is_kept_to_and_a_slice_ends_in_time_all_the_same() -> None:
     assert 0 < done.counts.written <= 10
     assert world.pauses.now - begun >= done.counts.written / 2
     assert not done.done
+
+
+def test_another_rate_holds_from_the_next_slice_on_and_nothing_is_done_again() -> None:
+    world = ReshardWorld(pace=Pace(slice_ms=4000, margin_ms=1000, page=100))
+    add_notes(world, 60)
+    world.start(Note, SIXTEEN, rate=2)
+    entity = world.schema[Note]
+    world.coordinator.step(entity)
+    (item, *_) = world.work(Note)
+    slow = world.mover.slice(entity, item)
+    assert slow is not None
+    operator = reshard_operator(world.inner, world.waits, world.clock)
+    assert operator.set_rate(entity, 0).rate == 0
+    (now, *_) = world.work(Note)
+    assert (now.token, now.at, now.key, now.counts) == (slow.token, slow.at, slow.key, slow.counts)
+    begun = world.pauses.now
+    done = world.mover.slice(entity, now)
+    assert done is not None
+    assert done.done
+    assert done.counts.written == done.counts.seen > slow.counts.written
+    assert world.pauses.now == begun

@@ -312,6 +312,7 @@ class TestOperators:
             ("GET", "/v1/_reshard/issue", None),
             ("POST", "/v1/_reshard/issue", start),
             ("POST", "/v1/_reshard/issue/estimate", start),
+            ("POST", "/v1/_reshard/issue/rate", {"rate": 5}),
             ("POST", "/v1/_reshard/issue/abort", {}),
         ):
             problem_of(Person(service.api).ask(method, target, body), 401, "unauthenticated")

@@ -114,8 +114,25 @@ def test_each_action_has_its_own_arguments_and_help(capsys: pytest.CaptureFixtur
     assert told("status", "--entity", "user", "--yes")[0] == 2
     assert "--char-bits" in told("start", "--help")[1]
     assert "--char-bits" not in told("abort", "--help")[1]
-    for action in ("start", "status", "watch", "abort", "resume"):
+    assert told("rate", "--entity", "user")[0] == 2
+    for action in ("start", "status", "watch", "rate", "abort", "resume"):
         assert action in told("--help")[1]
+
+
+def test_a_rate_is_changed_while_it_moves() -> None:
+    terminal = Terminal()
+    for yes in (False, True):
+        with pytest.raises(ReshardRefused, match="nothing is being moved"):
+            terminal("rate", rate=50)
+        with pytest.raises(ConfigurationError, match="from 0 to 100,000"):
+            terminal("rate", rate=-1)
+        terminal("start", rate=5, yes=yes)
+    for rate in (50, 0):
+        code, (status,) = terminal("rate", rate=rate)
+        assert (code, status["rate"], status["step"]) == (0, rate, "copy")
+    terminal("watch")
+    with pytest.raises(ReshardRefused, match="nothing is being moved"):
+        terminal("rate", rate=50)
 
 
 def test_an_abort_is_watched_to_its_end_too() -> None:

@@ -3,6 +3,7 @@
     POST  /v1/_reshard/user            start: {"charBits": 2, "chars": 2, "rate": 100}; 202 with the status
     GET   /v1/_reshard/user            the status
     POST  /v1/_reshard/user/estimate   what a start with the same body would take; nothing is started
+    POST  /v1/_reshard/user/rate       let it be faster or slower: {"rate": 50}
     POST  /v1/_reshard/user/abort      take it back, while there is a way back
     POST  /v1/_reshard/user/resume     let it go on after someone has looked
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -30,6 +31,9 @@ from .operators import Operators
 
 ROOT = "/v1/_reshard"
 MOST_RATE = 100_000
+RATE = "Records a second that one mover may write; 0 is no limit."
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class _Camel(BaseModel):
@@ -41,7 +45,7 @@ class ReshardStart(_Camel):
 
     char_bits: int = Field(description="Bits of one character of the suffix.", ge=1, le=5)
     chars: int = Field(description="Characters of the suffix; the space has 2**(charBits * chars) shards.", ge=0, le=16)
-    rate: int = Field(0, description="Records a second that one mover may copy; 0 is no limit.", ge=0, le=MOST_RATE)
+    rate: int = Field(0, description=RATE, ge=0, le=MOST_RATE)
 
     @property
     def target(self) -> ShardBump:
@@ -79,6 +83,12 @@ class ReshardStatus(_Camel):
     advice: str = Field(description="What more shards would not help; empty when there is nothing to say.")
 
 
+class ReshardRate(_Camel):
+    """How fast records are moved."""
+
+    rate: int = Field(description=RATE, ge=0, le=MOST_RATE)
+
+
 class ReshardEstimate(_Camel):
     """What a re-shard would take."""
 
@@ -93,6 +103,7 @@ class ReshardEstimate(_Camel):
     check_seconds: int | None = Field(None, description="What comparing and looking into the indexes takes.")
     look_seconds: int = Field(description="What queries of every shard take, whether it has records or not.")
     wait_seconds: int = Field(description="What it waits for at least.")
+    warning: str | None = Field(None, description="Why it is a poor target, though it can work.")
 
 
 ERRORS = (Unauthenticated, Conflict, ReshardRefused)
@@ -110,12 +121,15 @@ class ReshardRoutes:
         path, name, operator = f"{ROOT}/{entity.token}", entity.model.__name__, self._operator
 
         def start(call: Call) -> Status:
-            asked = _asked(call)
+            asked = _read(ReshardStart, call)
             return operator.start(entity, asked.target, asked.rate)
 
         def estimate(call: Call) -> Estimate:
-            asked = _asked(call)
+            asked = _read(ReshardStart, call)
             return operator.estimate(entity, asked.target, asked.rate)
+
+        def set_rate(call: Call) -> Status:
+            return operator.set_rate(entity, _read(ReshardRate, call).rate)
 
         def of(run: Callable[[EntityType[Any]], Status]) -> Callable[[Call], Status]:
             return lambda call: run(entity)
@@ -155,6 +169,17 @@ class ReshardRoutes:
                 Answer(200, "The estimate.", ReshardEstimate),
                 tag=tag,
                 body=body,
+                errors=ERRORS,
+            ),
+            Operation(
+                "POST",
+                f"{path}/rate",
+                f"setReshardRate{name}",
+                f"Let the re-shard of {token} be faster or slower",
+                self._guarded(set_rate, 200),
+                status,
+                tag=tag,
+                body=Body(ReshardRate),
                 errors=ERRORS,
             ),
             *(
@@ -197,8 +222,8 @@ def document(found: Status | Estimate) -> bytes:
     return ReshardStatus(**fields, **counts).model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
-def _asked(call: Call) -> ReshardStart:
+def _read(model: type[M], call: Call) -> M:
     try:
-        return ReshardStart.model_validate(dict(call.document))
+        return model.model_validate(dict(call.document))
     except ValidationError as error:
         raise ValidationFailed(field_faults(error), where="body") from None

@@ -1,6 +1,7 @@
 """`shardweave reshard`: moves every record of an entity to another shard space, while it is read and written.
 
     shardweave reshard start --entity user --char-bits 2 --chars 2 --yes
+    shardweave reshard rate --entity user --rate 50
     shardweave reshard status|watch|abort|resume --entity user
 
 `start` first says what it takes, and without `--yes` does no more than that (exit code 0). What moves the records is
@@ -36,13 +37,14 @@ ACTIONS = {
     "start": "say what moving the records to another shard space takes, and with --yes do it",
     "status": "write how far it is, as one JSON document",
     "watch": "show how far it is until it has ended, or needs someone to look",
+    "rate": "let it be faster or slower, while it moves",
     "abort": "take it back, while there is a way back",
     "resume": "let it go on after someone has looked",
 }
+RATE = "records a second for one mover, at most"
 LOOK_SECONDS = 1.0
 STILL_MS = 120_000
 """A mover shows what it did each minute at the latest."""
-MANY_SHARDS = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
         if name == "start":
             _add_start_arguments(action)
+        elif name == "rate":
+            action.add_argument("--rate", type=int, required=True, metavar="N", help=f"{RATE}; 0 is no limit")
         action.add_argument(
             "--waits", metavar="WAITS", help="those of the stage (default: normal, or local without --table)"
         )
@@ -62,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--char-bits", type=int, metavar="N", help="bits of one character of the new suffix")
     parser.add_argument("--chars", type=int, metavar="N", help="characters of the new suffix")
-    parser.add_argument("--rate", type=int, default=0, metavar="N", help="records a second for one mover, at most")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help=RATE)
     parser.add_argument("--yes", action="store_true", help="do it, after saying what it takes")
 
 
@@ -91,6 +95,10 @@ def act(
         with suppress(KeyboardInterrupt):
             return watch(entity, operator, streams, sleep)
         return 130
+    if options.action == "rate":
+        _check_rate(options.rate)
+        _write(operator.set_rate(entity, options.rate), streams)
+        return 0
     asked = {"status": operator.status, "abort": operator.abort, "resume": operator.resume}[options.action]
     _write(asked(entity), streams)
     return 0
@@ -101,9 +109,7 @@ def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Opera
         raise ConfigurationError(
             "a start needs the new shard space", where="reshard start", fix="give --char-bits and --chars"
         )
-    if not 0 <= options.rate <= MOST_RATE:
-        fix = "leave it out for no limit"
-        raise ConfigurationError(f"it is not from 0 to {MOST_RATE:,}", where="--rate", fix=fix)
+    _check_rate(options.rate)
     if operator.status(entity).moving:
         raise Conflict("a re-shard of the entity is under way", where="entity", fix="let it end, or abort it")
     target = ShardBump(0, options.char_bits, options.chars)
@@ -113,6 +119,11 @@ def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Opera
         return 0
     _write(operator.start(entity, target, options.rate), streams)
     return 0
+
+
+def _check_rate(rate: int) -> None:
+    if not 0 <= rate <= MOST_RATE:
+        raise ConfigurationError(f"it is not from 0 to {MOST_RATE:,}", where="--rate", fix="give 0 for no limit")
 
 
 def _say(estimate: Estimate, streams: Streams) -> None:
@@ -129,8 +140,8 @@ def _say(estimate: Estimate, streams: Streams) -> None:
         streams.say(f"about {_duration(estimate.copy_seconds or 0)} to copy")
         streams.say(f"about {_duration(estimate.check_seconds or 0)} to compare, and to look into the indexes")
     streams.say(f"about {_duration(estimate.look_seconds)} to look into every shard, a few times each")
-    if estimate.records is not None and estimate.shards_to > max(MANY_SHARDS, estimate.records):
-        streams.say("warning: there would be more shards than records, and every query looks into each")
+    if estimate.warning:
+        streams.say(f"warning: {estimate.warning}")
     streams.say(f"at least {_duration(estimate.wait_seconds)} of waiting until the old space is gone")
 
 

@@ -116,6 +116,11 @@ class Coordinator:
             return self._sender.send([put]) is None
         return self._leave(entity, seen, self.items(entity, seen.control), following)
 
+    def amend(self, entity: EntityType[Any], seen: Seen, control: Control) -> bool:
+        """Change what neither a step nor a mover's permission rests on, and stay in the step. False when the control
+        record has changed since it was read."""
+        return self._put(entity, seen.rev, control)
+
     # -- parts
 
     def _to_open(self, entity: EntityType[Any], control: Control, items: Sequence[WorkItem]) -> list[Action]:

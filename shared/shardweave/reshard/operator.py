@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..entity import now_ms
@@ -37,6 +37,8 @@ SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
 USUAL_RATE = 300
 """Records a second that are copied where no rate is set, by experience."""
+MANY_SHARDS = 16
+"""Fewer are not too many, however few the records are."""
 KILOBYTE = 1024
 READ_BYTES = 4096
 """What one read unit reads consistently, and half of one otherwise."""
@@ -51,7 +53,8 @@ class Estimate:
     """What a re-shard would take. `records` is None where they can't be counted without reading the whole table,
     `average_bytes` then too, and where there are none. Write units are those of copying and of emptying the old space,
     read units those of copying and comparing. `check_seconds` is what comparing and looking into the indexes takes,
-    `look_seconds` what queries of the shards take, records or not; `wait_seconds` what it waits for at least."""
+    `look_seconds` what queries of the shards take, records or not; `wait_seconds` what it waits for at least. `warning`
+    says why the target is a poor one, though it can work."""
 
     shards_from: int
     shards_to: int
@@ -64,6 +67,7 @@ class Estimate:
     check_seconds: int | None
     look_seconds: int
     wait_seconds: int
+    warning: str | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,7 @@ class Operator:
             check_seconds=check_seconds,
             look_seconds=round(looks * LOOK_SECONDS),
             wait_seconds=_least_seconds(self._waits),
+            warning=_warning(records, target.space.shards),
         )
 
     def start(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Status:
@@ -218,13 +223,31 @@ class Operator:
 
         return self._changed(entity, change)
 
+    def set_rate(self, entity: EntityType[Any], rate: int) -> Status:
+        """Let each mover write at most so many records a second from its next slice on; 0 is no limit. Raises
+        ReshardRefused when nothing is being moved."""
+
+        def amended() -> bool:
+            seen = self._coordinator.read(entity)
+            if seen is None or not seen.control.moving:
+                raise _nothing_moves()
+            return self._coordinator.amend(entity, seen, replace(seen.control, rate=rate))
+
+        return self._repeated(entity, amended)
+
     # -- parts
 
     def _changed(self, entity: EntityType[Any], change: Callable[[Seen | None], Control]) -> Status:
+        def changed() -> bool:
+            seen = self._coordinator.read(entity)
+            return self._coordinator.replace(entity, seen, change(seen))
+
+        return self._repeated(entity, changed)
+
+    def _repeated(self, entity: EntityType[Any], attempt: Callable[[], bool]) -> Status:
         pauses = self._waiting.pauses(CONTENDED)
         while True:
-            seen = self._coordinator.read(entity)
-            if self._coordinator.replace(entity, seen, change(seen)):
+            if attempt():
                 return self.status(entity)
             if not pauses.pause():
                 break
@@ -264,8 +287,18 @@ class Operator:
 
 def _under_way(seen: Seen | None) -> Control:
     if seen is None:
-        raise ReshardRefused("nothing is being moved", where="entity", fix="start a re-shard first")
+        raise _nothing_moves()
     return seen.control
+
+
+def _nothing_moves() -> ReshardRefused:
+    return ReshardRefused("nothing is being moved", where="entity", fix="start a re-shard first")
+
+
+def _warning(records: int | None, shards: int) -> str | None:
+    if records is None or shards <= max(MANY_SHARDS, records):
+        return None
+    return "there would be more shards than records, and every query looks into each"
 
 
 def _looks(entity: EntityType[Any], shards_from: int, shards_to: int) -> int:
