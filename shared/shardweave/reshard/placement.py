@@ -1,4 +1,5 @@
-"""Fingerprints of a declaration: of what places its records, and of all that its generated attributes come from.
+"""Fingerprints of a declaration: of what places its records, and of all that moving them goes by: what generated
+attributes come from as well, and what expires.
 
 While an entity moves, what places records must not change: processes with another `placement` refuse to write. Another
 `schema` is allowed, but movers whose schema is not the control record's stop until that is resumed, since they would
@@ -42,12 +43,13 @@ def placement_of(entity: EntityType[Any]) -> str:
 
 
 def schema_of(entity: EntityType[Any]) -> str:
-    """The fingerprint of placement, properties and generated attributes. Of a type it has its name in keys, and what
-    its text in a key depends on, but nothing that another release of Python or of a library puts into other words:
-    whoever starts a re-shard and whoever moves the records may run different ones."""
+    """The fingerprint of placement, properties, generated attributes and expiry. Of a type it has its name in keys, and
+    what its text in a key depends on, but nothing that another release of Python or of a library puts into other words:
+    whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of which a stage
+    may hide some."""
     generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
     properties = [[each.stored, each.codec and each.codec.name] for each in entity.properties.values()]
-    return _fingerprint([placement_of(entity), properties, generated])
+    return _fingerprint([placement_of(entity), properties, generated, entity.ttl])
 
 
 MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES, Step.MEND})
