@@ -1,6 +1,7 @@
 """The data folder: a table file for each service and key format, the cursor keys, and what was stored how.
 
-    server.lock                        held by the one server that uses the folder
+    server.lock                        held by the one server that uses the folder; says which table, and by which
+                                       declarations
     cursor-keys.json                   made once, readable by its owner alone; so are external-keys.json
                                        and token-keys.json
     <service>-<key format>.sqlite      the table
@@ -43,7 +44,7 @@ from .manifest import (
 from .query.cursor import CursorKeys
 from .rekeying import rekey
 from .reshard.control import control_key, decode_control
-from .reshard.placement import moving_faults
+from .reshard.placement import moving_faults, schema_of
 from .schema import Schema
 from .shard_key import ExternalKeys
 from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
@@ -74,7 +75,7 @@ class DataFolder:
         """Make the folder when it is not there, and keep other servers out of it. Raises ConfigurationError."""
         self.make()
         try:
-            lock = (self.path / _LOCK).open("w")
+            lock = (self.path / _LOCK).open("a")
         except OSError as error:
             raise _unusable(self.path, error) from None
         with lock:
@@ -84,6 +85,7 @@ class DataFolder:
                 raise ConfigurationError(
                     f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
                 ) from None
+            lock.truncate(0)
             yield
 
     def make(self) -> None:
@@ -143,8 +145,8 @@ class DataFolder:
         if kept is not None and filled:
             _refuse(kept_at, manifest_faults(kept, wanted, clock()))
         _refuse_moving(path, schema)
-        if kept is not None and kept != wanted and not serving:
-            self._refuse_while_served()
+        if not serving:
+            self._refuse_while_served(path, schema, differs=kept is not None and kept != wanted)
         table = EmbeddedTable(schema.layout, path)
         if kept is not None and filled:
             for token in added_keys(kept, wanted):
@@ -152,18 +154,25 @@ class DataFolder:
                 say(f"{token}: {rekey(table, schema.entities[token]):,} records rewritten")
         if kept != wanted:
             self._write(kept_at, encode_manifest(wanted))
+        if serving:
+            (self.path / _LOCK).write_text(_served(path, schema), encoding="utf-8")
         return table
 
-    def _refuse_while_served(self) -> None:
-        """A server has its own declaration, and could not go on when the table followed this one."""
+    def _refuse_while_served(self, path: Path, schema: Schema, *, differs: bool) -> None:
+        """A server has its own declaration, and could not go on when the table followed this one, nor move records as
+        this one would have it."""
         try:
-            lock = (self.path / _LOCK).open()
+            lock = (self.path / _LOCK).open(encoding="utf-8")
         except FileNotFoundError:
             return
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
+                told = lock.read()
+                of_this_table = told.startswith(f"{path.name}\n")
+                if not differs and not (of_this_table and told != _served(path, schema)):
+                    return
                 raise ConfigurationError(
                     f"a server uses {self.path} with another declaration than this one; nothing was changed",
                     where="--data",
@@ -281,6 +290,12 @@ class DataFolder:
         except OSError as error:
             raise _unusable(self.path, error) from None
         return True
+
+
+def _served(path: Path, schema: Schema) -> str:
+    """What a lock says of the server that holds it."""
+    declared = sorted(f"{token} {schema_of(entity)}\n" for token, entity in schema.entities.items())
+    return "".join([f"{path.name}\n", *declared])
 
 
 def _decode_state(text: str) -> SampleState | None:

@@ -277,6 +277,40 @@ def test_while_a_server_uses_the_folder_only_that_follows_another_declaration(ch
     opened(folder, changed).close()
 
 
+class Box(Entity, token="box"):
+    """As a server has it."""
+
+    box_id: str = unique_property()
+    size: int | None = None
+
+
+class BoxOfText(Entity, token="box"):
+    """With another type of a property that is in no key, so that the manifest is the same."""
+
+    box_id: str = unique_property()
+    size: str | None = None
+
+
+def test_a_command_is_told_of_a_server_with_other_properties(tmp_path: Path) -> None:
+    folder, boxes, others = DataFolder(tmp_path), Schema([Box]), Schema([BoxOfText])
+    with folder.used_by_this_process():
+        opened(folder, boxes, serving=True).close()
+        opened(folder, boxes).close()
+        with pytest.raises(ConfigurationError, match="with another declaration than this one"):
+            opened(folder, others)
+        folder.open_table(others, "others", "ordered", create=True).close()
+        with pytest.raises(ConfigurationError, match="another server"), folder.used_by_this_process():
+            pass
+        with pytest.raises(ConfigurationError, match="with another declaration than this one"):
+            opened(folder, others)
+    opened(folder, others).close()
+    with folder.used_by_this_process():
+        opened(folder, others).close()
+        opened(folder, others, serving=True).close()
+        with pytest.raises(ConfigurationError, match="with another declaration than this one"):
+            opened(folder, boxes)
+
+
 def test_what_was_loaded_is_remembered_for_each_table(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     assert folder.sample_state("user_service", "ordered") is None

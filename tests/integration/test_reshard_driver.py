@@ -185,6 +185,8 @@ def test_an_estimate_starts_nothing() -> None:
     assert estimate["copyUnits"] > estimate["emptyUnits"] > 0
     assert estimate["waitSeconds"] == 15
     assert estimate["checkSeconds"] >= 1
+    slow = json_of(stage.client.post(f"{PATH}/estimate", {**SIXTEEN, "rate": 1}))
+    assert slow["copySeconds"] == slow["emptySeconds"] == slow["records"] > estimate["emptySeconds"]
     assert stage.status()["moving"] is False
 
 
@@ -206,8 +208,10 @@ def test_another_rate_over_http() -> None:
     for rate in (50, 0):
         answer = stage.client.post(f"{PATH}/rate", {"rate": rate})
         assert (answer.status, json_of(answer)["rate"], stage.status()["rate"]) == (200, rate, rate)
+    stage.client.post(f"{PATH}/rate", {"rate": 100_000})
     stage.pass_time(60)
-    assert (stage.status()["phase"], stage.status()["shards"]) == ("stable", 16)
+    status = stage.status()
+    assert (status["phase"], status["shards"], status["rate"]) == ("stable", 16, 0)
     problem_of(stage.client.post(f"{PATH}/rate", {"rate": 50}), 409, "reshard_refused")
 
 

@@ -340,8 +340,10 @@ def test_the_next_start_waits_until_every_process_knows_of_the_last_end() -> Non
 def test_while_the_new_space_is_emptied_after_an_abort_no_other_can_start() -> None:
     cleaning = run_on(aborted(begun(), NOW), until=Phase.STABLE)[-1]
     assert cleaning.moving
-    with pytest.raises(Conflict, match="under way"):
+    with pytest.raises(Conflict, match="still being taken back"):
         begun(control=cleaning)
+    with pytest.raises(ReshardRefused, match="being taken back already"):
+        aborted(cleaning, NOW)
 
 
 def test_there_is_nothing_to_resume_while_it_goes_on() -> None:

@@ -99,7 +99,8 @@ class ReshardEstimate(_Camel):
     copy_units: int | None = Field(None, description="Write units to copy every record.")
     empty_units: int | None = Field(None, description="Write units to empty the old shards.")
     read_units: int | None = Field(None, description="Read units to copy and compare every record.")
-    copy_seconds: int | None = None
+    copy_seconds: int | None = Field(None, description="What copying takes, at the rate.")
+    empty_seconds: int | None = Field(None, description="What emptying the old shards takes, at the rate.")
     check_seconds: int | None = Field(None, description="What comparing and looking into the indexes takes.")
     look_seconds: int = Field(description="What queries of every shard take, whether it has records or not.")
     wait_seconds: int = Field(description="What it waits for at least.")

@@ -24,8 +24,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..api.reshard_routes import MOST_RATE, document
 from ..entity_type import EntityType
-from ..errors import ConfigurationError, Conflict
+from ..errors import ConfigurationError
 from ..reshard.operator import Estimate, Operator, Status
+from ..reshard.phases import under_way
 from ..reshard.wait_settings import decode_waits
 from ..service import reshard_operator
 from ..sharding import ShardBump
@@ -110,8 +111,9 @@ def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Opera
             "a start needs the new shard space", where="reshard start", fix="give --char-bits and --chars"
         )
     _check_rate(options.rate)
-    if operator.status(entity).moving:
-        raise Conflict("a re-shard of the entity is under way", where="entity", fix="let it end, or abort it")
+    status = operator.status(entity)
+    if status.moving:
+        raise under_way(status.aborting)
     target = ShardBump(0, options.char_bits, options.chars)
     _say(operator.estimate(entity, target, options.rate), streams)
     if not options.yes:
@@ -137,7 +139,10 @@ def _say(estimate: Estimate, streams: Streams) -> None:
             f"about {estimate.copy_units:,} write units to copy, {estimate.empty_units:,} to empty the old space"
         )
         streams.say(f"about {estimate.read_units:,} read units to compare")
-        streams.say(f"about {_duration(estimate.copy_seconds or 0)} to copy")
+        streams.say(
+            f"about {_duration(estimate.copy_seconds or 0)} to copy, {_duration(estimate.empty_seconds or 0)} to empty "
+            "the old space"
+        )
         streams.say(f"about {_duration(estimate.check_seconds or 0)} to compare, and to look into the indexes")
     streams.say(f"about {_duration(estimate.look_seconds)} to look into every shard, a few times each")
     if estimate.warning:

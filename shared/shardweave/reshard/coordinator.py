@@ -43,7 +43,10 @@ from .work import (
     work_key,
 )
 
-CHANGED_DECLARATION = "the entity's declaration has changed since it began; look at it, then resume"
+CHANGED_DECLARATION = (
+    "the declaration of who moves the records is not the one that it was started or resumed with; look at both, then "
+    "resume with the one that is to stay"
+)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
 USUAL_RATE = 300
 """Records a second that are copied where no rate is set, by experience."""
+USUAL_EMPTYING = 500
+"""And that are removed."""
 MANY_SHARDS = 16
 """Fewer are not too many, however few the records are."""
 KILOBYTE = 1024
@@ -52,9 +54,9 @@ VERIFICATIONS = 2
 class Estimate:
     """What a re-shard would take. `records` is None where they can't be counted without reading the whole table,
     `average_bytes` then too, and where there are none. Write units are those of copying and of emptying the old space,
-    read units those of copying and comparing. `check_seconds` is what comparing and looking into the indexes takes,
-    `look_seconds` what queries of the shards take, records or not; `wait_seconds` what it waits for at least. `warning`
-    says why the target is a poor one, though it can work."""
+    read units those of copying and comparing, and so are seconds, at the rate. `check_seconds` is what comparing and
+    looking into the indexes takes, `look_seconds` what queries of the shards take, records or not; `wait_seconds` what
+    it waits for at least. `warning` says why the target is a poor one, though it can work."""
 
     shards_from: int
     shards_to: int
@@ -64,6 +66,7 @@ class Estimate:
     empty_units: int | None
     read_units: int | None
     copy_seconds: int | None
+    empty_seconds: int | None
     check_seconds: int | None
     look_seconds: int
     wait_seconds: int
@@ -142,7 +145,7 @@ class Operator:
             items=len(items),
             items_done=sum(item.done for item in items),
             counts=sum((item.counts for item in items), NOTHING),
-            rate=control.rate,
+            rate=control.rate if control.moving else 0,
             entered_ms=control.entered_ms,
             due_ms=due_ms(control, self._waits) if control.moving else None,
             proposal=why,
@@ -156,7 +159,7 @@ class Operator:
         now = entity.in_unit(self._clock())
         check_target(current, target, now)
         records, average = self._sampled(entity, current, now)
-        copy_units = empty_units = read_units = copy_seconds = check_seconds = None
+        copy_units = empty_units = read_units = copy_seconds = empty_seconds = check_seconds = None
         looks = _looks(entity, _shards(current), target.space.shards)
         if records is not None:
             size = max(1, -(-average // KILOBYTE))
@@ -166,6 +169,7 @@ class Operator:
             empty_units = records * (2 + indexes) * size + tokens
             read_units = looks + records * _read_units(entity, average)
             copy_seconds = -(-records // (rate or USUAL_RATE))
+            empty_seconds = -(-records // (rate or USUAL_EMPTYING))
             check_seconds = math.ceil(records * _check_seconds(entity))
         return Estimate(
             shards_from=_shards(current),
@@ -176,6 +180,7 @@ class Operator:
             empty_units=empty_units,
             read_units=read_units,
             copy_seconds=copy_seconds,
+            empty_seconds=empty_seconds,
             check_seconds=check_seconds,
             look_seconds=round(looks * LOOK_SECONDS),
             wait_seconds=_least_seconds(self._waits),

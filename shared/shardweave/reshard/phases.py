@@ -36,7 +36,6 @@ from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardBump, ShardMap
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
-
 MAX_ROUNDS = 40
 """Of the steps of DUAL_OLD, before differences that come again and again need someone to look."""
 
@@ -286,12 +285,12 @@ def started(
     """The control value of a new re-shard. `now` is `now_ms` in the unit of the entity's timestamp property. Raises
     Conflict while another one is under way, ReshardRefused for a target that can't work."""
     if control is not None and control.moving:
-        raise Conflict("a re-shard of the entity is under way", where="entity", fix="let it end, or abort it")
+        raise under_way(control.aborting)
     if control is not None and now_ms - control.entered_ms < waits.skew_ms:
         raise Conflict(
             "the last re-shard ended too short a time ago for every process to know",
             where="entity",
-            fix=f"try again in {_seconds(control.entered_ms + waits.skew_ms - now_ms)} s",
+            fix=f"try again in {-(-(control.entered_ms + waits.skew_ms - now_ms) // 1000)} s",
         )
     check_target(current, target, now)
     version = (0 if control is None else control.version) + 1
@@ -313,14 +312,20 @@ def started(
     )
 
 
+def under_way(aborting: bool) -> Conflict:
+    """Why no other re-shard can start."""
+    what, fix = ("still being taken back", "let that end") if aborting else ("under way", "let it end, or abort it")
+    return Conflict(f"a re-shard of the entity is {what}", where="entity", fix=fix)
+
+
 def aborted(control: Control, now_ms: int) -> Control:
     """The control value after an abort was asked for. From DUAL_NEW it goes back at once to DUAL_OLD. Raises
     ReshardRefused where there is no way back."""
     if control.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW):
+        if control.aborting:
+            raise ReshardRefused("it is being taken back already", where="entity", fix="let that end")
         what = "nothing is being moved" if control.phase is Phase.STABLE else f"it is in {control.phase.name.lower()}"
-        raise ReshardRefused(
-            f"{what}, and there is no way back", where="entity", fix="start one when none is under way"
-        )
+        raise ReshardRefused(f"{what}, and there is no way back", where="entity", fix="start one if none is under way")
     if control.phase is Phase.DUAL_NEW:
         control = replace(_entered(control, Phase.DUAL_OLD, Step.SETTLE, now_ms), exposed_ms=now_ms)
     else:
@@ -333,7 +338,7 @@ def resumed(control: Control, now_ms: int, *, schema: str) -> Control:
     step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. In
     DUAL_NEW what differs in O is made what N is first, since N decides. Raises ReshardRefused when nothing stopped."""
     if not control.attention and control.schema == schema:
-        raise ReshardRefused("nothing has stopped", where="entity", fix="watch it with `reshard status`")
+        raise ReshardRefused("nothing has stopped", where="entity", fix="see `shardweave reshard status`")
     step = control.step
     if control.phase is Phase.DUAL_OLD and not control.aborting:
         step = Step.COPY
@@ -493,7 +498,3 @@ def _stepped(control: Control, step: Step, now_ms: int) -> Control:
 
 def _stopped(control: Control, what: str, count: int, findings: Findings) -> Control:
     return replace(control, attention=f"{what}: {count}", concerned=findings.keys)
-
-
-def _seconds(milliseconds: int) -> int:
-    return -(-milliseconds // 1000)

@@ -1,5 +1,4 @@
-"""Fingerprints of a declaration: of what places its records, and of all that moving them goes by: what generated
-attributes come from as well, and what expires.
+"""Fingerprints of a declaration: of what places its records, and of all that its generated attributes come from.
 
 While an entity moves, what places records must not change: processes with another `placement` refuse to write. Another
 `schema` is allowed, but movers whose schema is not the control record's stop until that is resumed, since they would
@@ -22,9 +21,13 @@ from ..keys import Element
 from ..schema import Schema
 from .phases import Control, Step, narrow_bump
 
+_PROBES = ("", "shardweave", "\u00fc", "0123456789" * 10)
+"""What a hash makes of them tells it from another one, whatever its function is called."""
+
 
 def placement_of(entity: EntityType[Any]) -> str:
-    """The fingerprint of token, identity, sharding, hash, delimiters and bumps."""
+    """The fingerprint of token, identity, sharding, hash, delimiters, bumps and expiry, by which a record is there or
+    is not."""
     design = entity.keys.design
     shard_map = entity.shard_map
     return _fingerprint(
@@ -37,19 +40,21 @@ def placement_of(entity: EntityType[Any]) -> str:
             entity.time_unit,
             design.key_format.name,
             list(design.key_format.delimiters),
+            [design.key_format.hash(text) for text in _PROBES],
             [[bump.timestamp, bump.char_bits, bump.chars] for bump in shard_map.bumps],
+            entity.ttl,
         ]
     )
 
 
 def schema_of(entity: EntityType[Any]) -> str:
-    """The fingerprint of placement, properties, generated attributes and expiry. Of a type it has its name in keys, and
-    what its text in a key depends on, but nothing that another release of Python or of a library puts into other words:
-    whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of which a stage
-    may hide some."""
+    """The fingerprint of placement, properties and generated attributes, in any order. Of a type it has its name in
+    keys, and what its text in a key depends on, but nothing that another release of Python or of a library puts into
+    other words: whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of
+    which a stage may hide some."""
     generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
     properties = [[each.stored, each.codec and each.codec.name] for each in entity.properties.values()]
-    return _fingerprint([placement_of(entity), properties, generated, entity.ttl])
+    return _fingerprint([placement_of(entity), sorted(properties, key=str), sorted(generated, key=str)])
 
 
 MINDING_THE_SCHEMA = frozenset({Step.COPY, Step.VERIFY, Step.INDEXES, Step.MEND})
@@ -86,7 +91,7 @@ def moving_faults(schema: Schema, controls: Mapping[str, Control]) -> list[Fault
         Fault(
             token,
             f"re-shard {control.version} moves its records, in {control.phase.name.lower()}, and what places them "
-            "(identity, shard_by, bumps, key format) would change.",
+            "(identity, shard_by, bumps, key format) or ends them (ttl_property) would change.",
             MOVING_FIX,
         )
         for token, control in controls.items()
