@@ -111,18 +111,18 @@ class Coordinator:
         """The items of the step as they are now."""
         return [decode_work(entity, record) for record in self._records(entity, names_of_step(control))]
 
-    def replace(self, entity: EntityType[Any], seen: Seen | None, following: Control) -> bool:
-        """Leave the step that was seen for another control value, as an operator asks. False when the control record
-        has changed since it was read: then read it again."""
+    def replace(
+        self, entity: EntityType[Any], seen: Seen | None, following: Control, *, leave_step: bool = True
+    ) -> bool:
+        """Leave the step that was seen for another control value, as an operator asks, or stay in it where that changes
+        nothing that the step or a mover's permission rests on. False when the control record has changed since it was
+        read: then read it again."""
         if seen is None:
             put = Put(encode_control(entity, following, self._new_token()), absent(entity))
             return self._sender.send([put]) is None
+        if not leave_step:
+            return self._put(entity, seen.rev, following)
         return self._leave(entity, seen, self.items(entity, seen.control), following)
-
-    def amend(self, entity: EntityType[Any], seen: Seen, control: Control) -> bool:
-        """Change what neither a step nor a mover's permission rests on, and stay in the step. False when the control
-        record has changed since it was read."""
-        return self._put(entity, seen.rev, control)
 
     # -- parts
 

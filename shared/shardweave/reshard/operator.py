@@ -1,4 +1,5 @@
-"""What an operator asks of re-shards: what one would cost, start it, see how far it is, take it back, let it go on.
+"""What an operator asks of re-shards: what one would cost, start it, see how far it is, change how fast it may be, take
+it back, let it go on.
 
 Guarantees: a start is refused for a target that can't work, and while another re-shard of the entity is under way; two
 operators at once can't both have their way. Nothing here waits for records to move: that is driven elsewhere.
@@ -36,7 +37,7 @@ MOST_SAMPLED_SHARDS = 32
 SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
 USUAL_RATE = 300
-"""Records a second that are copied where no rate is set, by experience."""
+"""Records a second that are copied where no rate is set: a guess for a stage, from what one machine did."""
 USUAL_EMPTYING = 500
 """And that are removed."""
 MANY_SHARDS = 16
@@ -45,7 +46,7 @@ KILOBYTE = 1024
 READ_BYTES = 4096
 """What one read unit reads consistently, and half of one otherwise."""
 LOOK_SECONDS = 0.005
-"""What one query of a shard takes over a network, by experience."""
+"""What one query of a shard takes over a network: a guess."""
 VERIFICATIONS = 2
 """One before the flip, one after the soak."""
 
@@ -232,27 +233,23 @@ class Operator:
         """Let each mover write at most so many records a second from its next slice on; 0 is no limit. Raises
         ReshardRefused when nothing is being moved."""
 
-        def amended() -> bool:
-            seen = self._coordinator.read(entity)
-            if seen is None or not seen.control.moving:
+        def change(seen: Seen | None) -> Control:
+            control = _under_way(seen)
+            if not control.moving:
                 raise _nothing_moves()
-            return self._coordinator.amend(entity, seen, replace(seen.control, rate=rate))
+            return replace(control, rate=rate)
 
-        return self._repeated(entity, amended)
+        return self._changed(entity, change, leave_step=False)
 
     # -- parts
 
-    def _changed(self, entity: EntityType[Any], change: Callable[[Seen | None], Control]) -> Status:
-        def changed() -> bool:
-            seen = self._coordinator.read(entity)
-            return self._coordinator.replace(entity, seen, change(seen))
-
-        return self._repeated(entity, changed)
-
-    def _repeated(self, entity: EntityType[Any], attempt: Callable[[], bool]) -> Status:
+    def _changed(
+        self, entity: EntityType[Any], change: Callable[[Seen | None], Control], *, leave_step: bool = True
+    ) -> Status:
         pauses = self._waiting.pauses(CONTENDED)
         while True:
-            if attempt():
+            seen = self._coordinator.read(entity)
+            if self._coordinator.replace(entity, seen, change(seen), leave_step=leave_step):
                 return self.status(entity)
             if not pauses.pause():
                 break

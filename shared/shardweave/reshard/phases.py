@@ -149,7 +149,7 @@ class Control:
     former: ShardMap | None = None
     rechecked: int = 0
     rate: int = 0
-    """Records a second that one mover may copy; 0 is as fast as it can."""
+    """Records a second that one mover may write; 0 is as fast as it can."""
     unknown: tuple[tuple[str, Any], ...] = ()
     """What another version wrote down besides, by name."""
 

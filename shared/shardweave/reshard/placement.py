@@ -1,8 +1,8 @@
-"""Fingerprints of a declaration: of what places its records, and of all that its generated attributes come from.
+"""Fingerprints of a declaration: of what places and ends its records, and of all that generated attributes come from.
 
-While an entity moves, what places records must not change: processes with another `placement` refuse to write. Another
-`schema` is allowed, but movers whose schema is not the control record's stop until that is resumed, since they would
-copy records as the other schema has them.
+While an entity moves, what places and ends records must not change: processes with another `placement` refuse to write.
+Another `schema` is allowed, but movers whose schema is not the control record's stop until that is resumed, since they
+would copy records as the other schema has them.
 
 Pure.
 """
