@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from shardweave.access.access import Access
+from shardweave.access.rules import GROUP_NAME
 from shardweave.api.operators import EVERYBODY, GROUP, Operators
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.schema import Schema
@@ -104,9 +105,10 @@ def _check_principal(principal: str, issuer: Issuer | None) -> None:
 
 def _check_group(group: str, issuer: Issuer | None) -> None:
     if issuer is not None:
-        if group:
+        if GROUP_NAME.fullmatch(group):
             return
-        message, fix = "a group needs a name.", f"use {GROUP}NAME, a group of the tokens"
+        message = f"{group[:80]!r} is no name of a group that tokens can be relied on to say."
+        fix = f"use {GROUP}NAME, a group of the tokens without spaces, quotes and brackets in its name"
     elif re.fullmatch(r"role/\S+", group):
         return
     else:

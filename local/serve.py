@@ -19,6 +19,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from shardweave.access.access import Access
+from shardweave.access.rules import GROUP_NAME
 from shardweave.access.tokens import ISSUER
 from shardweave.api.application import Observation
 from shardweave.api.messages import Response
@@ -281,7 +282,8 @@ def _port(text: str) -> int:
 
 def _operators(text: str) -> Operators:
     named = Operators.of_text(text)
-    if not named or "" in named.groups or not all(map(_is_anybody_here, named.principals)):
+    known = all(map(GROUP_NAME.fullmatch, named.groups)) and all(map(_is_anybody_here, named.principals))
+    if not named or not known:
         raise argparse.ArgumentTypeError(f"{text[:80]!r} names nobody here; give group:NAME, or '{ISSUER} NAME'")
     return named
 

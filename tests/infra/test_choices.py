@@ -117,7 +117,9 @@ def test_operators_are_those_who_sign_or_those_who_carry_a_token() -> None:
     assert configuration(operators=", ".join(BEARERS), **TOKENS).operators == ", ".join(BEARERS)
 
 
-@pytest.mark.parametrize("operator", [SIGNERS[0], "https://login.example.com ann", f"{ISSUER} ", "ann", "group:", "*"])
+@pytest.mark.parametrize(
+    "operator", [SIGNERS[0], "https://login.example.com ann", f"{ISSUER} ", "ann", "group:", "group:sales admin", "*"]
+)
 def test_somebody_whom_no_token_names_is_refused_as_an_operator(operator: str) -> None:
     assert "context `operators`" in said_of(operators=operator, **TOKENS)
 

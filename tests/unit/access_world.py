@@ -7,6 +7,7 @@ Task      its ids are made up by the service; it belongs to a team, has a parent
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -125,6 +126,7 @@ class Person:
         path, _, query = target.partition("?")
         media_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         sent = {"content-type": media_type, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        sent.setdefault("authorization", f"Bearer {token_of(self.claims)}")
         body = b"" if document is None else json.dumps(document).encode()
         claims = {name: claim_text(value) for name, value in self.claims.items()}
         authorizer = {"jwt": {"claims": claims}} if claims else {}
@@ -143,6 +145,11 @@ class Person:
         assert answer.status == 201, answer.body
         record: dict[str, Any] = json.loads(answer.body)
         return record
+
+
+def token_of(claims: Mapping[str, Any]) -> str:
+    """A token with these claims, as an authorizer has verified it: its signature is not looked at any more."""
+    return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b'=').decode()}.c2lnbmVk"
 
 
 def person(api: Api, name: str = "ann", *groups: str, **claims: str) -> Person:

@@ -28,7 +28,7 @@ from shardweave.store import Store
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, Operation
-from tests.unit.access_world import RULES, Person, person
+from tests.unit.access_world import RULES, Person, person, token_of
 from tests.unit.api_world import CURSOR_KEYS, Clock, CountedTable, api_of, json_of, problem_of
 from tests.unit.projection_world import SCHEMA as EVENTS
 
@@ -266,7 +266,34 @@ def test_every_fault_is_found_at_once() -> None:
     assert ("entity Hidden", different) not in found
 
 
+@pytest.mark.parametrize("name", ["sales admin", "a,b", "[admin]", "a\tb", '"a"', "it's"])
+def test_a_group_whose_name_flattened_claims_do_not_tell_apart_is_a_fault(name: str) -> None:
+    class Report(Entity, token="report", access=[Allow("*", groups=("reader", name))]):
+        report_id: str = unique_property(default_factory=nanoid)
+
+    with pytest.raises(SchemaError) as caught:
+        Schema([Report], [Index("ids", "hash_key", "report_id", groups=(name,))])
+    assert [fault.where for fault in caught.value.faults] == ["entity Report, access[0]", "index ids"]
+    with pytest.raises(SystemExit):
+        parser().parse_args(["--operators", f"group:x{name}"])
+
+
+def test_who_is_in_one_group_is_not_in_another_that_its_name_holds(api: Api) -> None:
+    for groups in (["sales admin"], ["sales,admin"], ["[admin]"], ["admin reader"]):
+        caller = Person(api, {"iss": "https://i", "sub": "ann", "groups": groups})
+        problem_of(caller.get("/v1/reports?index=bySubject&subject=x"), 403, "forbidden")
+
+
 class TestOperators:
+    def test_whose_groups_can_not_be_told_apart_is_none(self) -> None:
+        operations = operations_of(ModuleType("plain"), _parts(EVENTS), Operators.of_text("group:feeds"))
+        event = {"type": "Sent", "eventId": "a", "position": 1, "parcelId": "p", "owner": "ann"}
+        caller = Person(Api(operations, title="Test"), {"iss": "https://i", "sub": "ann", "groups": ["my feeds"]})
+        problem_of(caller.post("/v1/_events/parcels", event), 403, "forbidden")
+        for token in ("", "e30.e30.x", token_of({"sub": "ann", "groups": "[feeds]"})):
+            answer = caller.post("/v1/_events/parcels", event, authorization=f"Bearer {token}")
+            assert "groups are lists that could not be read" in problem_of(answer, 403, "forbidden")["detail"]
+
     def test_they_are_principals_and_groups(self) -> None:
         operators = Operators.of_text("arn:aws:iam::1:user/ann, https://i bob, group:movers")
         callers = [

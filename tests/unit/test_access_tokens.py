@@ -16,6 +16,7 @@ from shardweave.access.tokens import decode_token, encode_token
 from shardweave.api.caller import caller_of
 from shardweave.data_folder import DataFolder
 from shardweave.errors import Unauthenticated
+from tests.unit.access_world import token_of
 from tests.unit.cli_world import NOW, shardweave
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -28,7 +29,8 @@ def authorized(token: str, now: int = NOW, secret: bytes = SECRET) -> dict[str, 
 
 
 def test_the_caller_is_who_the_token_says() -> None:
-    caller = caller_of({"requestContext": {"authorizer": authorized(TOKEN)}})
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    caller = caller_of({"headers": headers, "requestContext": {"authorizer": authorized(TOKEN)}})
     assert (caller.principal, caller.subject, caller.claims["tenant"]) == ("local ann", "ann", "acme")
     assert caller.groups == {"admin", "reader"}
 
@@ -98,14 +100,64 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
         shardweave("token", *arguments)
 
 
+def event_of(claims: dict[str, Any], flattened: dict[str, str], token: str | None = None) -> dict[str, Any]:
+    """An event with a token of these claims, which the authorizer gives flattened so."""
+    headers = {"Authorization": f"Bearer {token or token_of(claims)}"}
+    return {"headers": headers, "requestContext": {"authorizer": {"jwt": {"claims": {"sub": "ann", **flattened}}}}}
+
+
+@pytest.mark.parametrize("claim", ["groups", "cognito:groups"])
 @pytest.mark.parametrize(
-    ("groups", "found"),
-    [("[admin reader]", {"admin", "reader"}), ("[a, b]", {"a", "b"}), ("one", {"one"}), ("[]", set()), ("", set())],
+    ("groups", "flattened", "found"),
+    [
+        (["admin", "reader"], "[admin reader]", {"admin", "reader"}),
+        (["a", "b"], "[a, b]", {"a", "b"}),
+        (["a", "b"], "['a', 'b']", {"a", "b"}),
+        (["sales admin"], "[sales admin]", {"sales admin"}),
+        (["sales,admin", "x"], "[sales,admin x]", {"sales,admin", "x"}),
+        (["[admin]"], "[[admin]]", {"[admin]"}),
+        ("[admin]", "[admin]", {"[admin]"}),
+        ("one", "one", {"one"}),
+        ("sales admin", "sales admin", {"sales admin"}),
+        ([], "[]", set()),
+        ("", "", set()),
+        ([["admin"], 5, None, True], "[[admin] 5 <nil> true]", set()),
+        ({"admin": True}, "map[admin:true]", set()),
+    ],
 )
-def test_groups_are_read_as_api_gateway_gives_them(groups: str, found: set[str]) -> None:
-    for claim in ("groups", "cognito:groups"):
-        claims = {"sub": "ann", claim: groups}
-        assert caller_of({"requestContext": {"authorizer": {"jwt": {"claims": claims}}}}).groups == found
+def test_groups_are_those_of_the_token_however_they_are_flattened(
+    claim: str, groups: Any, flattened: str, found: set[str]
+) -> None:
+    assert caller_of(event_of({"sub": "ann", claim: groups}, {claim: flattened})).groups == found
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=4))
+def test_nobody_is_in_a_group_that_no_member_of_the_list_is(groups: list[str]) -> None:
+    caller = caller_of(event_of({"sub": "ann", "groups": groups}, {"groups": f"[{' '.join(groups)}]"}))
+    assert caller.groups == set(groups)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "none.at.all",
+        "e30",
+        token_of({"sub": "bob", "groups": ["admin"]}),
+        token_of({"sub": "ann", "iss": "https://other", "groups": ["admin"]}),
+        token_of({"sub": "ann", "groups": ["adm", "in", "more"]}),
+        token_of({"sub": "ann", "groups": "admin"}),
+        token_of({"sub": "ann"}),
+    ],
+)
+def test_a_list_that_the_token_does_not_explain_gives_no_right(token: str) -> None:
+    caller = caller_of(event_of({}, {"groups": "[admin]"}, token))
+    assert (caller.groups, caller.unread) == (frozenset(), {"groups"})
+
+
+def test_a_list_is_no_value_of_a_claim_that_records_belong_to() -> None:
+    listed = caller_of(event_of({"sub": "ann", "tenant": ["a", "b"]}, {"tenant": "[a b]"}))
+    text = caller_of(event_of({"sub": "ann", "tenant": "[a b]"}, {"tenant": "[a b]"}))
+    assert ("tenant" in listed.claims, text.claims["tenant"]) == (False, "[a b]")
 
 
 def test_a_session_of_a_role_is_in_the_group_of_the_role() -> None:

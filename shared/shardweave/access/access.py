@@ -68,7 +68,7 @@ class Access:
     def _claimed(self, entity: EntityType[Any], name: str, claim: str, caller: Caller) -> Value:
         text, each = caller.claims.get(claim, ""), entity.properties[name]
         if not text:
-            raise refusal(caller, f"the caller has no claim {claim!r}", claim)
+            raise refusal(caller, f"the caller has no claim {claim!r} that is one text", claim)
         try:
             return each.parse(each.read_text(text))
         except InputError:
@@ -79,6 +79,13 @@ def refusal(caller: Caller, message: str, where: str) -> Unauthenticated | Forbi
     """Why a caller may not."""
     if not caller.is_known:
         return Unauthenticated("the request does not say who asks", where="authorization", fix="send a token")
+    if caller.unread:
+        names = ", ".join(sorted(caller.unread))
+        return Forbidden(
+            f"{message}; the claims {names} are lists that could not be read",
+            where=where,
+            fix="send the token in the Authorization header, as it was issued",
+        )
     return Forbidden(message, where=where, fix="ask for the right, or with another token")
 
 

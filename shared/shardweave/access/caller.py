@@ -18,7 +18,8 @@ class Caller:
     """A principal, and the tenant that it acts for (empty where there are none).
 
     `subject` is the principal as records name it: a token's subject, or the ARN of who signed. `claims` are the
-    token's, as texts; `groups` those that the principal is in.
+    token's that are texts; `groups` those that the principal is in. `unread` names claims that may be lists and could
+    not be read, which therefore give no right.
     """
 
     principal: str = ANONYMOUS
@@ -26,6 +27,7 @@ class Caller:
     subject: str = ""
     claims: Mapping[str, str] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     @property
     def is_known(self) -> bool:

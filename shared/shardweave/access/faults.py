@@ -9,7 +9,7 @@ from ..codecs import StringCodec
 from ..declarations import Lookup, Sequence, Unique
 from ..entity import Entity, Role, identity_of
 from ..errors import Fault
-from .rules import EVERY, OPERATIONS
+from .rules import EVERY, GROUP_NAME, OPERATIONS
 
 if TYPE_CHECKING:
     from ..entity_type import Property
@@ -117,6 +117,11 @@ def _is_private(properties: Properties, name: str) -> bool:
 def _group_faults(where: str, groups: object) -> Iterator[Fault]:
     if not isinstance(groups, tuple) or not all(isinstance(group, str) and group for group in groups):
         yield Fault(where, "groups are a tuple of names", 'write groups=("reader",)')
+        return
+    for group in groups:
+        if not GROUP_NAME.fullmatch(group):
+            message = f"the group {group[:80]!r} has a space, a comma, a quote or a bracket in its name"
+            yield Fault(where, message, "use a name without: flattened claims do not tell such names apart")
 
 
 def _owner_faults(where: str, owner: str | None, properties: Properties) -> Iterator[Fault]:

@@ -13,12 +13,15 @@ caller's subject (every record, where it names none). Rules add up: what any of 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from .caller import Caller
 
 EVERY = "*"
+GROUP_NAME = re.compile(r"[^\s,\[\]{}\"']+")
+"""What a group can be called: where a list is flattened, other names can't be told from several."""
 OPERATIONS = (
     "create",
     "get",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..access.rules import GROUP_NAME
 from ..access.tokens import GROUPS, encode_token
 from ..data_folder import DataFolder
 from .streams import Streams
@@ -48,8 +49,8 @@ def _claim(text: str) -> tuple[str, str]:
 
 
 def _group(text: str) -> str:
-    if not text or any(character in " ,[]\t\n" for character in text):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no group; leave out spaces, commas and brackets")
+    if not GROUP_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no group; leave out spaces, commas, quotes and brackets")
     return text
 
 
