@@ -87,7 +87,7 @@ class LimitedProtocol(H11Protocol):
         self._stop_waiting()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             answer = problem(error)
-            headers = {**answer.headers, "content-length": str(len(answer.body)), "connection": "close"}
+            headers = {**answer.all_headers, "content-length": str(len(answer.body)), "connection": "close"}
             for event in (
                 h11.Response(status_code=answer.status, headers=list(headers.items())),
                 h11.Data(data=answer.body),

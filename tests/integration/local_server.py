@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.unit.api_world import check_headers
+
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 120
 
@@ -76,6 +78,7 @@ class LocalServer:
             connection.request(method, target, body, dict(headers or {}))
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
+            check_headers(found)
             return Answer(response.status, found, response.read())
         finally:
             connection.close()

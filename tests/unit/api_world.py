@@ -68,8 +68,9 @@ class Client:
         return self.answer(event_of(method, path, query, headers or {}, body))
 
     def answer(self, event: Mapping[str, Any], context: Any = None) -> Response:
-        """The answer to an event."""
+        """The answer to an event. What holds for every answer is checked here, for all tests."""
         answer = self.api.resolve(event, context)
+        check_headers(answer["headers"])
         return Response(answer["statusCode"], answer["body"].encode(), answer["headers"])
 
     def send(
@@ -93,6 +94,12 @@ class Client:
 
     def delete(self, target: str, **headers: str) -> Response:
         return self.request("DELETE", target, headers={name.replace("_", "-"): headers[name] for name in headers})
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Every answer, of whatever kind, says that nobody may keep it for others nor guess its type."""
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
 
 
 class CountedTable:

@@ -17,6 +17,8 @@ from ..errors import MalformedRequest
 MAX_QUERY_PAIRS = 200
 
 JSON = "application/json"
+KEPT_PRIVATE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+"""Headers of every answer: it depends on who asks, so nobody between may keep it, and it is what its type says."""
 
 _LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
@@ -31,8 +33,8 @@ class PageFacts:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer. `headers` has everything but the length, names in lower case. `page` describes a list for whoever
-    observes answers."""
+    """An answer. `headers` are its own, names in lower case; `all_headers` everything but the length. `page` describes a
+    list for whoever observes answers."""
 
     status: int
     body: bytes = b""
@@ -44,9 +46,14 @@ class Response:
         """An answer whose body is JSON text. Header names are given with `_` for `-`."""
         return cls(status, body, {"content-type": JSON, **{name.replace("_", "-"): headers[name] for name in headers}})
 
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """Its own headers and those of every answer."""
+        return {**KEPT_PRIVATE, **self.headers}
+
     def as_lambda_answer(self) -> dict[str, Any]:
         """The answer as a function returns it."""
-        headers = dict(self.headers)
+        headers = self.all_headers
         return {"statusCode": self.status, "headers": headers, "body": self.body.decode(), "isBase64Encoded": False}
 
 

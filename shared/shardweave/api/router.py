@@ -116,7 +116,7 @@ def _handler(
 
 
 def _answered(response: Response) -> RouterResponse[str]:
-    return RouterResponse(response.status, body=response.body.decode(), headers=dict(response.headers))
+    return RouterResponse(response.status, body=response.body.decode(), headers=dict(response.all_headers))
 
 
 def _headers(operation: Operation, given: Mapping[str, str]) -> dict[str, str]:
