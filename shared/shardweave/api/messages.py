@@ -33,8 +33,8 @@ class PageFacts:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer. `headers` are its own, names in lower case; `all_headers` everything but the length. `page` describes a
-    list for whoever observes answers."""
+    """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
+    describes a list for whoever observes answers."""
 
     status: int
     body: bytes = b""
