@@ -22,6 +22,7 @@ from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
 from infra.stage_record import StageRecord
 from infra.waves import MOST_INDEXES
+from shardweave.access.faults import access_advice
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import KEY_FORMATS, key_format
 from shardweave.manifest import decode_index, encode_index, manifest_of
@@ -167,6 +168,7 @@ class Configuration:
     def warnings(self) -> dict[str, Fault]:
         """What can be synthesized, and hardly be meant, by the name of the warning."""
         found = {f"waves{number or ''}": fault for number, fault in enumerate(self.several_index_changes)}
+        found |= {f"access{number or ''}": fault for number, fault in enumerate(access_advice(self.schema))}
         unreachable = out_of_reach(self.schema, self.issuer)
         return found if unreachable is None else found | {"claims": unreachable}
 

@@ -19,6 +19,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from shardweave.access.access import Access
+from shardweave.access.faults import access_advice
 from shardweave.access.rules import GROUP_NAME
 from shardweave.access.tokens import ISSUER
 from shardweave.api.application import Observation
@@ -116,6 +117,8 @@ def pages_beside(service: Service) -> dict[str, Callable[[], Response]]:
 def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
     """The service on its table in the folder."""
     schema = service_schema(options.service, key_format(options.key_format))
+    for advice in access_advice(schema):
+        say(f"advice: {advice}")
     settings = Settings(
         cursor_keys=folder.cursor_keys(),
         service=options.service,

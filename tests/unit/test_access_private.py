@@ -173,8 +173,17 @@ def test_by_a_read(client: Client) -> None:
 
 
 def test_by_a_query(client: Client) -> None:
-    for query in ({"conditions": {"team": "red"}}, {"conditions": {"team": "red"}, "index": "whole", "stats": True}):
+    for query in ({"conditions": {"team": "red"}}, {"conditions": {"team": "red"}, "index": "whole"}):
         assert len(holds_no_secret(client.post("/v1/colleagues/query", query))["items"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "word"), [("query", "stats"), ("query", "budget"), ("count", "stats"), ("explain", "run")]
+)
+def test_by_what_a_query_reads(client: Client, verb: str, word: str) -> None:
+    """How many bytes, and so reads, a query takes goes by the size of what is private too."""
+    asked = {"conditions": {"team": "red"}, word: 1 if word == "budget" else True}
+    assert problem_of(client.post(f"/v1/colleagues/{verb}", asked), 400, "unsupported_query")["where"] == word
 
 
 def test_by_a_batch(writer: Client) -> None:

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 Properties = dict[str, "Property"]
 
 
+def access_advice(schema: Schema) -> Iterator[Fault]:
+    """What works and could be better: an index that reads everybody's records to show each caller their own. How long
+    that takes tells of the others' records, and it costs their reads."""
+    for entity in schema.entities.values():
+        rules = {entity.stored_name(rule.owner) for rule in entity.access if rule.owner is not None}
+        for name, view in entity.views.items():
+            owners = {view.owner} if view.owner else rules
+            if name is None or not view.exposed or not owners or owners & {each.name for each in view.hash_elements}:
+                continue
+            message = f"it reads the records of all owners of {entity.collection}, to show callers their own"
+            yield Fault(f"index {name}", message, f"put {' or '.join(sorted(owners))} into its hash key")
+
+
 def access_faults(schema: Schema) -> Iterator[Fault]:
     """Every fault of a schema's claims, rules and private properties."""
     from ..schema import properties_of

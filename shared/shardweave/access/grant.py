@@ -13,7 +13,7 @@ from typing import Any
 
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import Forbidden, InputError, UnknownName
+from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
 from ..stored_form import stored_form
 from ..table.conditions import Compare, Condition, Or
@@ -112,6 +112,16 @@ class Grant:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)
 
+    def check_costs(self, spec: QuerySpec, told: Mapping[str, bool]) -> None:
+        """That what a query reads may be told, where it is asked for (`told`, by the name of what asks), and may end a
+        page. Raises UnsupportedQuery where records are read that the caller may not see, or not whole: what they cost
+        would tell of them."""
+        asked = [name for name, is_asked in {**told, "budget": spec.budget is not None}.items() if is_asked]
+        if asked and not self._shows_all(spec):
+            message = "what is read is not told here, since records are read that are not shown, or not whole"
+            fix = f"leave {asked[0]} out" + (f", or fix {self.owners[0]}" if self.owners else "")
+            raise UnsupportedQuery(message, where=asked[0], fix=fix)
+
     def hidden_indexes(self, spec: QuerySpec) -> frozenset[str]:
         """The indexes that may not be chosen for a query."""
         named = {each.index for each in _branches(spec)}
@@ -142,6 +152,25 @@ class Grant:
                 raise self._another(stored)
             del found[name]
         return {**found, **{name: Equal(self._property(name).python(each)) for name, each in self.bound.items()}}
+
+    def _shows_all(self, spec: QuerySpec) -> bool:
+        """Whether a query reads records alone that the caller may see, and they are shown whole."""
+        if any(each.private for each in self.entity.properties.values()):
+            return False
+        return all(self._reads_own(each) for each in _branches(spec))
+
+    def _reads_own(self, branch: BranchSpec) -> bool:
+        """Whether conditions keep a branch to records of the caller, so that no others are read."""
+        fixed = {
+            stored
+            for name, constraint in branch.conditions.items()
+            if isinstance(constraint, Equal)
+            and self._stored((stored := self.entity.stored_name(name)), constraint.value) == self.caller.subject
+        }
+        view = self.entity.views.get(branch.index)
+        if view is not None and view.owner and view.owner not in fixed:
+            return False
+        return self.owners is None or not fixed.isdisjoint(self.owners)
 
     def _among(self, owners: Collection[str]) -> Callable[[Item], bool]:
         """Which records there are, where each of `owners` must be the caller too."""

@@ -106,22 +106,25 @@ class Pages:
         self._queries = queries
         self._expansion = expansion
 
-    def asked(self, spec: QuerySpec, call: Call, operation: str) -> tuple[QueryRunner, QuerySpec]:
-        """The query of a caller's own records, in the time that there is, and what runs it. Raises Unauthenticated,
-        Forbidden, UnknownName, LimitExceeded."""
+    def asked(self, spec: QuerySpec, call: Call, operation: str, **told: bool) -> tuple[QueryRunner, QuerySpec]:
+        """The query of a caller's own records, in the time that there is, and what runs it; `told` are the members that
+        ask what it costs. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""
         grant = self._access.grant(self._models.entity, operation, call.caller)
+        grant.check_costs(spec, told)
         return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(spec), call)
 
-    def run(self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str) -> Page:
-        """One page, in time and as long as an answer may be, its records as JSON text. Raises what `QueryRunner.run`
-        raises."""
+    def run(
+        self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str, stats: bool = False
+    ) -> Page:
+        """One page, in time and as long as an answer may be, its records as JSON text; `stats`: what it cost will be
+        told. Raises what `QueryRunner.run` raises."""
         if expand and spec.properties is not None:
             raise UnsupportedQuery(
                 "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
             )
         texts: list[Carried] = []
 
-        queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation)
+        queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation, stats=stats)
         deadline = deadline_in(asked.time_limit_ms)
 
         def sizes_of(records: Sequence[Any]) -> list[int]:

@@ -59,14 +59,14 @@ class Queries:
 
     def query(self, call: Call) -> Response:
         expand = self._expansion.of_body(call.document)
-        page = self._pages.run(self._spec(call), call, expand, operation="query")
+        page = self._pages.run(self._spec(call), call, expand, operation="query", stats=_says(call, "stats"))
         more = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
             more["stats"] = costs(page.stats)
         return self._pages.answer(page, more)
 
     def count(self, call: Call) -> Response:
-        queries, spec = self._pages.asked(self._spec(call), call, "count")
+        queries, spec = self._pages.asked(self._spec(call), call, "count", stats=_says(call, "stats"))
         answer = queries.count(spec)
         found: dict[str, Any] = {"count": answer.count}
         if _says(call, "stats"):
@@ -74,9 +74,10 @@ class Queries:
         return Response.json(200, json_bytes(found))
 
     def explain(self, call: Call) -> Response:
-        queries, spec = self._pages.asked(self._spec(call, "run"), call, "explain")
+        run = _says(call, "run")
+        queries, spec = self._pages.asked(self._spec(call, "run"), call, "explain", run=run)
         with token_named():
-            return Response.json(200, explained(queries.explain(spec, run=_says(call, "run"))))
+            return Response.json(200, explained(queries.explain(spec, run=run)))
 
     def operations(self, path: str) -> tuple[Operation, ...]:
         """The operations, below the path of the collection."""
