@@ -19,7 +19,7 @@ from .keys import Element
 from .table.values import Item, Value
 
 if TYPE_CHECKING:
-    from .entity_type import Property
+    from .entity_property import Property
     from .schema import Index
 
 Properties = Mapping[str, "Property"]

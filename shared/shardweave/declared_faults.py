@@ -19,7 +19,7 @@ from .errors import Fault
 from .keywords import kind_fault
 
 if TYPE_CHECKING:
-    from .entity_type import Property
+    from .entity_property import Property
     from .schema import Schema
 
 Properties = dict[str, "Property"]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
@@ -139,6 +139,14 @@ class Entity(BaseModel):
     @property
     def rev(self) -> str | None:
         return self._rev
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some properties changed, by stored or Python name. Each new value is read as its type, without
+        the validators of the class. Raises ValidationFailed for a name that the entity does not have, one that is given
+        twice, and a value that is none of the type."""
+        from .copying import checked_update
+
+        return super().model_copy(update=checked_update(type(self), update) if update else None, deep=deep)
 
     if TYPE_CHECKING:
 

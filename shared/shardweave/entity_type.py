@@ -11,48 +11,34 @@ leaving it out would bring back a default), the generated attributes, and `rev`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from .access.rules import Allow
 from .codecs import (
-    BinaryCodec,
-    Codec,
-    DateTimeCodec,
-    DecimalCodec,
-    EnumCodec,
-    IntegerCodec,
-    NumberCodec,
-    SemanticVersionCodec,
-    StringCodec,
     TimestampCodec,
-    codec_of,
-    is_number,
 )
 from .declared import ChildLink, LookupType, RelationType, SequenceType
-from .entity import CanonicalBegin, Entity, Role, plain_id
+from .entity import Entity, plain_id
+from .entity_property import Property
 from .errors import (
     FieldFault,
     InvalidShardKey,
     KeyTooLong,
-    MalformedRequest,
     RecordTooLarge,
     StoredRecordInvalid,
     UnknownName,
     ValidationFailed,
     ValueRefused,
-    location_text,
 )
-from .json_reading import field_faults, read_model
+from .json_reading import field_faults
 from .keys import Element, EntityKeys
-from .property_json import decimal_of, integral, json_model, json_of_text, member_type, metadata_of
 from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
-from .stored_form import datetime_begin, stored_form
+from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 
 E = TypeVar("E", bound=Entity)
@@ -63,129 +49,10 @@ REVISION = "rev"
 MARK = "_mark"
 """The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
 
+GIVEN_TWICE = "it is given twice, by its stored name and by its Python name: keep one"
+
 MARK_RESERVE_BYTES = len(MARK) + 21
 """Kept free in every record for that attribute."""
-
-
-@dataclass(frozen=True)
-class Property:
-    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
-    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default.
-    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
-    to; a `private` one is neither shown nor asked about over HTTP."""
-
-    name: str
-    stored: str
-    annotation: Any
-    codec: Codec | None
-    role: Role | None
-    required: bool
-    has_default: bool
-    null_stored: bool = False
-    empty_when_missing: bool = False
-    claim: str | None = None
-    private: bool = False
-
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.annotation)
-
-    @cached_property
-    def members(self) -> Property | None:
-        """What a member of a list or set of this property would be as a property; None where it has no members."""
-        member = member_type(self.annotation)
-        if member is None:
-            return None
-        return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
-
-    @property
-    def is_number(self) -> bool:
-        """Whether any number has a place in the order of its values."""
-        if isinstance(self.codec, EnumCodec):
-            return self.codec.by_value
-        return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
-
-    @property
-    def has_beginning(self) -> bool:
-        """Whether its values may be texts or bytes."""
-        if isinstance(self.codec, EnumCodec):
-            return any(isinstance(value, str) for value in self.codec.values)
-        if self.codec is None:
-            return self.members is None
-        return self.codec.is_text or isinstance(self.codec, (BinaryCodec, SemanticVersionCodec))
-
-    @property
-    def has_members(self) -> bool:
-        """Whether its values may be lists, sets or mappings."""
-        return self.codec is None
-
-    @cached_property
-    def _json_model(self) -> type[BaseModel]:
-        return json_model(self.annotation)
-
-    def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
-        """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
-        sees to their digits. Raises ValidationFailed naming the place, by default the property."""
-        place = where or (self.stored,)
-        try:
-            read = read_model(self._json_model, {"value": value}, ("value",) if every_digit else ())
-        except MalformedRequest as error:
-            error.where = location_text(place)
-            raise
-        except ValidationFailed as failed:
-            faults = [replace(each, location=(*place, *each.location[1:])) for each in failed.fields]
-            raise ValidationFailed(faults, where=location_text(place)) from None
-        return read.value  # type: ignore[attr-defined]
-
-    def bound(self, value: Any) -> Value:
-        """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
-        place in the order and no value; and for a number any number. Raises ValidationFailed naming the property."""
-        if self.is_number and is_number(value):
-            return stored_form(value)
-        if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
-            return self.parse(value)
-        form = next(metadata_of(self.annotation, CanonicalBegin), None)
-        return str.__str__(value) if form is None else form.canonical(value)
-
-    def begin(self, text: str) -> str:
-        """What the stored text of a value begins with, from what people write. Raises ValidationFailed."""
-        if isinstance(self.codec, StringCodec):
-            return str(self.bound(text))
-        return datetime_begin(text) if isinstance(self.codec, DateTimeCodec) else text
-
-    def read_bound(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
-        """A bound from its JSON value. Raises as `read_json` does."""
-        if isinstance(self.codec, StringCodec) and isinstance(value, str):
-            return value
-        if self.is_number and isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-            return integral(Decimal(repr(value)) if isinstance(value, float) else value)
-        return self.read_json(value, where)
-
-    def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
-        """The Python value that a text in a URL stands for. Raises as `read_json` does."""
-        return self.read_json(json_of_text(self.annotation, self.codec, text), where)
-
-    def read_bound_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
-        """A bound from its text in a URL. Raises as `read_json` does."""
-        found = decimal_of(text) if self.is_number else None
-        return self.read_text(text, where) if found is None else integral(found)
-
-    def python(self, value: Value) -> Any:
-        """The Python value of a stored one."""
-        return self._adapter.validate_python(value)
-
-    def parse(self, value: Any) -> Value:
-        """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
-        if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
-            fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
-            raise ValidationFailed([fault])
-        try:
-            return stored_form(self._adapter.validate_python(value))
-        except ValidationError as error:
-            raise ValidationFailed(field_faults(error, (self.stored,))) from None
-        except ValueRefused as error:
-            error.where = error.where or self.stored
-            raise
 
 
 @dataclass(frozen=True)
@@ -285,6 +152,19 @@ class EntityType(Generic[E]):
         """The stored name of a property given by either name; another name as it is."""
         found = self._by_python_name.get(name)
         return name if found is None or name in self.properties else found.stored
+
+    def by_stored_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by property, by stored name; unknown names stay. Raises ValidationFailed for a property that is
+        given by its stored and its Python name."""
+        found = {self.stored_name(name): value for name, value in given.items()}
+        if len(found) < len(given):
+            raise ValidationFailed([FieldFault((n,), GIVEN_TWICE, "duplicate") for n in self.repeated(given)])
+        return found
+
+    def repeated(self, given: Iterable[str]) -> list[str]:
+        """The Python names among some names whose stored names are among them too."""
+        names = set(given)
+        return [name for name in names if (stored := self.stored_name(name)) != name and stored in names]
 
     def view(self, index: str | None, where: str = "index") -> IndexView:
         """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
@@ -421,7 +301,9 @@ class EntityType(Generic[E]):
                     f"one value does not identify a {self.token}", where="key", fix=f"give {', '.join(self.identity)}"
                 )
             values = {self.identity[0]: values}
-        given = {self.property_of(name).stored: value for name, value in values.items()}
+        for name in values:
+            self.property_of(name)
+        given = self.by_stored_name(values)
         missing = [name for name in self.identity if given.get(name) is None]
         if missing:
             raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=f"give {', '.join(self.identity)}")

@@ -20,7 +20,8 @@ from .access.bindings import Claim, Private
 from .codecs import Codec, DescendingCodec, codec_of
 from .declared import children_of, lookups_of, relations_of, sequences_of
 from .entity import Entity, HashKey, RangeKey, Role, identity_of
-from .entity_type import EntityType, IndexView, Property
+from .entity_property import Property
+from .entity_type import EntityType, IndexView
 from .errors import SchemaError, UnknownName
 from .key_format import ORDERED, KeyFormat
 from .keys import Element, EntityKeys, Generated, KeyDesign

@@ -17,7 +17,8 @@ from .codecs import IntegerCodec, TimestampCodec
 from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
 from .entity import Entity, HashKey, Role, identity_of
-from .entity_type import MARK, REVISION, Property
+from .entity_property import Property
+from .entity_type import MARK, REVISION
 from .errors import Fault, ValueRefused
 from .keywords import Descending
 from .projection_faults import projection_faults

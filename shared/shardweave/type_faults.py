@@ -25,7 +25,7 @@ from .errors import Fault, ValidationFailed, ValueRefused
 from .stored_form import stored_form
 
 if TYPE_CHECKING:
-    from .entity_type import Property
+    from .entity_property import Property
 
 Found = Iterator[tuple[str, str]]
 """Messages, each with its fix."""

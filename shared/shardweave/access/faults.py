@@ -12,7 +12,7 @@ from ..errors import Fault
 from .rules import EVERY, GROUP_NAME, OPERATIONS
 
 if TYPE_CHECKING:
-    from ..entity_type import Property
+    from ..entity_property import Property
     from ..schema import Index, Schema
 
 Properties = dict[str, "Property"]

@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..entity_type import EntityType, Property
+from ..entity_property import Property
+from ..entity_type import EntityType
 from ..errors import UnsupportedQuery, ValueRefused
 from ..query.spec import Constraint, Equal, Prefix, Range
 from .operation import Parameter

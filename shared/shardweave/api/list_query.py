@@ -25,7 +25,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ..codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
-from ..entity_type import EntityType, IndexView, Property
+from ..entity_property import Property
+from ..entity_type import EntityType, IndexView
 from ..errors import UnsupportedQuery
 from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
 from ..query.times import parse_instant, parse_time

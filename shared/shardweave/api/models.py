@@ -29,7 +29,8 @@ from pydantic_core import to_jsonable_python
 
 from ..codecs import TimestampCodec
 from ..entity import Entity, Role
-from ..entity_type import EntityType, Property
+from ..entity_property import Property
+from ..entity_type import EntityType
 from ..errors import ValidationFailed
 from ..json_reading import read_model
 from ..property_json import JSON_CONFIG, json_type
@@ -195,6 +196,8 @@ class RecordModels:
         sentences = [self._declared(each).description or ""]
         if isinstance(each.codec, TimestampCodec):
             sentences.append("Epoch milliseconds." if each.codec.unit == "ms" else "Epoch seconds.")
+        elif each.role is Role.TTL:
+            sentences.append("Epoch seconds.")
         if each.role is Role.UPDATED:
             sentences.append("Set by every write.")
         elif each.stored in self.entity.immutable:

@@ -46,7 +46,8 @@ def record_document(record: Entity) -> dict[str, Any]:
 
 def _closed(record: BaseModel) -> BaseModel:
     names = [name for name in _open_properties(type(record)) if name in record.model_fields_set]
-    return record.model_copy(update={name: _plain(getattr(record, name)) for name in names}) if names else record
+    plain = {name: _plain(getattr(record, name)) for name in names}
+    return BaseModel.model_copy(record, update=plain) if names else record
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.models import RecordModels, validated
-from ..entity_type import EntityType
+from ..entity_type import GIVEN_TWICE, EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
 from ..property_json import is_open
 from ..table.values import Value
@@ -75,8 +75,7 @@ def _stored(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Val
 
 
 def _repeated(entity: EntityType[Any], values: Mapping[str, Any]) -> list[FieldFault]:
-    twice = [name for name in values if entity.stored_name(name) != name and entity.stored_name(name) in values]
-    return [FieldFault((name,), "it is given twice", "duplicate") for name in twice]
+    return [FieldFault((name,), GIVEN_TWICE, "duplicate") for name in entity.repeated(values)]
 
 
 def _refuse(faults: list[FieldFault]) -> None:

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..entity_type import EntityType, IndexView, Property
+from ..entity_property import Property
+from ..entity_type import EntityType, IndexView
 from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefused
 from ..key_format import escape
 from ..keys import Element, EntityKeys

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..codecs import BinaryCodec, DateTimeCodec, EnumCodec, StringCodec, TimestampCodec
-from ..entity_type import Property
+from ..entity_property import Property
 from ..errors import ShardweaveError, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
 from ..table.conditions import (

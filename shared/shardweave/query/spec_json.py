@@ -20,7 +20,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from ..codecs import BinaryCodec, DateTimeCodec, TimestampCodec
-from ..entity_type import EntityType, Property
+from ..entity_property import Property
+from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
 from ..property_json import integral
 from ..stored_form import stored_form

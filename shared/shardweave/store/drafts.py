@@ -23,6 +23,8 @@ from .operations import Changes
 from .parents import COUNTED
 
 _INTERNAL = (REVISION, MARK, COUNTED)
+MAX_EXPIRY_SECONDS = 10**11
+"""A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
 UNNUMBERED = (None, 0)
 """What a property that a sequence numbers holds before."""
 
@@ -79,7 +81,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     ImmutableProperty too."""
     values = entity.visible(stored)
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
-    given = _by_stored_name(entity, given)
+    given = entity.by_stored_name(given)
     if not given:
         return None
     for name, value in given.items():
@@ -99,7 +101,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # where nothing that was given is at fault, what is stored may be
         raise
-    _check_units(entity, item)
+    _check_units(entity, item, stored)
     _keep_order_of_times(entity, item)
     _check_immutable(entity, stored, item)
     for sequence in entity.sequences:
@@ -126,7 +128,7 @@ def _draft(
 ) -> Draft:
     generated = False
     if isinstance(given, Mapping):
-        values = _by_stored_name(entity, given)
+        values = entity.by_stored_name(given)
         set_times(values)
         values = entity.model.prepare(values)
         item = entity.dump(entity.validate(values))
@@ -139,14 +141,9 @@ def _draft(
         prepared = entity.model.prepare(dict(item))
         if prepared != item:
             item = entity.dump(entity.validate(prepared))
-    _check_units(entity, item)
+    _check_units(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)
-
-
-def _by_stored_name(entity: EntityType[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties by stored name. Unknown names stay, so that validation lists them with every other fault."""
-    return {entity.stored_name(name): value for name, value in given.items()}
 
 
 def _set_missing_times(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
@@ -165,12 +162,25 @@ def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
     return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
 
 
-def _check_units(entity: EntityType[Any], item: Item) -> None:
-    """Refuse times of the wrong unit that no key would refuse: a TTL in milliseconds never comes."""
+def _check_units(entity: EntityType[Any], item: Item, stored: Item) -> None:
+    """Refuse times of the wrong unit that no key would refuse: a TTL in milliseconds never comes. What is `stored`
+    already stays until another is given."""
     for name in (entity.updated, entity.ttl):
-        codec = entity.properties[name].codec if name is not None else None
-        if name is not None and name in item and isinstance(codec, TimestampCodec):
+        if name is None or item.get(name) is None or stored.get(name) == item[name]:
+            continue
+        codec = entity.properties[name].codec
+        if isinstance(codec, TimestampCodec):
             entity.keys.encode(Element(name, codec), item[name])
+        elif name == entity.ttl:
+            _check_expiry(name, item[name])
+
+
+def _check_expiry(name: str, seconds: Value) -> None:
+    if seconds < 0:
+        raise ValueRefused("a TTL is in epoch seconds, and can't be negative", where=name, fix="leave it out")
+    if seconds >= MAX_EXPIRY_SECONDS:
+        reason = "a TTL is in epoch seconds, and this one would lie after the year 5138"
+        raise ValueRefused(reason, where=name, fix="give seconds: divide milliseconds by 1000")
 
 
 def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> None:

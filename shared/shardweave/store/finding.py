@@ -188,7 +188,9 @@ def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) ->
 def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mapping[str, Any]) -> Item:
     """What a lookup is asked by, in stored form. Raises UnknownName, ValidationFailed."""
     lookup = lookup_of(entity, name)
-    given = {entity.property_of(one).stored: each for one, each in within.items()}
+    for one in within:
+        entity.property_of(one)
+    given = entity.by_stored_name(within)
     names = {element.name for element in lookup.within}
     if given.keys() != names:
         listed = ", ".join(sorted(names)) or "nothing"

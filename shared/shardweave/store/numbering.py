@@ -191,7 +191,7 @@ def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> It
     names = [element.name for element in sequence.within]
     if not isinstance(within, Mapping):
         within = {} if within is None else {names[0] if len(names) == 1 else "": within}
-    given = {entity.stored_name(name): value for name, value in within.items()}
+    given = entity.by_stored_name(within)
     if given.keys() != set(names):
         listed = ", ".join(names) or "nothing"
         raise UnknownName(f"numbers are taken within {listed}", where="within", fix=f"give {listed}")
@@ -209,7 +209,7 @@ def given_number(entity: EntityType[Any], operation: Create | Put, sequence: Seq
     record, name = operation.record, sequence.property_name
     if isinstance(record, Entity):
         return getattr(record, entity.properties[name].name)
-    return record.get(name, record.get(entity.properties[name].name))
+    return entity.by_stored_name(record).get(name)
 
 
 def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:

@@ -204,6 +204,7 @@ def _part(entity: EntityType[Any], identity: Item, update: Update) -> Part:
     """The properties that an Update gives, each checked by itself. Raises ValidationFailed, ImmutableProperty."""
     values: dict[str, Value] = {}
     faults: list[FieldFault] = []
+    entity.by_stored_name(dict.fromkeys((*update.changes, *update.add)))
     for name, value in update.changes.items():
         each = entity.property_of(name)
         try:

@@ -1,0 +1,159 @@
+"""A property of an entity, compiled: what reads its values from Python, JSON, a URL's text and the stored form.
+
+Guarantees: each reader gives a value of the property's type or refuses it, naming the property; a condition and a
+filter take the same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from .codecs import (
+    BinaryCodec,
+    Codec,
+    DateTimeCodec,
+    DecimalCodec,
+    EnumCodec,
+    IntegerCodec,
+    NumberCodec,
+    SemanticVersionCodec,
+    StringCodec,
+    codec_of,
+    is_number,
+)
+from .entity import CanonicalBegin, Role
+from .errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
+from .json_reading import field_faults, read_model
+from .property_json import decimal_of, integral, json_model, json_of_text, member_type, metadata_of
+from .stored_form import datetime_begin, stored_form
+from .table.values import Value
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
+    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default.
+    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
+    to; a `private` one is neither shown nor asked about over HTTP."""
+
+    name: str
+    stored: str
+    annotation: Any
+    codec: Codec | None
+    role: Role | None
+    required: bool
+    has_default: bool
+    null_stored: bool = False
+    empty_when_missing: bool = False
+    claim: str | None = None
+    private: bool = False
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    @cached_property
+    def members(self) -> Property | None:
+        """What a member of a list or set of this property would be as a property; None where it has no members."""
+        member = member_type(self.annotation)
+        if member is None:
+            return None
+        return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether any number has a place in the order of its values."""
+        if isinstance(self.codec, EnumCodec):
+            return self.codec.by_value
+        return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
+
+    @property
+    def has_beginning(self) -> bool:
+        """Whether its values may be texts or bytes."""
+        if isinstance(self.codec, EnumCodec):
+            return any(isinstance(value, str) for value in self.codec.values)
+        if self.codec is None:
+            return self.members is None
+        return self.codec.is_text or isinstance(self.codec, (BinaryCodec, SemanticVersionCodec))
+
+    @property
+    def has_members(self) -> bool:
+        """Whether its values may be lists, sets or mappings."""
+        return self.codec is None
+
+    @cached_property
+    def _json_model(self) -> type[BaseModel]:
+        return json_model(self.annotation)
+
+    def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
+        """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
+        sees to their digits. Raises ValidationFailed naming the place, by default the property."""
+        place = where or (self.stored,)
+        try:
+            read = read_model(self._json_model, {"value": value}, ("value",) if every_digit else ())
+        except MalformedRequest as error:
+            error.where = location_text(place)
+            raise
+        except ValidationFailed as failed:
+            faults = [replace(each, location=(*place, *each.location[1:])) for each in failed.fields]
+            raise ValidationFailed(faults, where=location_text(place)) from None
+        return read.value  # type: ignore[attr-defined]
+
+    def bound(self, value: Any) -> Value:
+        """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
+        place in the order and no value; and for a number any number. Raises ValidationFailed naming the property."""
+        if self.is_number and is_number(value):
+            return stored_form(value)
+        if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
+            return self.parse(value)
+        form = next(metadata_of(self.annotation, CanonicalBegin), None)
+        return str.__str__(value) if form is None else form.canonical(value)
+
+    def begin(self, text: str) -> str:
+        """What the stored text of a value begins with, from what people write. Raises ValidationFailed."""
+        if isinstance(self.codec, StringCodec):
+            return str(self.bound(text))
+        return datetime_begin(text) if isinstance(self.codec, DateTimeCodec) else text
+
+    def read_bound(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its JSON value. Raises as `read_json` does."""
+        if isinstance(self.codec, StringCodec) and isinstance(value, str):
+            return value
+        if self.is_number and isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+            return integral(Decimal(repr(value)) if isinstance(value, float) else value)
+        return self.read_json(value, where)
+
+    def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """The Python value that a text in a URL stands for. Raises as `read_json` does."""
+        return self.read_json(json_of_text(self.annotation, self.codec, text), where)
+
+    def read_bound_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its text in a URL. Raises as `read_json` does."""
+        found = decimal_of(text) if self.is_number else None
+        return self.read_text(text, where) if found is None else integral(found)
+
+    def checked(self, value: Any) -> Any:
+        """A Python value of its type, from one that is given. Raises pydantic's ValidationError."""
+        return self._adapter.validate_python(value)
+
+    def python(self, value: Value) -> Any:
+        """The Python value of a stored one."""
+        return self._adapter.validate_python(value)
+
+    def parse(self, value: Any) -> Value:
+        """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
+        if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
+            fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
+            raise ValidationFailed([fault])
+        try:
+            return stored_form(self._adapter.validate_python(value))
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error, (self.stored,))) from None
+        except ValueRefused as error:
+            error.where = error.where or self.stored
+            raise
