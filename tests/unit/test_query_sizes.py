@@ -19,7 +19,10 @@ ROUNDING = 1e-9
 
 
 def chance_of_a_second_round(lanes: int, count: int, size: int) -> float:
-    """At most this: lanes x P(X >= size), where X of the next `count` records stand in one lane."""
+    """At most this: lanes x P(X >= size), where X of the next `count` records stand in one lane; none where a lane gave
+    all of those."""
+    if size >= count:
+        return 0.0
     ways = sum(comb(count, hits) * (lanes - 1) ** (count - hits) for hits in range(size, count + 1))
     return lanes * (ways / lanes**count)
 
@@ -38,6 +41,17 @@ def test_no_more_is_read_than_aimed_at_unless_a_second_round_were_likely(lanes: 
     size = fetch_size(lanes, count)
     is_likely_with_less = chance_of_a_second_round(lanes, count, size - 1) > RETRY_CHANCE - ROUNDING
     assert lanes * size <= 2 * count + lanes * RECORDS_PER_UNIT or is_likely_with_less
+
+
+@given(LANES, COUNTS)
+def test_no_lane_is_asked_for_more_than_can_be_needed_of_it(lanes: int, count: int) -> None:
+    assert 1 <= fetch_size(lanes, count) <= count
+
+
+@given(LANES)
+def test_the_first_record_alone_costs_two_records_a_lane(lanes: int) -> None:
+    """One to answer, and one to know whether there is another."""
+    assert fetch_size(lanes, 2) == 2
 
 
 def test_every_page_over_few_shards_costs_the_same_requests() -> None:

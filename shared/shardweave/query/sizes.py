@@ -9,7 +9,11 @@ lanes x P(X >= m) when each is asked for m. The fetch is the least m
 
 so a page over few lanes costs the same number of requests wherever it is, and one over many reads little in vain.
 Never less than what one read unit pays for anyway, 4 records of 1 KB: learning their real size would save little, and
-the same page would cost this much now and that much later.
+the same page would cost this much now and that much later. Never more than `count`, which is all that can be needed of
+one lane. So the first reads of a page of `limit` records read at most
+
+    lanes x min(limit + 1, 4)                     while that is the least that is asked for
+    2 x (limit + 1) + lanes x 4                   while a second round is then as unlikely as 1 in 20
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ RECORDS_PER_UNIT = 4
 def fetch_size(lanes: int, count: int) -> int:
     """Records to ask of each of `lanes` lanes for the next `count` records."""
     if lanes <= 1:
-        return max(1, min(max(count, RECORDS_PER_UNIT), MAX_FETCH))
+        return max(1, min(count, MAX_FETCH))
     chance = 1 / lanes
     tail = 1.0
     term = (1 - chance) ** count
@@ -36,4 +40,4 @@ def fetch_size(lanes: int, count: int) -> int:
         tail -= term
         term *= (count - size) / (size + 1) * chance / (1 - chance)
         size += 1
-    return max(1, min(max(size, RECORDS_PER_UNIT), MAX_FETCH))
+    return max(1, min(max(size, min(RECORDS_PER_UNIT, count)), MAX_FETCH))
