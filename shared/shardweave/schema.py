@@ -176,7 +176,7 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             has_default=not info.is_required(),
             null_stored=not info.is_required() and info.default is not None and is_optional(info.annotation),
             claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
-            private=any(isinstance(item, Private) for item in info.metadata),
+            private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
         )
     return found

@@ -62,9 +62,10 @@ class Grant:
 
     # -- what is written
 
-    def made(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, values: Mapping[str, Any], keeping: Collection[str] = ()) -> dict[str, Any]:
         """The properties (stored names) of a record that the caller makes: what the claims say, and the caller as its
-        owner. Raises Forbidden for other values."""
+        owner. Raises Forbidden for other values, but for those that only a record shows which is replaced and has the
+        owner among what it is `keeping`."""
         claimed = {name: self._property(name).python(each) for name, each in self.bound.items()}
         found = {**self._checked(values), **claimed}
         if self.owners is None:
@@ -72,7 +73,9 @@ class Grant:
         given = [name for name in self.owners if found.get(name) is not None]
         if not given and len(self.owners) == 1:
             found[self.owners[0]] = self.caller.subject
-        elif not any(found[name] == self.caller.subject for name in given):
+            return found
+        unsaid = [name for name in self.owners if name in keeping and name not in found]
+        if not unsaid and not any(found[name] == self.caller.subject for name in given):
             raise Forbidden("the record would not be the caller's", where=", ".join(self.owners), fix=NOT_YOURS)
         return found
 

@@ -82,7 +82,8 @@ class Batches:
         written, faults = self._written(to_put)
         keys, of_keys = self._keys("deletes", to_delete)
         _refuse([*faults, *of_keys])
-        puts = [Put(grant.made(values), model, among=among) for values in written]
+        kept = self._models.kept
+        puts = [Put(grant.made(values, kept), model, among=among, keeping=kept) for values in written]
         deletes = [Delete(model, key, among=among) for key in keys]
 
         def work() -> Response:
@@ -109,7 +110,7 @@ class Batches:
                 refused.append(ValidationFailed(faults, where="body"))
                 continue
             try:
-                read.append(self._models.written(document))
+                read.append(self._models.written(document, self._models.put))
             except ValidationFailed as error:
                 faults = [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
                 refused.append(ValidationFailed(faults, where="body"))
@@ -196,7 +197,7 @@ class Batches:
     @cached_property
     def _to_write(self) -> type[BaseModel]:
         fields: dict[str, Any] = {
-            "puts": (list[self._models.write], Field(default_factory=list)),  # type: ignore[name-defined]
+            "puts": (list[self._models.put], Field(default_factory=list)),  # type: ignore[name-defined]
             "deletes": (list[self._models.keys.json_type], Field(default_factory=list)),  # type: ignore[name-defined]
         }
         return self._model("BatchWrite", "Records to put, and keys of records to remove.", fields)

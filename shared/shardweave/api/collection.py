@@ -148,12 +148,14 @@ class Collection:
         if not grant.names_it(key):
             raise not_found(self._entity)
         document = {**to_jsonable_python(key), **call.document}
-        values = self._models.written(document)
+        form = self._models.write if condition.absent else self._models.put
+        values = self._models.written(document, form)
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        model, values, among = self._entity.model, grant.made(values), grant.among
-        put = Put(values, model, condition.rev, condition.exists, among)
+        model, among, keeping = self._entity.model, grant.among, frozenset() if condition.absent else self._models.kept
+        values = grant.made(values, keeping)
+        put = Put(values, model, condition.rev, condition.exists, among, keeping=keeping)
         try:
             with condition.or_refuse():
                 return self._write(call, Create(values, model, among) if condition.absent else put)
@@ -268,12 +270,12 @@ class Collection:
                 name=f"put{name}",
                 summary=f"Write one whole {token}",
                 description="The record is made (201), or replaces the one that is there, whose time of creation it "
-                "keeps (200).",
+                "keeps (200), as it does what its caller does not see or can't change and leaves out.",
                 run=self.put,
                 answer=answer,
                 also=(Answer(201, "The new record as it is stored.", lambda: models.read, PLACE),),
                 header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
-                body=Body(lambda: models.write),
+                body=Body(lambda: models.put),
                 errors=(*CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),

@@ -7,6 +7,7 @@ no number) and completely: every fault is found at once, an unknown property is 
     read    every property of a record; one without a value is left out
     part    the same when an index gives only some properties
     write   what makes a record: not required is what has a default, and what is read-only
+    put     what makes or replaces one: nor is what is private, which stays as it is where it is left out
     patch   what changes a record: nothing is required, and null removes what may be missing
     list    a page of records
 
@@ -76,16 +77,24 @@ class RecordModels:
         return self._derived("Write", self._must_be_written)
 
     @cached_property
+    def put(self) -> type[BaseModel]:
+        if not any(each.private and self._must_be_written(each) for each in self.entity.properties.values()):
+            return self.write
+        return self._derived("Put", lambda each: self._must_be_written(each) and not each.private)
+
+    @cached_property
     def patch(self) -> type[BaseModel]:
         return self._derived("Patch", lambda each: False, nullable=lambda each: each.has_default)
 
-    def written(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def written(self, document: Mapping[str, Any], form: type[BaseModel] | None = None) -> dict[str, Any]:
         """What a body says of a whole record, by JSON name, in Python types; its `key` stands for what identifies it.
-        Raises ValidationFailed, InvalidShardKey, ValueRefused when the key is another record's."""
+        `form` is `write` (the default) or `put`. Raises ValidationFailed, InvalidShardKey, and ValueRefused when the
+        key is another record's."""
+        form = form or self.write
         named = self.keys.named(document)
         if named is None:
-            return validated(self.write, self._writable(document))
-        values = validated(self.write, self._writable({**to_jsonable_python(named), **document}))
+            return validated(form, self._writable(document))
+        values = validated(form, self._writable({**to_jsonable_python(named), **document}))
         if self.entity.identify({name: values[name] for name in named}) != named:
             raise self.keys.contradicted()
         return values
@@ -107,13 +116,29 @@ class RecordModels:
         return "" if self.external is None else self.keys.text(key)
 
     def _writable(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in document.items() if name not in self._read_only}
+        return {name: value for name, value in document.items() if name not in self._passed_over}
+
+    @cached_property
+    def _passed_over(self) -> frozenset[str]:
+        """What an answer has that a body need not say."""
+        key = [KEY] if self.entity.origin is not None else []
+        expanded = [EXPANDED] if self._expands else []
+        return frozenset((*key, *expanded, *self._read_only))
 
     @cached_property
     def _read_only(self) -> frozenset[str]:
-        every = self.entity.properties.values()
-        made = [KEY] if self.entity.origin is not None else []
-        return frozenset((*made, *(each.stored for each in every if self._is_read_only(each))))
+        return frozenset(each.stored for each in self.entity.properties.values() if self._is_read_only(each))
+
+    @property
+    def _expands(self) -> bool:
+        """Whether its records can be shown with others."""
+        return any(not each.private for each in self.entity.relations.values())
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The properties (stored names) that stay as they are where a body leaves them out, since it can't say what
+        they are: the caller does not see them, or they are read-only."""
+        return self._private_stored | self._read_only
 
     @cached_property
     def _private(self) -> frozenset[str]:
@@ -156,7 +181,7 @@ class RecordModels:
         fields: dict[str, Any] = {}
         if self.entity.origin is not None:
             fields[KEY] = (str, _KEY if answered else _MAY_HAVE_KEY)
-        if answered and any(not each.private for each in self.entity.relations.values()):
+        if answered and self._expands:
             fields[EXPANDED] = (dict[str, Any], _EXPANDED)
         for each in self.entity.properties.values():
             if shown and each.private:

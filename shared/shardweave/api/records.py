@@ -1,6 +1,7 @@
 """Records as JSON text.
 
-The key of a record that has one comes first. A property without a value is left out; bytes are base64, decimals text,
+The key of a record that has one comes first. A property without a value is left out, or null where leaving it out would
+say its default, so that a record that is read says the same when it is written; bytes are base64, decimals text,
 so that every digit stays. A number in a value without a declared type (a property of type `dict[str, Any]`, say) is a
 JSON number again, as it was given, although the table keeps it as a decimal; only one that no JSON reader would read
 back exactly stays text.
@@ -22,8 +23,8 @@ from ..entity import Entity
 
 def record_json(record: Entity, key: str = "", private: Set[str] = frozenset()) -> bytes:
     """The JSON text of a record, with its key if it has one, without its `private` properties (Python names)."""
-    hidden = set(private) or None
-    return _with_key(key, _closed(record).model_dump_json(by_alias=True, exclude_none=True, exclude=hidden).encode())
+    hidden = {*private, *(name for name in _left_out_when_none(type(record)) if getattr(record, name) is None)}
+    return _with_key(key, _closed(record).model_dump_json(by_alias=True, exclude=hidden).encode())
 
 
 def part_json(part: BaseModel, key: str = "") -> bytes:
@@ -48,6 +49,13 @@ def _closed(record: BaseModel) -> BaseModel:
     names = [name for name in _open_properties(type(record)) if name in record.model_fields_set]
     plain = {name: _plain(getattr(record, name)) for name in names}
     return BaseModel.model_copy(record, update=plain) if names else record
+
+
+@cache
+def _left_out_when_none(model: type[BaseModel]) -> tuple[str, ...]:
+    """The properties that have no value where they are left out."""
+    fields = model.model_fields.items()
+    return tuple(name for name, field in fields if not field.is_required() and field.get_default() is None)
 
 
 @cache

@@ -55,17 +55,21 @@ def replacing_draft(
     rev: str,
     *,
     numbered: Collection[str] = (),
+    keeping: Collection[str] = (),
 ) -> Draft:
     """A whole record in place of a stored one, whose timestamp and numbers stay. `numbered` are the properties whose
-    numbers are not the caller's: they were taken before it was seen that the record has its own. Raises
-    ImmutableProperty too."""
+    numbers are not the caller's: they were taken before it was seen that the record has its own. `keeping` are those
+    that keep their stored value where a mapping leaves them out. Raises ImmutableProperty too."""
 
-    def set_times(values: dict[str, Any]) -> None:
+    def take_over(values: dict[str, Any]) -> None:
+        for name in keeping:
+            if name in stored:
+                values.setdefault(name, stored[name])
         if entity.timestamp is not None and entity.timestamp in stored:
             values[entity.timestamp] = stored[entity.timestamp]
         _set_updated(entity, values, now_ms)
 
-    draft = _draft(entity, given, rev, set_times)
+    draft = _draft(entity, given, rev, take_over)
     for sequence in entity.sequences:
         if keeps_number(sequence, stored, draft.item):
             name = sequence.property_name

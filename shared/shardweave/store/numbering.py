@@ -147,16 +147,20 @@ class Numbering:
         step = self.steps.make(tried)
         assert isinstance(step, (CreateStep, PutStep))
         stored: Item = {}
+        draft = step.draft
         if isinstance(step, PutStep):
             (seen,) = self.reader.find_now([(entity, step.identity)])
             stored = {} if seen.found is None else seen.found.item
+        if draft is None:
+            assert isinstance(step, PutStep)
+            draft = self.steps.drafted(step, stored)
         unnumbered = []
         numbered: Operation = operation
         for sequence in lacking:
-            if keeps_number(sequence, stored, step.draft.item):
+            if keeps_number(sequence, stored, draft.item):
                 numbered = with_number(entity, numbered, sequence, stored[sequence.property_name])
             else:
-                scope = {element.name: step.draft.item.get(element.name) for element in sequence.within}
+                scope = {element.name: draft.item.get(element.name) for element in sequence.within}
                 unnumbered.append(_Unnumbered(position, entity, sequence, scope))
         return numbered, unnumbered
 

@@ -49,7 +49,9 @@ class Create:
 class Put:
     """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays, and
     so do numbers of sequences: another one is refused. With `rev` only in place of that revision; with `exists` only in
-    place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller."""
+    place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
+    `keeping` those that stay as they are stored where a mapping leaves them out, since whoever gives it may not see
+    them."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
@@ -57,6 +59,7 @@ class Put:
     exists: bool = False
     among: Among | None = None
     numbered: frozenset[str] = frozenset()
+    keeping: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

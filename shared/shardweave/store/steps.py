@@ -20,6 +20,7 @@ from ..errors import (
     AlreadyExists,
     CancellationReason,
     Conflict,
+    Forbidden,
     NotFound,
     RevisionConflict,
     ShardMapChanged,
@@ -184,13 +185,15 @@ class CreateStep(Step):
 
 @dataclass(frozen=True)
 class PutStep(Step):
-    """Reads, then replaces the live record, or creates one."""
+    """Reads, then replaces the live record, or creates one. `draft` is the record to be created, None where what is
+    given makes one only together with what is kept of a stored one."""
 
     given: Entity | Mapping[str, Any]
-    draft: Draft
+    draft: Draft | None
     rev: Rev
     exists: bool
     numbered: frozenset[str]
+    keeping: frozenset[str]
 
     @property
     def makes(self) -> bool:
@@ -207,11 +210,26 @@ class PutStep(Step):
         if seen.found is None:
             if self.exists or self._may_only_replace:
                 raise self.not_found()
-            return _made_by_hand(self, self.draft, seen, moment, context)
-        stored = seen.found.item
-        rev = context.new_revision()
-        draft = replacing_draft(self.entity, self.given, stored, moment.now_ms, rev, numbered=self.numbered)
+            return _made_by_hand(self, self._admitted(self.drafted(None, moment, context)), seen, moment, context)
+        draft = self._admitted(self.drafted(seen.found.item, moment, context))
         return replacement(self.entity, draft, seen, moment, context, self.met)
+
+    def drafted(self, stored: Item | None, moment: Moment, context: Context) -> Draft:
+        """The record to be written in place of a stored one, or of none. Raises ValidationFailed, ValueRefused,
+        ImmutableProperty."""
+        rev = context.new_revision()
+        if stored is None:
+            return self.draft or new_draft(self.entity, self.given, moment.now_ms, rev)
+        kept = {"numbered": self.numbered, "keeping": self.keeping}
+        return replacing_draft(self.entity, self.given, stored, moment.now_ms, rev, **kept)
+
+    def _admitted(self, draft: Draft) -> Draft:
+        """The record, which is whoever asks's: what is kept is known only when it is read. Raises Forbidden."""
+        if self.among is not None and not self.among(draft.item):
+            raise Forbidden(
+                "the record would not be the caller's", where=self.entity.token, fix="leave out who it belongs to"
+            )
+        return draft
 
 
 @dataclass(frozen=True)
@@ -405,6 +423,8 @@ class StepMaker:
         record = operation.record
         entity = self.entity_of(operation)
         moment = self._moment_of(entity)
+        if isinstance(operation, Put) and (named := _named_by_incomplete(entity, operation)) is not None:
+            return self._putting(entity, entity.identify(named), operation, None)
         draft = new_draft(entity, record, moment.now_ms, self.context.new_revision())
         identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
         if len(identity) < len(entity.identity):
@@ -413,8 +433,16 @@ class StepMaker:
             if operation.among is not None and entity.shares_ids and not draft.generated:
                 raise ValueRefused("it is made up here", where=", ".join(entity.identity), fix="leave it out")
             return CreateStep(entity, identity, draft, among=operation.among)
-        rev, exists, numbered, among = operation.rev, operation.exists, operation.numbered, operation.among
-        return PutStep(entity, identity, record, draft, rev, exists, numbered, among=among)
+        return self._putting(entity, identity, operation, draft)
+
+    @staticmethod
+    def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: Draft | None) -> PutStep:
+        rev, exists, numbered, keeping = operation.rev, operation.exists, operation.numbered, operation.keeping
+        return PutStep(entity, identity, operation.record, draft, rev, exists, numbered, keeping, among=operation.among)
+
+    def drafted(self, step: PutStep, stored: Item) -> Draft:
+        """The record to be written in place of a stored one, if there is one. Raises what `PutStep.drafted` does."""
+        return step.drafted(stored or None, self._moment_of(step.entity), self.context)
 
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
         """The entity of what is to be written. Raises UnknownName."""
@@ -427,6 +455,17 @@ class StepMaker:
     def _has_one_place(self, entity: EntityType[Any]) -> bool:
         seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
         return not seen_first and self._moment_of(entity).shard_map.sole is not None
+
+
+def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | None:
+    """The identity that a put gives, where what it lacks otherwise can only be kept of a stored record; else None."""
+    if not put.keeping or not isinstance(put.record, Mapping):
+        return None
+    given = {entity.stored_name(name): value for name, value in put.record.items()}
+    lacking = {each.stored for each in entity.properties.values() if each.required} - given.keys()
+    if not lacking or not lacking <= put.keeping or any(name not in given for name in entity.identity):
+        return None
+    return {name: given[name] for name in entity.identity}
 
 
 def kept_changing(step: Step) -> Conflict:
