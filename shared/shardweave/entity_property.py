@@ -29,7 +29,7 @@ from .codecs import (
 from .entity import CanonicalBegin, Role
 from .errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
 from .json_reading import field_faults, read_model
-from .property_json import decimal_of, integral, json_model, json_of_text, member_type, metadata_of
+from .property_json import decimal_of, integral, is_set, json_model, json_of_text, member_type, metadata_of
 from .stored_form import datetime_begin, stored_form
 from .table.values import Value
 
@@ -37,7 +37,8 @@ from .table.values import Value
 @dataclass(frozen=True)
 class Property:
     """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
-    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default.
+    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default. `refills`: a
+    missing attribute is read as a default that is not None.
     `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
     to; a `private` one is neither shown nor asked about over HTTP."""
 
@@ -49,6 +50,7 @@ class Property:
     required: bool
     has_default: bool
     null_stored: bool = False
+    refills: bool = False
     empty_when_missing: bool = False
     claim: str | None = None
     private: bool = False
@@ -64,6 +66,11 @@ class Property:
         if member is None:
             return None
         return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @cached_property
+    def is_set(self) -> bool:
+        """Whether its values may be sets."""
+        return is_set(self.annotation)
 
     @property
     def is_number(self) -> bool:

@@ -204,8 +204,14 @@ class EntityType(Generic[E]):
             if value is None:
                 if each.null_stored:
                     item[each.stored] = None
+                elif each.refills:
+                    raise ValueRefused(
+                        "None is no value of its type, and would be read as its default",
+                        where=each.stored,
+                        fix="let the type allow None, or give another value",
+                    )
                 continue
-            if value == set() and each.has_default:
+            if each.empty_when_missing and value == set():
                 continue
             try:
                 item[each.stored] = stored_form(value)

@@ -174,6 +174,16 @@ def member_type(annotation: Any) -> Any:
     return arguments[0] if origin in (list, set, frozenset, tuple) and arguments else None
 
 
+def is_set(annotation: Any) -> bool:
+    """Whether values of a type may be sets."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Annotated, Union, types.UnionType):
+        return any(is_set(each) for each in (arguments[:1] if origin is Annotated else arguments))
+    meant = stands_for(annotation if origin is None else origin)
+    kind = annotation if origin is None else origin
+    return is_set(meant) if meant is not None else isinstance(kind, type) and issubclass(kind, collections.abc.Set)
+
+
 def _as_integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) >= MAX_WHOLE_FLOAT:
         raise PydanticCustomError("int_inexact", "Write a whole number of this size without point and exponent")

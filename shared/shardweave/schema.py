@@ -174,12 +174,17 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             role=next((item for item in info.metadata if isinstance(item, Role)), None),
             required=info.is_required(),
             has_default=not info.is_required(),
-            null_stored=not info.is_required() and info.default is not None and is_optional(info.annotation),
+            null_stored=_refills(info) and is_optional(info.annotation),
+            refills=_refills(info),
             claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
             private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
         )
     return found
+
+
+def _refills(info: FieldInfo) -> bool:
+    return not info.is_required() and info.default is not None
 
 
 def _defaults_to_empty_set(info: FieldInfo) -> bool:

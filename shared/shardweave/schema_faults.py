@@ -10,10 +10,10 @@ import types
 import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .access.faults import access_faults
-from .codecs import IntegerCodec, TimestampCodec
+from .codecs import IntegerCodec, TimestampCodec, stands_for
 from .declarations import BelongsTo, HasMany
 from .declared_faults import declared_faults
 from .entity import Entity, HashKey, Role, identity_of
@@ -240,12 +240,19 @@ def _member_faults(where: str, model: type[Entity], properties: dict[str, Proper
         yield Fault(f"{where}.expanded", "it would be the name of the expanded relations too", "rename it")
 
 
-def is_optional(annotation: Any) -> bool:
-    """Whether a type allows None."""
-    if typing.get_origin(annotation) is typing.Annotated:
-        return is_optional(typing.get_args(annotation)[0])
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    return is_union and type(None) in typing.get_args(annotation)
+def is_optional(annotation: Any, within: frozenset[int] = frozenset()) -> bool:
+    """Whether a type allows None, however it says so. `within` are the aliases that it stands in."""
+    if annotation in (None, type(None), Any, object):
+        return True
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return is_optional(arguments[0], within)
+    if origin is Literal:
+        return None in arguments
+    if origin in (typing.Union, types.UnionType):
+        return any(is_optional(each, within) for each in arguments)
+    meant = stands_for(annotation if origin is None else origin)
+    return meant is not None and id(meant) not in within and is_optional(meant, within | {id(meant)})
 
 
 def element_faults(

@@ -5,8 +5,9 @@ what has no exact form is refused. Subclasses of str, int and Decimal become the
 never depends on how a subclass prints itself.
 
 Format: datetimes, dates, times, time spans (ISO 8601) and UUIDs are text; Enums their values; floats
-`Decimal(repr(x))`; mappings have text keys. A number is as the table gives it back: an int when it is whole, no zeros
-at its end, no negative zero. The rest is as `table.values` has it.
+`Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets. A number
+is as the table gives it back: an int when it is whole, no zeros at its end, no negative zero. The rest
+is as `table.values` has it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def datetime_begin(text: str) -> str:
 def _stored_collection(value: Any) -> Value:
     if isinstance(value, Mapping):
         return {_key_text(name): stored_form(element) for name, element in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) or not value:
         return [stored_form(element) for element in value]
     try:
         return {stored_form(element) for element in value}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal, NewType, TypeAlias
 
 import pytest
-from pydantic import Field
+from pydantic import Field, JsonValue
+from typing_extensions import TypeAliasType
 
 from shardweave.entity import Entity, RangeKey, ttl_property, unique_property
-from shardweave.errors import SchemaError
+from shardweave.errors import SchemaError, ValueRefused
 from shardweave.query.filters import compile_filter
 from shardweave.schema import Index, Schema
 from shardweave.table.conditions import Exists, Missing
@@ -94,3 +95,55 @@ def test_where_no_null_can_be_stored_the_schema_says_so() -> None:
     places = {fault.where: fault.fix for fault in raised.value.faults}
     assert "let its default be None" in places["index colour"]
     assert places["entity Door.expires"] == "let it be None"
+
+
+Shade: TypeAlias = "Literal['dark', 'light'] | None"
+Tone = TypeAliasType("Tone", Literal["dark", "light"] | None)
+
+
+class Wall(Entity, token="wall"):
+    """Its properties may be None in every way that a type can say so."""
+
+    wall_id: str = unique_property()
+    literal: Literal["dark", None] = "dark"
+    alias: Shade = "dark"
+    named: Tone = "dark"
+    noted: Annotated[str | None, Field(max_length=9)] = "dark"
+    nested: Annotated[Annotated[int | None, Field(ge=0)] | str, Field(title="nested")] = 7
+    any_value: Any = "dark"
+    json_value: JsonValue = "dark"
+    new: NewType("Name", str | None) = "dark"  # type: ignore[valid-type]
+    made: Any = Field(default_factory=list)
+
+
+WALLS = Schema([Wall])
+
+
+@pytest.mark.parametrize("how", ["create", "record", "update", "copy", "batch"])
+@pytest.mark.parametrize("name", [name for name in Wall.model_fields if name != "wall_id"])
+def test_none_is_kept_however_the_type_allows_it(how: str, name: str) -> None:
+    store = World(schema=WALLS).store
+    if how == "create":
+        store.create({"wall_id": "a", name: None}, Wall)
+    elif how == "record":
+        store.create(Wall.model_validate({"wall_id": "a", name: None}))
+    elif how == "batch":
+        store.batch_write([Wall.model_validate({"wall_id": "a", name: None})])
+    else:
+        wall = store.create(Wall(wall_id="a"))
+        if how == "copy":
+            store.put(wall.model_copy(update={name: None}))
+        else:
+            store.update(Wall, "a", {name: None})
+    assert getattr(store.get(Wall, "a"), name) is None
+    other = next(each for each in Wall.model_fields if each not in ("wall_id", name))
+    assert getattr(store.get(Wall, "a"), other) is not None
+
+
+def test_none_of_a_type_that_does_not_allow_it_is_refused_where_it_would_be_read_as_the_default() -> None:
+    world = World(schema=SCHEMA)
+    lamp = Lamp.model_construct(lamp_id="a", watts=None)
+    with pytest.raises(ValueRefused, match="would be read as its default") as refused:
+        world.store.put(lamp)
+    assert refused.value.where == "watts"
+    assert world.items() == []

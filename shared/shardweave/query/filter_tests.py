@@ -82,14 +82,14 @@ def compiled_test(each: Property, node: Condition, where: str) -> Condition:
 def _compiled(each: Property, node: Condition) -> Condition:
     name = each.stored
     if isinstance(node, Compare) and node.operator in ("=", "<>"):
-        return Compare(name, node.operator, _checked(each, each.parse(node.value)))
+        return _equality(each, Compare(name, node.operator, _checked(each, each.parse(node.value))))
     if isinstance(node, Compare):
         bounds = {"<": (None, node.value), "<=": (None, node.value), ">": (node.value, None), ">=": (node.value, None)}
         return _ordered(each, node, *bounds[node.operator])
     if isinstance(node, Between):
         return _ordered(each, node, node.low, node.high)
     if isinstance(node, In):
-        return In(name, tuple(_checked(each, each.parse(value)) for value in node.values))
+        return _choice(each, In(name, tuple(_checked(each, each.parse(value)) for value in node.values)))
     if isinstance(node, BeginsWith):
         _require(each.has_beginning, each, "begins_with", "texts and bytes")
         return BeginsWith(name, _piece(each, node.prefix))
@@ -103,6 +103,19 @@ def _compiled(each: Property, node: Condition) -> Condition:
             return Or((Missing(name), size))
         return size if not each.empty_when_missing else And((Exists(name), size))
     return _existence(each, isinstance(node, Exists))
+
+
+def _equality(each: Property, test: Compare) -> Condition:
+    """Where nothing is stored, such a set is the empty one."""
+    if not each.empty_when_missing:
+        return test
+    if test.operator == "=":
+        return Or((Missing(each.stored), test)) if test.value == [] else test
+    return And((Exists(each.stored), test)) if test.value == [] else test
+
+
+def _choice(each: Property, test: In) -> Condition:
+    return Or((Missing(each.stored), test)) if each.empty_when_missing and [] in test.values else test
 
 
 def _require(holds: bool, each: Property, test: str, types: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..entity_type import EntityType
 from ..shard_key.key import AnyKey
 from ..table.values import Item, Value
 from .from_keys import values_in_keys
@@ -19,6 +20,11 @@ class Part(dict[str, Value]):
     key: AnyKey | None = None
 
 
+def _value(entity: EntityType[Any], name: str, value: Value) -> Value:
+    """An empty set is stored as an empty list."""
+    return set() if value == [] and entity.properties[name].is_set else value
+
+
 def shown(plan: Plan, item: Item) -> Any:
     """The record, or, when properties are left out, the Part that is there."""
     if plan.whole:
@@ -27,6 +33,6 @@ def shown(plan: Plan, item: Item) -> Any:
         item
     )
     names = visible if plan.shown is None else plan.shown
-    part = Part((name, visible[name]) for name in names if name in visible)
+    part = Part((name, _value(plan.entity, name, visible[name])) for name in names if name in visible)
     part.key = plan.entity.key_in(item)
     return part

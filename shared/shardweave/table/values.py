@@ -192,7 +192,9 @@ def _name(name: Any) -> str:
 
 def _set_value(value: Set[Any]) -> AttributeValue:
     if not value:
-        raise ValueRefused("an empty set can't be stored", fix="leave the attribute out")
+        raise ValueRefused(
+            "an empty set can't be stored", fix="leave it out; a filter is given [], or asks for the size"
+        )
     if all(isinstance(element, str) for element in value):
         return {"SS": sorted(map(_text, value))}
     if all(isinstance(element, bytes) for element in value):
