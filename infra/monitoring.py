@@ -50,7 +50,8 @@ class Threshold:
 
 
 class Monitoring(Construct):
-    """The alarms and the dashboard of a deployment. `of_api` are those that speak against a new version of the API."""
+    """The alarms and the dashboard of a deployment. `of_version` are those that speak against a new version of the API:
+    they look at what versions bring about, and at nothing that a caller can."""
 
     def __init__(
         self,
@@ -69,9 +70,10 @@ class Monitoring(Construct):
         self._configuration = configuration
         topic = configuration.alarm_topic
         self._action = actions.SnsAction(aws_sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
-        api_thresholds = list(self._of_api(api))
+        version_thresholds = list(self._of_version(api))
         thresholds = [
-            *api_thresholds,
+            *version_thresholds,
+            *self._of_api(api),
             *self._of_gateway(api),
             *self._of_functions([resharding.function, doctor.function, *others]),
             *self._of_table(table),
@@ -84,7 +86,7 @@ class Monitoring(Construct):
             ),
         ]
         alarms = {each.name: self._alarm(each) for each in thresholds}
-        self.of_api = [alarms[each.name] for each in api_thresholds]
+        self.of_version = [alarms[each.name] for each in version_thresholds]
         self._dashboard(thresholds)
 
     def own(self, name: str, statistic: str, period: Duration = FIVE_MINUTES) -> cloudwatch.Metric:
@@ -94,21 +96,23 @@ class Monitoring(Construct):
             namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, statistic=statistic, period=period
         )
 
-    def _of_api(self, api: Api) -> Iterator[Threshold]:
-        alias = api.function.alias
-        total = cloudwatch.Stats.SUM
+    def _of_version(self, api: Api) -> Iterator[Threshold]:
         yield Threshold(
             "ApiErrors",
-            alias.metric_errors(period=FIVE_MINUTES),
+            api.function.alias.metric_errors(period=FIVE_MINUTES),
             0,
             "The API function failed or ran out of time.",
         )
         yield Threshold(
             "ApiFailures",
-            self.own("Failures", total),
+            self.own("Failures", cloudwatch.Stats.SUM),
             0,
-            "The API answered 5xx; the log has the place of each failure.",
+            "The API answered 5xx for a reason that no caller can bring about; the log has the place of each failure.",
         )
+
+    def _of_api(self, api: Api) -> Iterator[Threshold]:
+        alias = api.function.alias
+        total = cloudwatch.Stats.SUM
         yield Threshold(
             "ApiSlow",
             alias.metric_duration(period=FIVE_MINUTES, statistic="p99"),

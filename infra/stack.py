@@ -69,7 +69,7 @@ class ShardweaveStack(Stack):
             others=[rotator],
             failures=failures,
         )
-        api.function.shift_gradually(monitoring.of_api)
+        api.function.shift_gradually(monitoring.of_version)
         CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
         CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
         CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")

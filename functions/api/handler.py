@@ -21,7 +21,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import shardweave.api.router  # noqa: F401 - while the function starts, not with its first request
 from shardweave.api.application import Observation
-from shardweave.api.problems import problem
+from shardweave.api.problems import is_failure, problem
 from shardweave.api.traces import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
@@ -54,7 +54,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return service().api.resolve(event, context)
     except ShardweaveError as error:
         response = problem(error)
-        log(Observation("", "", response.status, 0.0, error.code, error if response.status == 500 else None))
+        failure = error if response.status == 500 else None
+        log(Observation("", "", response.status, 0.0, error.code, failure, failing=is_failure(error)))
         return response.as_lambda_answer()
     finally:
         query_metrics.flush()
@@ -113,7 +114,7 @@ def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str:
 
 def log(seen: Observation) -> None:
     """One line for each request, and what is counted of it."""
-    counted = {"Answers": True, "ThrottledAnswers": seen.problem == "throttled", "Failures": seen.status >= 500}
+    counted = {"Answers": True, "ThrottledAnswers": seen.problem == "throttled", "Failures": seen.failing}
     if seen.page is not None:
         counted |= {"EmptyAnswers": not seen.page.items, "PartialAnswers": not seen.page.complete}
     for name, applies in counted.items():

@@ -221,6 +221,27 @@ def test_a_fault_of_the_service_is_told_to_the_log_and_not_to_the_client(failure
     assert [each.failure for each in seen] == [failure]
 
 
+@pytest.mark.parametrize(
+    ("failure", "is_failing"),
+    [
+        (errors.NotFound("none", fix="look"), False),
+        (errors.Throttled(), False),
+        (errors.DeadlineTooShort("late"), False),
+        (errors.OutcomeUnknown("who knows"), False),
+        (errors.LaneFailed("created user!0", errors.Throttled()), False),
+        (errors.LaneFailed("created user!0", errors.AccessDenied("no")), True),
+        (errors.TableUnusable("damaged"), True),
+        (errors.LookupNotReady("not yet"), True),
+        (errors.StoredRecordInvalid("does not fit"), True),
+        (KeyError("secret"), True),
+    ],
+)
+def test_what_callers_can_bring_about_does_not_speak_against_the_version(failure: Exception, is_failing: bool) -> None:
+    client, seen = failing_api(failure)
+    client.get("/fail/x")
+    assert [each.failing for each in seen] == [is_failing]
+
+
 def test_an_observation_has_the_template_and_no_value() -> None:
     service = user_service()
     seen: list[Observation] = []

@@ -32,7 +32,8 @@ ANSWER_MS = 500
 @dataclass(frozen=True)
 class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
-    code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list."""
+    code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
+    says that the service did not do what it should, for a reason that no caller can bring about."""
 
     method: str
     route: str
@@ -41,6 +42,7 @@ class Observation:
     problem: str = ""
     failure: BaseException | None = None
     page: PageFacts | None = None
+    failing: bool = False
 
 
 Observe = Callable[[Observation], None]
@@ -105,8 +107,18 @@ class Api:
         if self._observe is not None:
             spent = (time.perf_counter() - started) * 1000
             status = answer["statusCode"]
-            seen = Observation(method, exchange.route, status, spent, exchange.problem, exchange.failure, exchange.page)
-            self._observe(seen)
+            self._observe(
+                Observation(
+                    method,
+                    exchange.route,
+                    status,
+                    spent,
+                    exchange.problem,
+                    exchange.failure,
+                    exchange.page,
+                    exchange.failing,
+                )
+            )
         return {**answer, "body": ""} if method == "HEAD" else answer
 
     @property

@@ -75,6 +75,19 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
 }
 """Status and title by class; a class that is not here has those of its nearest base."""
 
+OF_CALLERS = (
+    errors.BatchIncomplete,
+    errors.DeadlineTooShort,
+    errors.OutcomeUnknown,
+    errors.ShardMapChanged,
+    errors.Throttled,
+    errors.TooManyLaggingLanes,
+    errors.TransactionConflict,
+    errors.TransactionInProgress,
+)
+"""What callers can bring about, by how much or how little time they ask for and what they write at once: answered as a
+failure of the service, and no failure of its version."""
+
 RETRY_AFTER_SECONDS = 1
 
 MAX_FAULTS = 100
@@ -109,6 +122,12 @@ class Problem(BaseModel):
 def status_of(kind: type[errors.ShardweaveError]) -> int:
     """The status that an error of this class is answered with."""
     return _row(kind)[0]
+
+
+def is_failure(error: errors.ShardweaveError) -> bool:
+    """Whether an error speaks against the service itself, since no caller can bring it about."""
+    cause = error.__cause__ if isinstance(error, errors.LaneFailed) else error
+    return status_of(type(error)) >= 500 and not isinstance(cause, OF_CALLERS)
 
 
 def problem(error: errors.ShardweaveError) -> Response:

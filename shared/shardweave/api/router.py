@@ -43,7 +43,7 @@ from .messages import JSON, PageFacts, Response, decode_query
 from .operation import Answer, Call, Operation, Parameter, model_of
 from .paths import Paths, key_of_part, router_rule, unseal
 from .preconditions import IF_MATCH, IF_NONE_MATCH
-from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, problem, status_of
+from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, is_failure, problem, status_of
 
 
 @dataclass
@@ -55,6 +55,7 @@ class Exchange:
     problem: str = ""
     failure: BaseException | None = None
     page: PageFacts | None = None
+    failing: bool = False
 
 
 EXCHANGE = "exchange"
@@ -158,13 +159,13 @@ def _answer_errors(router: APIGatewayHttpResolver, paths: Paths) -> None:
 
     def refused(error: ShardweaveError) -> RouterResponse[str]:
         response, exchange = problem(error), router.context[EXCHANGE]
-        exchange.problem = error.code
+        exchange.problem, exchange.failing = error.code, is_failure(error)
         exchange.failure = error if response.status == HTTPStatus.INTERNAL_SERVER_ERROR else None
         return _answered(response)
 
     def failed(error: Exception) -> RouterResponse[str]:
         exchange = router.context[EXCHANGE]
-        exchange.problem, exchange.failure = INTERNAL, error
+        exchange.problem, exchange.failure, exchange.failing = INTERNAL, error, True
         return _answered(internal_problem())
 
     router.not_found(not_found)
