@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import jsii
 from aws_cdk import Duration, aws_codedeploy, aws_iam, aws_sqs
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_destinations as destinations
 from constructs import Construct
 
 from infra.acknowledgments import acknowledge
@@ -92,7 +92,7 @@ class Function(Construct):
             "Alias",
             alias_name="live",
             version=self.function.current_version,
-            on_failure=None if failures is None else destinations.SqsDestination(failures),
+            on_failure=None if failures is None else FailureDestination(failures),
             retry_attempts=None if failures is None else 2,
         )
         acknowledge(
@@ -118,6 +118,22 @@ class Function(Construct):
                 alarms=list(alarms),
                 deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
             )
+
+
+@jsii.implements(lambda_.IDestination)
+class FailureDestination:
+    """The queue where asynchronous calls that failed for good end. The function may send there, and no more."""
+
+    def __init__(self, queue: aws_sqs.IQueue) -> None:
+        self._queue = queue
+
+    @jsii.member(jsii_name="bind")
+    def bind(
+        self, scope: Construct, function: lambda_.IFunction, options: lambda_.DestinationOptions | None = None
+    ) -> lambda_.DestinationConfig:
+        """Let the function send to the queue."""
+        self._queue.grant(function, "sqs:SendMessage")
+        return lambda_.DestinationConfig(destination=self._queue.queue_arn)
 
 
 def _copying(name: str) -> Callable[[Path], None]:

@@ -1,4 +1,4 @@
-"""The secrets: the key rings of cursors and of external keys, and the function that turns them.
+"""The secrets: the key ring of cursors, that of external keys where an entity has some, and what turns them.
 
 CloudFormation makes the first key of each at random; nobody ever sees or types one. A ring is turned every 30 days:
 the key that was added the last time becomes current, and a new one is added behind it. So what a process uses was
@@ -25,6 +25,7 @@ from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
 from infra.schedule import schedule
+from shardweave.schema import Schema
 
 TURN = Duration.days(30)
 FIRST_KEY_CHARACTERS = 64
@@ -42,7 +43,12 @@ class RingKind:
 
 CURSORS = RingKind("CursorKeys", "CURSOR_KEYS_SECRET", "What cursors are encrypted with", keep=1)
 EXTERNAL_KEYS = RingKind("ExternalKeys", "EXTERNAL_KEYS_SECRET", "What external keys are signed with", keep=None)
-RINGS = (CURSORS, EXTERNAL_KEYS)
+
+
+def rings_of(schema: Schema) -> tuple[RingKind, ...]:
+    """The key rings that a schema's service needs."""
+    signs = any(entity.origin is not None for entity in schema.entities.values())
+    return (CURSORS, EXTERNAL_KEYS) if signs else (CURSORS,)
 
 
 class KeyRings(Construct):
@@ -52,7 +58,7 @@ class KeyRings(Construct):
         super().__init__(scope, construct_id)
         self._configuration = configuration
         # The attribute is the ARN wherever it is deployed; a reference is the name in some emulators.
-        self._arns = {kind: self._secret(kind).attr_id for kind in RINGS}
+        self._arns = {kind: self._secret(kind).attr_id for kind in rings_of(configuration.schema)}
 
     @property
     def environment(self) -> dict[str, str]:

@@ -9,9 +9,9 @@ each item.
 
 from __future__ import annotations
 
+import jsii
 from aws_cdk import Duration, RemovalPolicy, aws_sqs
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_event_sources as event_sources
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -72,7 +72,7 @@ class Resharding(Construct):
             bisect_batch_on_error=True,
             retry_attempts=RETRIES,
             max_record_age=MAX_AGE,
-            on_failure=event_sources.SqsDlq(failures),
+            on_failure=_Described(failures),
         )
         schedule(
             self,
@@ -83,6 +83,21 @@ class Resharding(Construct):
             event={"wake": True},
             failures=failures,
         )
+
+
+@jsii.implements(lambda_.IEventSourceDlq)
+class _Described:
+    """The queue where batches that failed for good are described. The function may send there already."""
+
+    def __init__(self, queue: aws_sqs.IQueue) -> None:
+        self._queue = queue
+
+    @jsii.member(jsii_name="bind")
+    def bind(
+        self, target: lambda_.IEventSourceMapping, target_handler: lambda_.IFunction
+    ) -> lambda_.DlqDestinationConfig:
+        """Where they are described."""
+        return lambda_.DlqDestinationConfig(destination=self._queue.queue_arn)
 
 
 class Failures(Construct):

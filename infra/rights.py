@@ -12,8 +12,8 @@ from aws_cdk import aws_iam as iam
 from shardweave.table.layout import TableLayout
 
 READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem")
+WRITE_BATCHES = ("dynamodb:BatchWriteItem",)
 WRITE_ITEMS = (
-    "dynamodb:BatchWriteItem",
     "dynamodb:ConditionCheckItem",
     "dynamodb:DeleteItem",
     "dynamodb:PutItem",
@@ -23,16 +23,13 @@ WRITE_ITEMS = (
 
 def use_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.PolicyStatement]:
     """Read, query and write records, through the table and its indexes. Not scan."""
-    indexes = [f"{table.table_arn}/index/{index.name}" for index in layout.indexes]
-    return [
-        iam.PolicyStatement(actions=[*READ_ITEMS, *WRITE_ITEMS], resources=[table.table_arn]),
-        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table.table_arn, *indexes]),
-    ]
+    return [_items(table, *READ_ITEMS, *WRITE_BATCHES, *WRITE_ITEMS), _queries(table, layout)]
 
 
 def move_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.PolicyStatement]:
-    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning."""
-    return [*use_records(table, layout), iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[table.table_arn])]
+    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning. Not
+    write in batches: each write of a mover has a condition."""
+    return [_items(table, *READ_ITEMS, *WRITE_ITEMS, "dynamodb:Scan"), _queries(table, layout)]
 
 
 def describe(table: dynamodb.ITableV2) -> list[iam.PolicyStatement]:
@@ -50,3 +47,12 @@ def read_stream(table: dynamodb.ITableV2) -> list[iam.PolicyStatement]:
         ),
         iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
     ]
+
+
+def _items(table: dynamodb.ITableV2, *actions: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=list(actions), resources=[table.table_arn])
+
+
+def _queries(table: dynamodb.ITableV2, layout: TableLayout) -> iam.PolicyStatement:
+    indexes = [f"{table.table_arn}/index/{index.name}" for index in layout.indexes]
+    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table.table_arn, *indexes])

@@ -123,6 +123,76 @@ def test_the_other_functions_never_touch_a_record(template: dict[str, Any]) -> N
     assert on_table("Rotator") == set()
 
 
+RIGHTS = {
+    "ApiHandler": {
+        "Table": {"BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem"}
+        | {"UpdateItem", "Query"},
+        "Table/index/*": {"Query"},
+        "KeyRingsCursorKeys": {"GetSecretValue"},
+    },
+    "ReshardingResharder": {
+        "Table": {"BatchGetItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan"}
+        | {"UpdateItem"},
+        "Table/index/*": {"Query"},
+        "Table's stream": {"DescribeStream", "GetRecords", "GetShardIterator"},
+        "*": {"ListStreams"},
+        "FailuresQueue": {"SendMessage"},
+    },
+    "DoctorHandler": {"Table": {"DescribeTable"}, "FailuresQueue": {"SendMessage"}},
+    "KeyRingsRotator": {
+        "KeyRingsCursorKeys": {"GetSecretValue", "PutSecretValue"},
+        "FailuresQueue": {"SendMessage"},
+    },
+}
+"""What each function may do with what, besides its own log and traces."""
+
+
+@pytest.mark.parametrize("service", service_names())
+def test_every_right_of_every_role_is_listed(service: str) -> None:
+    template = template_for(service=service)
+    found: dict[str, dict[str, set[str]]] = {}
+    for policy in resources(template, "AWS::IAM::Policy"):
+        for statement in statements(template, policy):
+            for resource in statement["Resource"]:
+                rights = found.setdefault(owner_of(policy), {}).setdefault(label(template, resource), set())
+                rights.update(action.partition(":")[2] for action in statement["Action"])
+    expected: dict[str, dict[str, set[str]]] = {}
+    for name, rights in RIGHTS.items():
+        traced = rights.get("*", set()) | {"PutTelemetryRecords", "PutTraceSegments"}
+        expected[name] = {**rights, "*": traced, f"{name}'s log": {"CreateLogStream", "PutLogEvents"}}
+    for name in ("ReshardingResharder", "DoctorHandler", "KeyRingsRotator"):
+        called = {f"{name}'s alias": {"InvokeFunction"}, "FailuresQueue": {"SendMessage"}}
+        expected[f"schedule of {name}"] = called
+    schedules = {name: rights for name, rights in found.items() if name.startswith("SchedulerRole")}
+    named = {
+        next(f"schedule of {each.removesuffix(chr(39) + 's alias')}" for each in rights if "alias" in each): rights
+        for rights in schedules.values()
+    }
+    assert {name: rights for name, rights in found.items() if name not in schedules} | named == expected
+
+
+def owner_of(policy: str) -> str:
+    """The name of the function whose role a policy belongs to, or of a schedule's role."""
+    return policy.partition("Role")[0] if "Scheduler" not in policy else policy
+
+
+def label(template: dict[str, Any], resource: Any) -> str:
+    """A resource of a statement as people call it."""
+    text = json.dumps(resource)
+    if text == '"*"':
+        return "*"
+    kinds = {name: each["Type"] for name, each in template["Resources"].items() if f'"{name}"' in text}
+    (name, kind), *others = kinds.items()
+    assert not others
+    if kind == "AWS::DynamoDB::GlobalTable":
+        return "Table/index/*" if "/index/" in text else "Table's stream" if "StreamArn" in text else "Table"
+    if kind == "AWS::Logs::LogGroup":
+        return f"{name.rpartition('Log')[0]}'s log"
+    if kind == "AWS::Lambda::Alias":
+        return f"{name.rpartition('Alias')[0]}'s alias"
+    return name[:-8]
+
+
 def test_only_the_rotator_may_change_a_secret(template: dict[str, Any]) -> None:
     changing = [
         name

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from infra.key_rings import FIRST_KEY_CHARACTERS, RINGS
+from infra.key_rings import CURSORS, EXTERNAL_KEYS, FIRST_KEY_CHARACTERS, rings_of
 from infra.sources import ROOT
+from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.key_ring import MIN_BARE_CHARACTERS
+from shardweave.schema import Schema
 from tests.infra.conftest import template_for
 from tests.infra.templates import properties, resources
 
@@ -66,15 +69,26 @@ def test_what_fails_for_good_ends_in_the_queue_of_failures(template: dict[str, A
 def test_the_schedules(template: dict[str, Any]) -> None:
     schedules = [each["Properties"] for each in resources(template, "AWS::Scheduler::Schedule").values()]
     times = sorted(each["ScheduleExpression"] for each in schedules)
-    assert times == ["cron(0 3 * * ? *)", "rate(30 days)", "rate(30 days)", "rate(5 minutes)"]
+    assert times == ["cron(0 3 * * ? *)", "rate(30 days)", "rate(5 minutes)"]
 
 
 def test_the_api_finds_its_table_and_its_secrets(template: dict[str, Any]) -> None:
     variables = functions(template)["api"]["Environment"]["Variables"]
     assert variables["TABLE_NAME"] == {"Ref": next(iter(resources(template, "AWS::DynamoDB::GlobalTable")))}
     assert (variables["SERVICE"], variables["STAGE"], variables["KEY_FORMAT"]) == ("user_service", "dev", "ordered")
-    for ring in RINGS:
-        assert variables[ring.variable]["Fn::GetAtt"][1] == "Id"
+    assert variables[CURSORS.variable]["Fn::GetAtt"][1] == "Id"
+
+
+def test_there_are_keys_for_external_keys_where_an_entity_has_some(template: dict[str, Any]) -> None:
+    class Signed(Entity, token="signed", origin="s"):
+        signed_id: str = unique_property(default_factory=nanoid)
+
+    class Plain(Entity, token="plain"):
+        plain_id: str = unique_property(default_factory=nanoid)
+
+    assert rings_of(Schema([Signed, Plain], [])) == (CURSORS, EXTERNAL_KEYS)
+    assert rings_of(Schema([Plain], [])) == (CURSORS,)
+    assert "External" not in json.dumps(template)
 
 
 def test_no_variable_holds_a_secret(template: dict[str, Any]) -> None:
@@ -102,7 +116,7 @@ def test_functions_start_from_a_snapshot_when_that_is_chosen() -> None:
 
 def test_cloudformation_makes_the_first_keys_of_letters_and_digits(template: dict[str, Any]) -> None:
     secrets = [each["Properties"] for each in resources(template, "AWS::SecretsManager::Secret").values()]
-    assert len(secrets) == len(RINGS)
+    assert len(secrets) == 1
     for secret in secrets:
         made = secret["GenerateSecretString"]
         assert made["PasswordLength"] == FIRST_KEY_CHARACTERS >= MIN_BARE_CHARACTERS
@@ -125,6 +139,7 @@ def test_what_failed_for_good_is_kept_as_long_as_the_records(stage: str, kept: s
 def test_each_ring_is_turned_and_only_cursor_keys_are_ever_dropped(template: dict[str, Any]) -> None:
     schedules = resources(template, "AWS::Scheduler::Schedule")
     told = {name: str(each["Properties"]["Target"]["Input"]) for name, each in schedules.items() if "Turn" in name}
-    assert len(told) == len(RINGS)
+    assert len(told) == 1
     assert all("<aws.scheduler.scheduled-time>" in event for event in told.values())
-    assert {"External" in name: "keep" in event for name, event in told.items()} == {True: False, False: True}
+    assert all('"keep":1' in event for event in told.values())
+    assert EXTERNAL_KEYS.keep is None, "what they signed is valid for ever"
