@@ -6,7 +6,7 @@ filter take the same values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -14,18 +14,17 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .codecs import (
-    BinaryCodec,
     Codec,
     DateTimeCodec,
     DecimalCodec,
     EnumCodec,
     IntegerCodec,
     NumberCodec,
-    SemanticVersionCodec,
     StringCodec,
     codec_of,
     is_number,
 )
+from .defaults import NO_DEFAULT, Default
 from .entity import CanonicalBegin, Role
 from .errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
 from .json_reading import field_faults, read_model
@@ -37,8 +36,8 @@ from .table.values import Value
 @dataclass(frozen=True)
 class Property:
     """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
-    `null_stored`: its None is stored as a null, since a missing attribute would be read as the default. `refills`: a
-    missing attribute is read as a default that is not None.
+    `default` is what it shows where nothing is stored. `null_stored`: its None is stored as a null, since a missing
+    attribute would be read as the default. `refills`: a missing attribute is read as a default that is not None.
     `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
     to; a `private` one is neither shown nor asked about over HTTP."""
 
@@ -54,6 +53,7 @@ class Property:
     empty_when_missing: bool = False
     claim: str | None = None
     private: bool = False
+    default: Default = field(default=NO_DEFAULT, repr=False, compare=False)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -78,20 +78,6 @@ class Property:
         if isinstance(self.codec, EnumCodec):
             return self.codec.by_value
         return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
-
-    @property
-    def has_beginning(self) -> bool:
-        """Whether its values may be texts or bytes."""
-        if isinstance(self.codec, EnumCodec):
-            return any(isinstance(value, str) for value in self.codec.values)
-        if self.codec is None:
-            return self.members is None
-        return self.codec.is_text or isinstance(self.codec, (BinaryCodec, SemanticVersionCodec))
-
-    @property
-    def has_members(self) -> bool:
-        """Whether its values may be lists, sets or mappings."""
-        return self.codec is None
 
     @cached_property
     def _json_model(self) -> type[BaseModel]:

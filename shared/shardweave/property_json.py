@@ -166,12 +166,24 @@ def metadata_of(annotation: Any, kind: type[T]) -> Iterator[T]:
 
 
 def member_type(annotation: Any) -> Any:
-    """The type of the members of a list or set, None where it is none."""
+    """The type of the members of a list or set, the union where they may be of several; None where it is none."""
+    found = tuple(_member_types(annotation, ()))
+    return Union[found] if found else None  # noqa: UP007 - made, not written
+
+
+def _member_types(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
+    """`within` are the aliases that a type stands in: it may stand in itself."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (Annotated, Union, types.UnionType):
-        found = (member_type(each) for each in arguments if origin is not Annotated or each is arguments[0])
-        return next((each for each in found if each is not None), None)
-    return arguments[0] if origin in (list, set, frozenset, tuple) and arguments else None
+    if origin is Annotated:
+        yield from _member_types(arguments[0], within)
+    elif origin in (Union, types.UnionType):
+        for each in arguments:
+            yield from _member_types(each, within)
+    elif isinstance(origin, type) and issubclass(origin, collections.abc.Iterable):
+        if not issubclass(origin, collections.abc.Mapping):
+            yield from (each for each in arguments if each is not Ellipsis)
+    elif (meant := stands_for(annotation)) is not None and annotation not in within:
+        yield from _member_types(meant, (*within, annotation))
 
 
 def is_set(annotation: Any) -> bool:

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from .access.bindings import Claim, Private
 from .codecs import Codec, DescendingCodec, codec_of
 from .declared import children_of, lookups_of, relations_of, sequences_of
+from .defaults import default_of
 from .entity import Entity, HashKey, RangeKey, Role, identity_of
 from .entity_property import Property
 from .entity_type import EntityType, IndexView
@@ -179,6 +180,7 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
             private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
+            default=default_of(info),
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Conditions as values: DynamoDB's answers, DynamoDB's expressions, and what can't be built."""
+"""Conditions as values: DynamoDB's answers, DynamoDB's expressions, and what is not sent."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from shardweave.table.conditions import (
     Size,
     compare,
 )
+from shardweave.table.embedded.expressions import check_condition
 
 ITEM = {
     "text": "john",
@@ -270,8 +271,9 @@ def test_a_request_without_expressions_has_no_parts() -> None:
         lambda: Size("secret", "=", "1"),  # type: ignore[arg-type]
     ],
 )
-def test_what_dynamodb_would_refuse_can_not_be_built(build: Any) -> None:
-    with pytest.raises(ValueRefused) as refused:
-        build()
-    assert refused.value.where == "secret"
-    assert refused.value.fix
+def test_what_dynamodb_would_refuse_is_not_sent(build: Any) -> None:
+    for send in (lambda: build().render(Names()), lambda: check_condition(Exists("other") & build())):
+        with pytest.raises(ValueRefused) as refused:
+            send()
+        assert refused.value.where == "secret"
+        assert refused.value.fix

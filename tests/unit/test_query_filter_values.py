@@ -130,6 +130,8 @@ def found(client: Client, **asked: Any) -> str:
         ({"property": "marks", "contains": "x"}, "2"),
         ({"property": "note", "lt": "ab"}, "0"),
         ({"property": "on", "eq": False}, "012"),
+        ({"property": "on", "le": False}, "012"),
+        ({"property": "on", "gt": False}, ""),
     ],
 )
 def test_a_filter_means_what_the_type_means(client: Client, test: dict[str, Any], ids: str) -> None:
@@ -149,7 +151,7 @@ def test_a_filter_means_what_the_type_means(client: Client, test: dict[str, Any]
         ({"property": "number", "eq": True}, "eq"),
         ({"property": "number", "between": [2, 1]}, "between"),
         ({"property": "number", "eq": 1.5}, "eq"),
-        ({"property": "on", "gt": False}, "gt"),
+        ({"property": "on", "gt": 1}, "gt"),
         ({"property": "on", "size": {"gt": 1}}, "size"),
         ({"property": "tags", "begins_with": "a"}, "begins_with"),
         ({"property": "tags", "contains": 5}, "contains"),

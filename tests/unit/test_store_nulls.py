@@ -75,11 +75,11 @@ def test_a_stored_null_is_a_missing_element_of_a_key() -> None:
     assert world.stored(Lamp)["colourRangeKey"] == "colour |lampId#a"
 
 
-def test_a_filter_takes_a_stored_null_for_no_value() -> None:
+def test_a_filter_takes_a_stored_null_for_no_value_and_an_absent_attribute_for_the_default() -> None:
     entity = SCHEMA[Lamp]
     view = entity.view("colour")
     there, gone = (compile_filter(entity, view, [(kind("colour"), "filter")]) for kind in (Exists, Missing))
-    for item, exists in (({"colour": None}, False), ({"colour": "red"}, True), ({}, False)):
+    for item, exists in (({"colour": None}, False), ({"colour": "red"}, True), ({}, True)):
         assert there.evaluate(item) is exists
         assert gone.evaluate(item) is not exists
 

@@ -8,16 +8,17 @@
     size                        of a text, of bytes, and of what has members
     exists                      of anything
 
-A test that could never hold, since the type has no such thing, is refused. Order is the order of keys, so that a filter
-and a condition mean the same: Enums are ordered as they are declared, and their order tests become choices of members.
-A set that reads back empty where nothing is stored exists and has size 0.
+A test that could never hold, since the type has no such thing, is refused. Order and equality are those of
+`value_order`, so that a filter, a condition and Python mean the same. None is no value: it is equal to None alone, and
+has no order. A record without the property has what it shows: the default, None where there is none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..codecs import BinaryCodec, DateTimeCodec, EnumCodec, StringCodec, TimestampCodec
+from ..codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
 from ..entity_property import Property
 from ..errors import ShardweaveError, UnsupportedQuery, ValueRefused
 from ..stored_form import stored_form
@@ -27,6 +28,7 @@ from ..table.conditions import (
     And,
     BeginsWith,
     Between,
+    Comparator,
     Compare,
     Condition,
     Contains,
@@ -37,21 +39,21 @@ from ..table.conditions import (
     Size,
 )
 from ..table.values import Value
+from .value_order import (
+    OrMade,
+    PlacedCompare,
+    PlacedContains,
+    ValueOrder,
+    equality_of,
+    has_length,
+    has_text,
+    kinds_of,
+    may_be_none,
+    order_of,
+    stand_in,
+)
 
 WORDS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-
-
-class Span(Between):
-    """A range whose bounds have yet to be compared in the property's own order."""
-
-    def __post_init__(self) -> None:
-        """Compiling makes the checks of a Between, when the order is known."""
-
-    @classmethod
-    def of(cls, name: str, low: Value, high: Value) -> Between:
-        """A Between where the bounds have that order as they are, a Span of two texts where they have not."""
-        swapped = isinstance(low, str) and isinstance(high, str) and low > high
-        return cls(name, low, high) if swapped else Between(name, low, high)
 
 
 def word_of(node: Condition) -> str:
@@ -60,7 +62,6 @@ def word_of(node: Condition) -> str:
         return WORDS[node.operator]
     names: dict[type[Condition], str] = {
         Between: "between",
-        Span: "between",
         In: "in",
         BeginsWith: "begins_with",
         Contains: "contains",
@@ -69,53 +70,56 @@ def word_of(node: Condition) -> str:
     return names.get(type(node), "exists")
 
 
-def compiled_test(each: Property, node: Condition, where: str) -> Condition:
-    """A test over stored values. Raises ValidationFailed, ValueRefused or UnsupportedQuery naming the place."""
+def compiled_test(each: Property, node: Condition, where: str, *, stored: bool = False) -> Condition:
+    """A test over stored values; `stored` says that every record has the property. Raises ValidationFailed,
+    ValueRefused or UnsupportedQuery naming the place."""
     place = f"{where}.{word_of(node)}"
     try:
-        return _compiled(each, node)
+        test = _compiled(each, node)
+        return test if stored else _with_default(each, test)
     except ShardweaveError as error:
         error.where = place
         raise
 
 
+def _with_default(each: Property, test: Condition) -> Condition:
+    """The test of what is stored, and of the default where nothing is."""
+    name, default = each.stored, each.default
+    if default.of_others:
+        raise UnsupportedQuery(
+            f"where {name} is not stored it is made from the other properties of the record",
+            fix="let its default be a value, or a factory that takes nothing",
+        )
+    if not default.is_constant:
+        return OrMade(name, test, default.form)
+    form = default.form()
+    wanted = test.evaluate({} if form is None else {name: form})
+    if wanted == test.evaluate({}):
+        return test
+    return Or((Missing(name), test)) if wanted else And((Exists(name), test))
+
+
 def _compiled(each: Property, node: Condition) -> Condition:
     name = each.stored
     if isinstance(node, Compare) and node.operator in ("=", "<>"):
-        return _equality(each, Compare(name, node.operator, _checked(each, each.parse(node.value))))
-    if isinstance(node, Compare):
-        bounds = {"<": (None, node.value), "<=": (None, node.value), ">": (node.value, None), ">=": (node.value, None)}
-        return _ordered(each, node, *bounds[node.operator])
-    if isinstance(node, Between):
-        return _ordered(each, node, node.low, node.high)
+        if node.value is None and may_be_none(each):
+            return _existence(each, node.operator == "<>")
+        return _equal(each, node.operator, _value(each, node.value))
     if isinstance(node, In):
-        return _choice(each, In(name, tuple(_checked(each, each.parse(value)) for value in node.values)))
+        return _among(each, node.values)
+    if isinstance(node, Compare):
+        return _ordered(each, node.operator, node.value)
+    if isinstance(node, Between):
+        return _between(each, node.low, node.high)
     if isinstance(node, BeginsWith):
-        _require(each.has_beginning, each, "begins_with", "texts and bytes")
+        _require(has_text(each), each, "begins_with", "texts and bytes")
         return BeginsWith(name, _piece(each, node.prefix))
     if isinstance(node, Contains):
-        _require(each.has_beginning or each.has_members, each, "contains", "texts, bytes, lists and sets")
-        return Contains(name, _piece(each, node.value))
+        return _contains(each, node.value)
     if isinstance(node, Size):
-        _require(each.has_beginning or each.has_members, each, "size", "texts, bytes and what has members")
-        size = Size(name, node.operator, node.value)
-        if each.empty_when_missing and OPERATORS[node.operator](0, node.value):
-            return Or((Missing(name), size))
-        return size if not each.empty_when_missing else And((Exists(name), size))
+        _require(has_length(each), each, "size", "texts, bytes and what has members")
+        return Size(name, node.operator, node.value)
     return _existence(each, isinstance(node, Exists))
-
-
-def _equality(each: Property, test: Compare) -> Condition:
-    """Where nothing is stored, such a set is the empty one."""
-    if not each.empty_when_missing:
-        return test
-    if test.operator == "=":
-        return Or((Missing(each.stored), test)) if test.value == [] else test
-    return And((Exists(each.stored), test)) if test.value == [] else test
-
-
-def _choice(each: Property, test: In) -> Condition:
-    return Or((Missing(each.stored), test)) if each.empty_when_missing and [] in test.values else test
 
 
 def _require(holds: bool, each: Property, test: str, types: str) -> None:
@@ -123,42 +127,112 @@ def _require(holds: bool, each: Property, test: str, types: str) -> None:
         raise UnsupportedQuery(f"{test} is for {types}, not for {each.stored}", fix="use another test")
 
 
-def _checked(each: Property, value: Value) -> Value:
-    """A time of the wrong unit is refused, as it is in a condition."""
-    if isinstance(each.codec, TimestampCodec) and value is not None:
-        each.codec.encode(value)
-    return value
+# -- equality and order -----------------------------------------------------------------------------------------------
 
 
-def _ordered(each: Property, node: Compare | Between, low: Any, high: Any) -> Condition:
-    low, high = (None if value is None else _checked(each, each.bound(value)) for value in (low, high))
-    if isinstance(each.codec, EnumCodec) and not each.codec.by_value:
-        return _among_members(each, each.codec, node, low, high)
-    if isinstance(node, Between):
-        return Between(each.stored, low, high)
-    return Compare(each.stored, node.operator, high if low is None else low)
+def _value(each: Property, value: Any) -> Value:
+    """A value that the property can have, in stored form. A time of the wrong unit is refused, as in a condition."""
+    stored = each.parse(value)
+    if isinstance(each.codec, TimestampCodec) and stored is not None:
+        each.codec.encode(stored)
+    return stored
 
 
-def _among_members(each: Property, codec: EnumCodec, node: Compare | Between, low: Value, high: Value) -> Condition:
-    ranks = [None if value is None else codec.encode(value) for value in (low, high)]
-    if isinstance(node, Between):
-        if ranks[0] is not None and ranks[1] is not None and ranks[0] > ranks[1]:
+def _equal(each: Property, operator: Comparator, value: Value) -> Condition:
+    place = equality_of(each)
+    return (
+        Compare(each.stored, operator, value) if place is None else PlacedCompare(each.stored, operator, value, place)
+    )
+
+
+def _among(each: Property, choices: tuple[Any, ...]) -> Condition:
+    values = tuple(_value(each, choice) for choice in choices if choice is not None or not may_be_none(each))
+    tests: tuple[Condition, ...] = ()
+    if equality_of(each) is not None:
+        tests = tuple(_equal(each, "=", value) for value in values)
+    elif values:
+        tests = (In(each.stored, values),)
+    return _any((*tests, _existence(each, False)) if len(values) < len(choices) else tests)
+
+
+def _bound(each: Property, order: ValueOrder, value: Any) -> Value:
+    """A place in the order of a property, in stored form."""
+    bound = None if value is None else each.bound(value)
+    if bound is None:
+        raise ValueRefused("None has no place in an order", fix="use exists, or leave the test out")
+    if each.codec is not None and (order.place is not None or isinstance(each.codec, TimestampCodec)):
+        each.codec.encode(bound)
+    if isinstance(bound, (bool, list, dict, set)) and not order.members:
+        raise UnsupportedQuery("true, false, lists, sets and mappings have no order", fix="use another test")
+    return bound
+
+
+def _order(each: Property, test: str) -> ValueOrder:
+    order = order_of(each)
+    if order is None:
+        fix = "use eq, in, contains or size, as its type has them, or declare one type that has an order"
+        raise UnsupportedQuery(f"{test} is for what has one order, which the values of {each.stored} have not", fix=fix)
+    return order
+
+
+def _ordered(each: Property, operator: Comparator, value: Any) -> Condition:
+    order = _order(each, WORDS[operator])
+    bound = _bound(each, order, value)
+    if order.members:
+        return _ranked(each, order, lambda rank: OPERATORS[operator](rank, _rank(order, bound)))
+    if order.place is not None:
+        return PlacedCompare(each.stored, operator, bound, order.place)
+    return Compare(each.stored, operator, bound)
+
+
+def _between(each: Property, low: Any, high: Any) -> Condition:
+    order = _order(each, "between")
+    low, high = _bound(each, order, low), _bound(each, order, high)
+    if order.members:
+        first, last = _rank(order, low), _rank(order, high)
+        if first > last:
             raise ValueRefused("the bounds of a range must be in the order of the members", fix="swap them")
-        tests = [(">=", ranks[0]), ("<=", ranks[1])]
-    else:
-        tests = [(node.operator, ranks[0] if high is None else ranks[1])]
-    members = [
-        value for value in codec.values if all(OPERATORS[sign](codec.encode(value), rank) for sign, rank in tests)
-    ]
+        return _ranked(each, order, lambda rank: first <= rank <= last)
+    if order.place is None:
+        found = Between(each.stored, low, high)
+        found.check()
+        return found
+    if not stand_in(order.place, low, "<=", high):
+        raise ValueRefused("the bounds of a range must be of one kind, the lower one first", fix="swap them")
+    sides: tuple[tuple[Comparator, Value], ...] = ((">=", low), ("<=", high))
+    return And(tuple(PlacedCompare(each.stored, operator, bound, order.place) for operator, bound in sides))
+
+
+def _rank(order: ValueOrder, value: Value) -> int:
+    return next(rank for rank, member in enumerate(order.members) if _same(member, value))
+
+
+def _same(member: Value, value: Value) -> bool:
+    return bool(member == value) and isinstance(member, bool) == isinstance(value, bool)
+
+
+def _ranked(each: Property, order: ValueOrder, chosen: Callable[[int], bool]) -> Condition:
+    members = [member for rank, member in enumerate(order.members) if chosen(rank)]
     chunks = [members[start : start + MAX_CHOICES] for start in range(0, len(members), MAX_CHOICES)]
-    choices = tuple(In(each.stored, tuple(chunk)) for chunk in chunks)
-    if len(choices) <= 1:
-        return choices[0] if choices else _never(each.stored)
-    return Or(choices)
+    return _any(tuple(In(each.stored, tuple(chunk)) for chunk in chunks) or (_never(each.stored),))
+
+
+def _any(tests: tuple[Condition, ...]) -> Condition:
+    return tests[0] if len(tests) == 1 else Or(tests)
 
 
 def _never(name: str) -> Condition:
     return And((Exists(name), Missing(name)))
+
+
+# -- parts and existence ----------------------------------------------------------------------------------------------
+
+
+def _contains(each: Property, value: Any) -> Condition:
+    _require(has_text(each) or "list" in kinds_of(each), each, "contains", "texts, bytes, lists and sets")
+    place = None if each.members is None else equality_of(each.members)
+    piece = _piece(each, value)
+    return Contains(each.stored, piece) if place is None else PlacedContains(each.stored, piece, place)
 
 
 def _piece(each: Property, value: Any) -> Any:
@@ -168,7 +242,8 @@ def _piece(each: Property, value: Any) -> Any:
     if isinstance(each.codec, DateTimeCodec) and isinstance(value, str):
         return each.begin(value)
     if each.codec is None:
-        return stored_form(value) if each.members is None or each.members.codec is None else each.members.parse(value)
+        is_part = has_text(each) and isinstance(value, (str, bytes))
+        return stored_form(value) if each.members is None or is_part else each.members.parse(value)
     kind = bytes if isinstance(each.codec, BinaryCodec) else str
     if not isinstance(value, kind):
         raise ValueRefused(f"a part of {each.stored} is {'bytes' if kind is bytes else 'text'}", fix="give such a part")
@@ -176,11 +251,16 @@ def _piece(each: Property, value: Any) -> Any:
 
 
 def _existence(each: Property, wanted: bool) -> Condition:
-    name = each.stored
-    if each.empty_when_missing:
-        return Or((Exists(name), Missing(name))) if wanted else _never(name)
-    if each.null_stored:
-        if wanted:
-            return And((Exists(name), Compare(name, "<>", None)))
-        return Or((Missing(name), Compare(name, "=", None)))
-    return Exists(name) if wanted else Missing(name)
+    if may_be_none(each):
+        return has_value(each.stored) if wanted else has_none(each.stored)
+    return Exists(each.stored) if wanted else Missing(each.stored)
+
+
+def has_value(name: str) -> Condition:
+    """That a property which may be None is something else: None is stored as a null, or not at all."""
+    return And((Exists(name), Compare(name, "<>", None)))
+
+
+def has_none(name: str) -> Condition:
+    """The opposite of `has_value`."""
+    return Or((Missing(name), Compare(name, "=", None)))

@@ -2,10 +2,11 @@
 
 A filter is a tree of the nodes of `table.conditions` whose names are properties (stored or Python names) and whose
 values are given in the property's own type. Compiling checks names and types and gives the tree over stored values.
-DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, so those parts are evaluated here.
+DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, has not the order of every type (see
+`value_order`), and takes expressions of a limited size only, so those parts are evaluated here.
 
-A comparison with a property that the record does not have is false, except `ne`, which is true. What each test takes
-of which type is said in `filter_tests`.
+A comparison with a property that has no value is false, except `ne`, which is true. What each test takes of which type
+is said in `filter_tests`.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ from ..table.conditions import (
     Or,
     Size,
 )
+from ..table.expression_size import fits, nodes_of
 from ..table.values import Item
-from .filter_tests import WORDS, Span, compiled_test, word_of
-from .from_keys import hidden_in, values_in_keys
+from .filter_tests import WORDS, compiled_test, has_none, has_value, word_of
+from .from_keys import hidden_in, is_unclear, values_in_keys
+from .value_order import AFTER_READING, OrMade
 
 MAX_DEPTH = 8
 MAX_NODES = 100
+SPARE_OPERATORS, SPARE_BYTES = 10, 200
+"""Kept free in the table's part for what a count and a key condition add to the request."""
 
 _COMPARATORS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", "size")
@@ -92,15 +97,21 @@ def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[P
     looked_at = {name for condition, _ in compiled for name in condition.attributes()}
     in_keys = frozenset() if view.projected is None else frozenset(looked_at - view.projected)
     keys = {view.hash_name, view.range_name} | in_keys
-    parts = [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]
-    here = tuple(part for part in parts if keys & set(part.attributes()))
-    by_table = tuple(part for part in parts if not keys & set(part.attributes()))
+    by_table: list[Condition] = []
+    here: list[Condition] = []
+    for part in [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]:
+        evaluable = not keys & set(part.attributes()) and not any(
+            isinstance(node, AFTER_READING) for node in nodes_of(part)
+        )
+        fitting = evaluable and fits(And((*by_table, part)), spare_operators=SPARE_OPERATORS, spare_bytes=SPARE_BYTES)
+        (by_table if fitting else here).append(part)
     decoded = partial(values_in_keys, entity, (view,)) if in_keys else None
-    return SplitFilter(_all(by_table), _all(here), in_keys, decoded)
+    return SplitFilter(_all(tuple(by_table)), _all(tuple(here)), in_keys, decoded)
 
 
 def _check_projected(entity: EntityType[Any], view: IndexView, condition: Condition, where: str) -> None:
     hidden = hidden_in(entity, view, condition.attributes())
+    hidden += sorted(name for name in set(condition.attributes()) if is_unclear(entity, view, name))
     if hidden:
         raise UnsupportedQuery(
             f"the index {view.index!r} does not project {', '.join(hidden)}",
@@ -143,7 +154,8 @@ def _compiled(entity: EntityType[Any], node: Condition, where: str) -> Condition
             where=where,
             fix='give Compare("name", "=", 1), say',
         )
-    return compiled_test(entity.property_of(node.attribute, f"{where}.property"), node, where)
+    each = entity.property_of(node.attribute, f"{where}.property")
+    return compiled_test(each, node, where, stored=each.stored in entity.identity)
 
 
 # -- the JSON form ----------------------------------------------------------------------------------------------------
@@ -168,7 +180,12 @@ def filter_from_json(content: Any, read: Read = as_given, where: str = "filter")
 def filter_as_json(condition: Condition) -> dict[str, Any]:
     """The JSON form of a filter. Of a compiled one it says what is evaluated, in stored values; that a stored null is
     no value is said with `exists`."""
+    if isinstance(condition, OrMade):
+        return filter_as_json(condition.test)
     if isinstance(condition, (And, Or)):
+        first = next(condition.attributes())
+        if condition in (has_value(first), has_none(first)):
+            return {"property": first, "exists": isinstance(condition, And)}
         word = "and" if isinstance(condition, And) else "or"
         return {word: [filter_as_json(part) for part in condition.conditions]}
     if isinstance(condition, Not):
@@ -254,7 +271,7 @@ def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], w
     if test in _COMPARATORS:
         return Compare(name, _COMPARATORS[test], scalar(value, where))  # type: ignore[arg-type]
     if test == "between":
-        return Span.of(name, *(scalar(each, where) for each in _list(value, where, 2, 2)))
+        return Between(name, *(scalar(each, where) for each in _list(value, where, 2, 2)))
     if test == "in":
         return In(name, tuple(scalar(each, where) for each in _list(value, where, 1, 100)))
     if test == "begins_with":

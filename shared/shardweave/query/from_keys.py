@@ -11,6 +11,7 @@ from typing import Any
 
 from ..entity_type import EntityType, IndexView
 from ..table.values import Item, Value
+from .value_order import may_be_none
 
 
 def names_in_keys(entity: EntityType[Any], view: IndexView) -> frozenset[str]:
@@ -24,6 +25,14 @@ def hidden_in(entity: EntityType[Any], view: IndexView, names: Iterable[str]) ->
     if view.projected is None:
         return []
     return sorted(set(names) - view.projected - names_in_keys(entity, view))
+
+
+def is_unclear(entity: EntityType[Any], view: IndexView, name: str) -> bool:
+    """Whether a key alone shows a property, and says the same of a None as of a default that is not None."""
+    if view.projected is None or name in view.projected or name not in names_in_keys(entity, view):
+        return False
+    each = entity.properties[name]
+    return may_be_none(each) and not (each.default.is_constant and each.default.form() is None)
 
 
 def values_in_keys(entity: EntityType[Any], views: Iterable[IndexView], item: Item) -> Mapping[str, Value]:

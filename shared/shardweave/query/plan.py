@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from ..codecs import Codec
+from ..defaults import Default
 from ..entity_type import EntityType
 from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery, ValueRefused
 from ..schema import Schema
@@ -28,7 +29,7 @@ from .choice import choose, shard_text
 from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
 from .filters import compile_filter
-from .from_keys import hidden_in
+from .from_keys import hidden_in, is_unclear
 from .intervals import intersection
 from .limits import check_limits
 from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
@@ -85,6 +86,18 @@ class Plan:
         for lane in self.lanes:
             lanes[lane.rank][lane.hash_value] = lane.interval
         return Overlap(self.branches, lanes)
+
+    @cached_property
+    def defaults(self) -> tuple[tuple[str, Default], ...]:
+        """What to show of properties that a record has not, where not whole records are shown."""
+        views = [branch.view for branch in self.branches]
+        return tuple(
+            (name, each.default)
+            for name, each in self.entity.properties.items()
+            if (self.shown is None or name in self.shown)
+            and (each.default.is_constant is False or each.default.form() is not None)
+            and not any(hidden_in(self.entity, view, [name]) or is_unclear(self.entity, view, name) for view in views)
+        )
 
     @property
     def leaves_out(self) -> bool:

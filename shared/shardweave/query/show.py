@@ -1,6 +1,7 @@
 """What a caller sees of a record: the entity itself when it was read whole, else a mapping of its properties.
 
-Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all.
+Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all. What is
+not stored shows its default, as it does in the whole record.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ def shown(plan: Plan, item: Item) -> Any:
     visible = {**values_in_keys(plan.entity, (branch.view for branch in plan.branches), item)} | plan.entity.visible(
         item
     )
+    for name, default in plan.defaults:
+        if name not in visible and (form := default.form()) is not None:
+            visible[name] = form
     names = visible if plan.shown is None else plan.shown
     part = Part((name, _value(plan.entity, name, visible[name])) for name in names if name in visible)
     part.key = plan.entity.key_in(item)

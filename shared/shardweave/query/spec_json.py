@@ -29,6 +29,7 @@ from ..table.conditions import Condition as FilterCondition
 from .filters import filter_from_json
 from .spec import DEFAULT_LIMIT, BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
 from .times import iso_time, parse_instant
+from .value_order import has_text
 
 ShardErrorMode = Literal["fail", "partial"]
 
@@ -192,7 +193,7 @@ def _piece(each: Property, value: Any, where: str) -> Any:
         return _read(each.members, value, where, bound=False)
     if isinstance(each.codec, BinaryCodec):
         return each.read_json(value, (where,))
-    if each.has_beginning and each.codec is not None and not isinstance(value, str):
+    if each.codec is not None and has_text(each) and not isinstance(value, str):
         raise InputError("a part of a text is text", where=where, fix="give a string")
     return value
 

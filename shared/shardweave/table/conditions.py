@@ -8,8 +8,10 @@ DynamoDB's semantics that surprise, kept here: values of different types are nev
 with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true; the size of a text
 is counted in UTF-16 code units.
 
-What DynamoDB would refuse can't be built: an operand that it can't hold, an order or range of anything but texts,
-numbers and binaries, reversed bounds, no value or more than 100 to choose from (ValueRefused).
+What DynamoDB would refuse is not sent (`check`): an operand that it can't hold, an order or range of anything but
+texts, numbers and binaries, reversed bounds. What is no condition of any type can't be built: no value or more than 100
+to choose from, a prefix that is neither text nor binary, a size that is no number. Both raise ValueRefused. In a filter
+the operands are values of the property's own type, in that type's order, until it is compiled.
 """
 
 from __future__ import annotations
@@ -70,6 +72,9 @@ class Condition:
         """Every attribute that the condition looks at, repeats included."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Refuse what DynamoDB would refuse of this node alone. Raises ValueRefused naming the attribute."""
+
     def __and__(self, other: Condition) -> Condition:
         return And((self, other))
 
@@ -97,7 +102,7 @@ class Compare(OnAttribute):
     operator: Comparator
     value: Value
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         kind = _checked_kind(self.attribute, self.value)
         if self.operator not in ("=", "<>") and kind not in _ORDERED:
             raise _not_ordered(self.attribute)
@@ -108,6 +113,7 @@ class Compare(OnAttribute):
         return compare(item[self.attribute], self.operator, self.value)
 
     def render(self, names: Names) -> str:
+        self.check()
         return f"{names.name(self.attribute)} {self.operator} {names.value(self.value)}"
 
 
@@ -118,7 +124,7 @@ class Between(OnAttribute):
     low: Value
     high: Value
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         kinds = {_checked_kind(self.attribute, bound) for bound in (self.low, self.high)}
         if not kinds <= set(_ORDERED):
             raise _not_ordered(self.attribute)
@@ -134,6 +140,7 @@ class Between(OnAttribute):
         return compare(value, ">=", self.low) and compare(value, "<=", self.high)
 
     def render(self, names: Names) -> str:
+        self.check()
         return f"{names.name(self.attribute)} BETWEEN {names.value(self.low)} AND {names.value(self.high)}"
 
 
@@ -143,9 +150,11 @@ class In(OnAttribute):
 
     values: tuple[Value, ...]
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         for value in self.values:
             _checked_kind(self.attribute, value)
+
+    def __post_init__(self) -> None:
         if not 1 <= len(self.values) <= MAX_CHOICES:
             raise ValueRefused(
                 f"there must be 1 to {MAX_CHOICES} values to choose from",
@@ -157,6 +166,7 @@ class In(OnAttribute):
         return self.attribute in item and any(compare(item[self.attribute], "=", value) for value in self.values)
 
     def render(self, names: Names) -> str:
+        self.check()
         return f"{names.name(self.attribute)} IN ({', '.join(names.value(value) for value in self.values)})"
 
 
@@ -186,7 +196,7 @@ class Contains(OnAttribute):
 
     value: Value
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _checked_kind(self.attribute, self.value)
 
     def evaluate(self, item: Item) -> bool:
@@ -200,6 +210,7 @@ class Contains(OnAttribute):
         return False
 
     def render(self, names: Names) -> str:
+        self.check()
         return f"contains({names.name(self.attribute)}, {names.value(self.value)})"
 
 

@@ -5,26 +5,25 @@ Cost: one walk; only a large expression is rendered, to measure its text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from ...errors import InvalidRequest
-from ..conditions import And, BeginsWith, Between, Compare, Condition, Contains, In, Names, Not, Or, Size
-from ..values import Value, value_bytes
-
-MAX_OPERATORS = 300
-MAX_TEXT_BYTES = 4096
-MAX_OPERAND_BYTES = 2 * 1024 * 1024
+from ..conditions import Condition, Names
+from ..expression_size import MAX_OPERAND_BYTES, MAX_OPERATORS, MAX_TEXT_BYTES, nodes_of, operands_of
+from ..values import value_bytes
 
 _CERTAINLY_SHORT = 30
 
 
 def check_condition(condition: Condition) -> None:
-    """Refuse a condition that is too large, or names no attribute. Raises InvalidRequest."""
+    """Refuse a condition that is too large, or names no attribute. Raises InvalidRequest, or ValueRefused for what is
+    wrong with a node by itself."""
     if not all(condition.attributes()):
         raise InvalidRequest("A condition names no attribute.", fix="name the attribute")
     operators = size = 0
-    for node in _nodes(condition):
-        operands = _operands(node)
+    for node in nodes_of(condition):
+        node.check()
+        operands = operands_of(node)
         operators += max(1, len(operands))
         size += sum(map(value_bytes, operands))
     if operators > MAX_OPERATORS:
@@ -53,22 +52,3 @@ def check_text(text: str) -> None:
         raise InvalidRequest(
             f"The expression is {len(text):,} bytes long as text.", fix=f"keep it within {MAX_TEXT_BYTES:,} bytes"
         )
-
-
-def _nodes(condition: Condition) -> Iterator[Condition]:
-    yield condition
-    if isinstance(condition, Not):
-        yield from _nodes(condition.condition)
-    elif isinstance(condition, And | Or):
-        for part in condition.conditions:
-            yield from _nodes(part)
-
-
-def _operands(node: Condition) -> tuple[Value, ...]:
-    if isinstance(node, Compare | Contains | Size):
-        return (node.value,)
-    if isinstance(node, Between):
-        return node.low, node.high
-    if isinstance(node, In):
-        return node.values
-    return (node.prefix,) if isinstance(node, BeginsWith) else ()
