@@ -71,7 +71,7 @@ class Api(Construct):
             default_authorizer=_authorizer(configuration),
             default_integration=integrations.HttpLambdaIntegration("Handler", self.function.alias),
         )
-        self.access_log = log_group(self, "AccessLog", configuration)
+        self.access_log = log_group(self, "AccessLog", configuration, vended=True)
         self.stage = http.HttpStage(
             self,
             "Stage",

@@ -21,6 +21,7 @@ from infra.acknowledgments import acknowledge
 from infra.assets import made_asset
 from infra.configuration import Configuration
 from infra.layer import ARCHITECTURE, RUNTIME
+from infra.limits import check_environment
 from infra.log import log_group
 from infra.sources import ROOT, copy_sources
 
@@ -63,6 +64,13 @@ class Function(Construct):
         self.log_group.grant_write(self.role)
         for statement in statements:
             self.role.add_to_policy(statement)
+        variables = {
+            "SERVICE": configuration.service,
+            "STAGE": configuration.stage,
+            "KEY_FORMAT": configuration.key_format,
+            **environment,
+        }
+        check_environment(name, variables)
         self.function = lambda_.Function(
             self,
             "Function",
@@ -75,12 +83,7 @@ class Function(Construct):
             role=self.role,
             memory_size=memory_mb,
             timeout=timeout,
-            environment={
-                "SERVICE": configuration.service,
-                "STAGE": configuration.stage,
-                "KEY_FORMAT": configuration.key_format,
-                **environment,
-            },
+            environment=variables,
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
             tracing=lambda_.Tracing.ACTIVE,

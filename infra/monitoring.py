@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aws_cdk import Duration, aws_sns, aws_sqs
+from aws_cdk import Aws, Duration, aws_sns, aws_sqs
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
@@ -240,4 +240,6 @@ class Monitoring(Construct):
             for each in thresholds
         ]
         rows = [list(widgets[start : start + 3]) for start in range(0, len(widgets), 3)]
-        cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._configuration.stack_name, widgets=rows)
+        # An account has its dashboards in all regions together.
+        name = f"{self._configuration.stack_name}-{Aws.REGION}"
+        cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name, widgets=rows)

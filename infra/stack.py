@@ -5,6 +5,8 @@ Its outputs are what a caller needs to reach it.
 
 from __future__ import annotations
 
+import json
+
 from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Stack, Tags
 from constructs import Construct
 
@@ -14,6 +16,7 @@ from infra.doctor import Doctor
 from infra.kept_choices import OUTPUT
 from infra.key_rings import KeyRings
 from infra.layer import Layer
+from infra.limits import check_output
 from infra.monitoring import Monitoring
 from infra.packages import PLATFORMS
 from infra.resharding import Failures, Resharding
@@ -73,6 +76,7 @@ class ShardweaveStack(Stack):
         CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
         CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
         CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")
+        check_output(OUTPUT, configuration.choices, json.loads(configuration.choices))
         CfnOutput(self, OUTPUT, value=configuration.choices, description="What the stage was deployed with")
         CfnOutput(self, "StreamArn", value=table.table.table_stream_arn or "", description="The stream of its changes")
 
