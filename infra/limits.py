@@ -37,8 +37,8 @@ def check_output(name: str, value: str, choices: Mapping[str, str]) -> None:
     if size > MOST_OUTPUT_BYTES:
         longest = max(choices, key=lambda choice: _bytes(choices[choice]))
         raise ConfigurationError(
-            f"the stack keeps its choices in an output of {size:,} bytes, {MOST_OUTPUT_BYTES:,} are possible; {longest} "
-            f"alone has {_bytes(choices[longest]):,}.",
+            f"the stack keeps its choices in an output of {size:,} bytes, {MOST_OUTPUT_BYTES:,} are possible; "
+            f"{longest} alone has {_bytes(choices[longest]):,}.",
             where=f"the output {name}",
             fix=f"shorten -c {longest}: name a group, say, in place of its members",
         )
