@@ -31,6 +31,7 @@ from .json_reading import field_faults, read_model
 from .property_json import decimal_of, integral, is_set, json_model, json_of_text, member_type, metadata_of
 from .stored_form import datetime_begin, stored_form
 from .table.values import Value
+from .untyped import Walk, check_untyped, read_untyped, walk_of
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,17 @@ class Property:
         if member is None:
             return None
         return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @cached_property
+    def check_untyped(self) -> Walk | None:
+        """What refuses a value some part of which has no declared type and would come back as another; None where
+        every part has a type."""
+        return walk_of(self.annotation, check_untyped)
+
+    @cached_property
+    def read_untyped(self) -> Walk | None:
+        """What makes of a stored value one whose parts without a declared type are as they were given; alike."""
+        return walk_of(self.annotation, read_untyped)
 
     @cached_property
     def is_set(self) -> bool:

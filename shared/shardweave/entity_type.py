@@ -40,6 +40,7 @@ from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
+from .untyped import Walk
 
 E = TypeVar("E", bound=Entity)
 
@@ -214,6 +215,8 @@ class EntityType(Generic[E]):
             if each.empty_when_missing and value == set():
                 continue
             try:
+                if each.check_untyped is not None:
+                    each.check_untyped(value)
                 item[each.stored] = stored_form(value)
             except ValueRefused as error:
                 error.where = error.where or each.stored
@@ -244,12 +247,28 @@ class EntityType(Generic[E]):
 
     def record_of(self, item: Item) -> E:
         """The record of properties in stored form. Raises ValidationFailed."""
-        record = self.validate({name: item[name] for name in self.properties if name in item})
+        record = self.validate(self.readable({name: item[name] for name in self.properties if name in item}))
         record._rev = cast("str | None", item.get(REVISION))
         if self.origin is not None:
             hash_key = item.get(self.keys.design.hash_name)
             record._shard = None if hash_key is None else self.keys.suffix_of_key(hash_key)
         return record
+
+    @cached_property
+    def _untyped(self) -> tuple[tuple[str, Walk], ...]:
+        found = ((each.stored, each.read_untyped) for each in self.properties.values())
+        return tuple((name, walk) for name, walk in found if walk is not None)
+
+    def readable(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Properties in stored form, those parts of them that have no declared type as they were given. A value that
+        does not fit its type stays as it is, for validation to name it."""
+        for name, walk in self._untyped:
+            if values.get(name) is not None:
+                try:
+                    values[name] = walk(values[name])
+                except (TypeError, AttributeError):
+                    continue
+        return values
 
     def visible(self, item: Item) -> dict[str, Value]:
         """The properties of an item, generated and internal attributes left out."""

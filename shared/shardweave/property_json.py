@@ -36,6 +36,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     FutureDatetime,
+    JsonValue,
     NaiveDatetime,
     PastDatetime,
     TypeAdapter,
@@ -93,7 +94,7 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
         return Union[tuple(json_type(each, within) for each in arguments)]  # noqa: UP007 - made, not written
     if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
         return origin[tuple(json_type(each, within) for each in arguments)]
-    meant = stands_for(annotation)
+    meant = None if annotation is JsonValue else stands_for(annotation)
     return annotation if meant is None else json_type(meant, within)
 
 
@@ -148,10 +149,13 @@ def is_open(annotation: Any) -> bool:
     return _holds(annotation, Any, object)
 
 
-def _holds(annotation: Any, *wanted: Any) -> bool:
-    return any(annotation is each for each in wanted) or any(
-        _holds(each, *wanted) for each in typing.get_args(annotation)
-    )
+def _holds(annotation: Any, *wanted: Any, within: frozenset[int] = frozenset()) -> bool:
+    if any(annotation is each for each in wanted):
+        return True
+    meant = stands_for(annotation)
+    if meant is not None and id(meant) not in within:
+        return _holds(meant, *wanted, within=within | {id(meant)})
+    return any(_holds(each, *wanted, within=within) for each in typing.get_args(annotation))
 
 
 T = TypeVar("T")

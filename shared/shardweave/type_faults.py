@@ -143,6 +143,8 @@ def _fits(each: Property, default: Any) -> bool:
     if default is None or plain or not each.has_default or default is PydanticUndefined:
         return True
     try:
+        if each.check_untyped is not None:
+            each.check_untyped(default)
         form = stored_form(default)
         return type(form) is type(read := each.parse(default)) and form == read
     except (ValidationFailed, ValueRefused):

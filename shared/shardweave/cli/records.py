@@ -62,7 +62,10 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _exact(entity: EntityType[Any], name: str, given: Mapping[str, Any], read: Any) -> Any:
     """Where any value fits, the one that was given, whose numbers have all their digits."""
-    return given[name] if is_open(entity.properties[name].annotation) else read
+    each = entity.properties[name]
+    if not is_open(each.annotation):
+        return read
+    return given[name] if each.read_untyped is None else each.read_untyped(given[name])
 
 
 def _open(entity: EntityType[Any]) -> list[str]:

@@ -38,5 +38,6 @@ def shown(plan: Plan, item: Item) -> Any:
             visible[name] = form
     names = visible if plan.shown is None else plan.shown
     part = Part((name, _value(plan.entity, name, visible[name])) for name in names if name in visible)
+    plan.entity.readable(part)
     part.key = plan.entity.key_in(item)
     return part

@@ -83,7 +83,7 @@ def replacing_draft(
 def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft | None:
     """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
     ImmutableProperty too."""
-    values = entity.visible(stored)
+    values = entity.readable(entity.visible(stored))
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
     given = entity.by_stored_name(given)
     if not given:
@@ -144,7 +144,7 @@ def _draft(
         set_times(item)
         prepared = entity.model.prepare(dict(item))
         if prepared != item:
-            item = entity.dump(entity.validate(prepared))
+            item = entity.dump(entity.validate(entity.readable(dict(prepared))))
     _check_units(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)

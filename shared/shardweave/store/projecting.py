@@ -76,7 +76,7 @@ class ProjectStep(Step):
         values = self._shown(after)
         if values is None:
             return self._hidden(seen, after, moment, context)
-        draft = new_draft(self.entity, values, moment.now_ms, context.new_revision())
+        draft = new_draft(self.entity, self.entity.readable(values), moment.now_ms, context.new_revision())
         noted = {PROJECTED: after.marks.encode()}
         if seen.found is None:
             plan = creation(self.entity, draft, seen, moment, context, self.met, noted)

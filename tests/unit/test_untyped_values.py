@@ -1,0 +1,246 @@
+"""A value without a declared type comes back equal to what was given, or it is refused, wherever records come in."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import json
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field, JsonValue
+from typing_extensions import TypeAliasType
+
+from shardweave.cli.json_lines import parse_object
+from shardweave.cli.records import whole_record
+from shardweave.entity import Entity, unique_property
+from shardweave.errors import InputError, SchemaError, ValueRefused
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import QuerySpec
+from shardweave.schema import Schema
+from shardweave.store import Put, Store
+from shardweave.table.values import from_attribute_values, to_attribute_values
+from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of
+from tests.unit.store_world import World
+
+Document = TypeAliasType("Document", dict[str, Any])
+
+
+class Tone(enum.StrEnum):
+    """Texts that are more."""
+
+    LOW = "low"
+
+
+class Sheet(Entity, token="sheet"):
+    """A place for anything, in every way that a type can say so."""
+
+    sheet_id: str = unique_property()
+    anything: Any = None
+    whatever: object = None
+    document: dict[str, Any] = Field(default_factory=dict)
+    bare: dict = Field(default_factory=dict)  # type: ignore[type-arg]
+    row: list[Any] = Field(default_factory=list)
+    bare_row: list = Field(default_factory=list)  # type: ignore[type-arg]
+    place: tuple[Decimal, Any] | None = None
+    many: tuple[Any, ...] = ()
+    json_value: JsonValue = None
+    alias: Document | None = None
+    noted: Annotated[dict[str, Any] | list[Any] | None, Field(title="noted")] = None
+    deep: list[dict[str, list[Any]]] = Field(default_factory=list)
+    typed: dict[str, list[Decimal]] = Field(default_factory=dict)
+    note: str = ""
+
+
+SCHEMA = Schema([Sheet])
+SHEETS = SCHEMA[Sheet]
+
+FLOATS = st.floats(-1e100, 1e100).filter(
+    lambda one: (one == 0 or abs(one) > 1e-100) and (not one.is_integer() or int(one) == int(Decimal(repr(one))))
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-(10**37), 10**37) | FLOATS | TEXTS | st.floats(-9, 9).map(lambda x: x / 8)
+).filter(lambda one: one is None or not isinstance(one, float) or one == 0 or abs(one) > 1e-100)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS.filter(bool), inner, max_size=3),
+    max_leaves=8,
+)
+SETS = st.sets(TEXTS, min_size=1) | st.sets(st.binary(max_size=3), min_size=1) | st.sets(FLOATS, min_size=1, max_size=4)
+ANYTHING = JSON | st.binary(max_size=4) | SETS
+RECORDS = st.builds(
+    lambda **given: Sheet(**given),
+    sheet_id=st.just("s"),
+    anything=ANYTHING,
+    whatever=ANYTHING,
+    document=st.dictionaries(TEXTS.filter(bool), ANYTHING, max_size=2),
+    bare=st.dictionaries(TEXTS.filter(bool), JSON, max_size=2),
+    row=st.lists(ANYTHING, max_size=3),
+    bare_row=st.lists(JSON, max_size=3),
+    place=st.none() | st.tuples(st.decimals(-9, 9, places=2), JSON),
+    many=st.lists(JSON, max_size=3).map(tuple),
+    json_value=JSON,
+    alias=st.none() | st.dictionaries(TEXTS.filter(bool), JSON, max_size=2),
+    noted=st.none() | st.lists(JSON, max_size=2) | st.dictionaries(TEXTS.filter(bool), JSON, max_size=2),
+    deep=st.lists(st.dictionaries(TEXTS.filter(bool), st.lists(JSON, max_size=2), max_size=2), max_size=2),
+    typed=st.dictionaries(TEXTS.filter(bool), st.lists(st.decimals(-9, 9, places=2), max_size=2), max_size=2),
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of one type, all the way down, but that a whole float may be an int."""
+    if isinstance(one, float) and isinstance(other, int) and one.is_integer():
+        return one == other and not isinstance(other, bool)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+SEEN: Counter[str] = Counter()
+
+
+@settings(max_examples=200)
+@given(RECORDS)
+def _every_value_comes_back(record: Sheet) -> None:
+    item = SHEETS.complete(SHEETS.dump(record))
+    read = SHEETS.load(from_attribute_values(to_attribute_values(item)))
+    for name in Sheet.model_fields:
+        assert same(getattr(record, name), getattr(read, name)), name
+        _count(name, getattr(record, name))
+    assert SHEETS.complete(SHEETS.dump(read)) == item
+
+
+def _count(name: str, value: Any) -> None:
+    SEEN[type(value).__name__] += 1
+    SEEN[name] += value not in (None, [], {}, ())
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, set)):
+        for each in value:
+            _count("inside", each)
+
+
+def test_every_value_comes_back() -> None:
+    SEEN.clear()
+    _every_value_comes_back()
+    kinds = ("str", "int", "float", "bool", "NoneType", "bytes", "list", "dict", "set", "tuple", "Decimal")
+    names = [name for name in Sheet.model_fields if name != "note"]
+    assert {name for name in (*kinds, *names) if SEEN[name] < 8} == set(), SEEN
+
+
+REFUSED: list[Any] = [
+    Decimal("0.5"),
+    Decimal(2),
+    1e23,
+    float("nan"),
+    float("inf"),
+    (1, 2),
+    frozenset({"a"}),
+    set(),
+    {1: "a"},
+    {None: "a"},
+    bytearray(b"x"),
+    dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    dt.date(2024, 1, 1),
+    dt.time(1),
+    dt.timedelta(1),
+    uuid.UUID(int=5),
+    Tone.LOW,
+    OrderedDict(a=1),
+    MappingProxyType({"a": 1}),
+    object(),
+]
+WAYS: dict[str, Callable[[Store, dict[str, Any]], Any]] = {
+    "create": lambda store, given: store.create({"sheet_id": "b", **given}, Sheet),
+    "record": lambda store, given: store.create(Sheet(sheet_id="b", **given)),
+    "put": lambda store, given: store.put(Sheet(sheet_id="a", **given)),
+    "update": lambda store, given: store.update(Sheet, "a", given),
+    "copy": lambda store, given: store.put(Sheet(sheet_id="a").model_copy(update=given)),
+    "batch": lambda store, given: batched(store, Put({"sheet_id": "b", **given}, Sheet)),
+}
+
+
+def batched(store: Store, put: Put) -> None:
+    (outcome,) = store.batch_write([put]).puts
+    if outcome.error is not None:
+        raise outcome.error
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: f"{type(value).__name__}")
+def test_what_would_come_back_as_another_value_or_type_is_refused(way: str, value: Any) -> None:
+    world = World(schema=SCHEMA)
+    world.store.create(Sheet(sheet_id="a"))
+    before = world.items()
+    for name, held in (("anything", value), ("document", {"x": [value]}), ("deep", [{"x": [value]}])):
+        with pytest.raises(InputError) as refused:
+            WAYS[way](world.store, {name: held})
+        assert refused.value.where == name
+        assert refused.value.fix
+    assert world.items() == before
+
+
+def test_an_update_of_another_property_leaves_it_as_it_is() -> None:
+    world = World(schema=SCHEMA)
+    world.store.create(Sheet(sheet_id="a", document={"x": 0.1, "y": [1, 2.5]}, json_value=[0.5]))
+    before = world.stored(Sheet)["document"]
+    assert world.store.update(Sheet, "a", {"note": "new"}).document == {"x": 0.1, "y": [1, 2.5]}
+    assert world.stored(Sheet)["document"] == before
+    exact = Decimal("0.30000000000000000000000001")
+    world.written_behind(Sheet, document={"x": exact})
+    assert world.store.update(Sheet, "a", {"note": "newer"}).document == {"x": exact}
+
+
+def test_chosen_properties_are_as_in_the_record() -> None:
+    world = World(schema=SCHEMA)
+    world.store.create(Sheet(sheet_id="a", document={"x": 0.1}))
+    runner = QueryRunner(SCHEMA, world.inner, CURSOR_KEYS, clock=world.clock)
+    (part,) = runner.run(QuerySpec("sheet", properties=("document",))).items
+    assert same(part["document"], {"x": 0.1})
+
+
+def test_over_http_and_from_a_line_too() -> None:
+    given = {"x": 0.1, "y": [1, 2.5, True, None, "t"], "z": {"w": 1e-7, "v": 1e22, "u": 2.0}}
+    client = Client(api_of(SCHEMA))
+    assert (
+        client.post("/v1/sheets", {"sheetId": "a", "document": given, "anything": given, "jsonValue": given}).status
+        == 201
+    )
+    read = json_of(client.get("/v1/sheets/a"))
+    assert read["document"] == read["anything"] == read["jsonValue"] == given
+    assert client.put("/v1/sheets/a", read).status == 200
+    assert json_of(client.get("/v1/sheets?properties=document"))["items"] == [{"document": given}]
+    line = whole_record(SHEETS, parse_object(json.dumps({"sheetId": "b", "document": given})))
+    store = World(schema=SCHEMA).store
+    batched(store, Put(line, Sheet))
+    sheet = store.get(Sheet, "b")
+    assert sheet is not None
+    assert same(sheet.document, {**given, "z": {"w": 1e-7, "v": 10**22, "u": 2}})
+
+
+def test_a_default_that_would_come_back_as_another_is_a_fault() -> None:
+    class Wrong(Entity, token="wrong"):
+        wrong_id: str = unique_property()
+        options: dict[str, Any] = Field({"rate": Decimal("0.5")})
+
+    with pytest.raises(SchemaError, match="its default is no value of its type"):
+        Schema([Wrong])
+
+
+def test_the_message_names_the_property_and_the_fix() -> None:
+    with pytest.raises(ValueRefused) as refused:
+        World(schema=SCHEMA).store.create(Sheet(sheet_id="a", document={"x": Decimal("0.5")}))
+    assert "Decimal" in refused.value.message
+    assert "declare the type" in refused.value.fix
