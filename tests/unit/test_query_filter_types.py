@@ -1,0 +1,443 @@
+"""Every type with every test of a filter: the table, the library and Python give the same answer, a condition on a key
+too, and a value over HTTP means what it means in Python; or the test is refused.
+
+Thing     a property of one type: required, optional, with a default that older records have not, and optional with one
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import enum
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import TypeAdapter
+
+from shardweave.codecs import (
+    BinaryCodec,
+    DecimalCodec,
+    NumberCodec,
+    PaddedIntegerCodec,
+    SemanticVersion,
+    Timestamp,
+    TimestampSeconds,
+    codec_of,
+)
+from shardweave.entity import Entity, RangeKey, unique_property
+from shardweave.errors import InputError, UnsupportedQuery, ValueRefused
+from shardweave.query.filters import compile_filter
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import Constraint, Equal, OneOf, QuerySpec, Range
+from shardweave.query.spec_json import spec_from_json
+from shardweave.schema import Index, Schema
+from shardweave.stored_form import stored_form
+from shardweave.table.conditions import (
+    OPERATORS,
+    BeginsWith,
+    Between,
+    Compare,
+    Condition,
+    Contains,
+    Exists,
+    In,
+    Missing,
+    Size,
+)
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Put
+from tests.unit.codec_cases import precedence
+from tests.unit.query_world import KEYS
+
+Draw = Callable[[random.Random], Any]
+
+WORDS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+EQUALITY = ("eq", "ne", "in", "exists")
+ORDER = ("lt", "le", "gt", "ge", "between")
+PARTS = ("begins_with", "contains")
+ALL = (*EQUALITY, *ORDER, *PARTS, "size")
+
+
+class Mood(enum.Enum):
+    CALM = "calm"
+    BUSY = "busy"
+    ANGRY = "angry"
+
+
+class Odd(enum.Enum):
+    X = 7
+    Y = 3
+    Z = 11
+
+
+class Level(enum.IntEnum):
+    ONE = 1
+    THREE = 3
+    NINE = 9
+
+
+class Tone(enum.StrEnum):
+    LOW = "low"
+    HIGH = "high"
+
+
+def rank(member: enum.Enum) -> int:
+    return list(type(member)).index(member)
+
+
+def itself(value: Any) -> Any:
+    return value
+
+
+def one_of(*values: Any) -> Draw:
+    return lambda chooser: chooser.choice(values)
+
+
+def zone(chooser: random.Random) -> dt.timezone:
+    return dt.timezone(dt.timedelta(minutes=30 * chooser.randint(-20, 20)))
+
+
+def clock(chooser: random.Random) -> dt.time:
+    zones = [None, dt.UTC, zone(chooser)]
+    return dt.time(chooser.randint(9, 12), 30 * chooser.randint(0, 1), tzinfo=chooser.choice(zones))
+
+
+def version(chooser: random.Random) -> str:
+    numbers = f"1.{chooser.choice([9, 10])}.0"
+    return numbers + chooser.choice(["", "-beta.2", "-beta.10", "-rc"])
+
+
+def span(chooser: random.Random) -> dt.timedelta:
+    return dt.timedelta(days=chooser.randint(-2, 12), seconds=chooser.choice([0, 9, 10, 100]))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type: values of it, the tests that it has, what Python orders them by, and bounds that are no values."""
+
+    annotation: Any
+    draw: Draw
+    tests: tuple[str, ...] = (*EQUALITY, *ORDER)
+    order: Callable[[Any], Any] = itself
+    bounds: Draw | None = None
+    members: Draw | None = None
+    has_members: bool = False
+
+
+TEXTS = ("a", "an", "ann", "b", "é", "\U00010000", "Z", "10", "9")
+INSTANT = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
+KINDS: dict[str, Kind] = {
+    "str": Kind(str, one_of(*TEXTS), ALL),
+    "int": Kind(int, lambda chooser: chooser.randint(-12, 12), bounds=one_of(0.5, Decimal("-1.5"), 10)),
+    "float": Kind(float, one_of(-1.5, 0.1, 0.2, 1e-7, 1.0, 10.0, 9.5), bounds=one_of(0.15, 3)),
+    "Decimal": Kind(Decimal, one_of(*map(Decimal, ("-1.5", "0.1", "0.10", "9", "10", "1E+3")))),
+    "Decimal of two places": Kind(
+        Annotated[Decimal, DecimalCodec(2)],
+        one_of(*map(Decimal, ("-1.5", "0.10", "9", "10"))),
+        bounds=one_of(Decimal("0.105")),
+    ),
+    "bytes": Kind(bytes, one_of(b"a", b"ab", b"\xff", b"b"), ALL),
+    "bool": Kind(bool, one_of(True, False)),
+    "date": Kind(dt.date, lambda chooser: dt.date(2024, chooser.randint(9, 12), chooser.randint(9, 10)), (*ALL[:-1],)),
+    "datetime": Kind(
+        dt.datetime,
+        lambda chooser: (INSTANT + dt.timedelta(minutes=30 * chooser.randint(0, 8))).astimezone(zone(chooser)),
+        (*ALL[:-1],),
+    ),
+    "time": Kind(dt.time, clock),
+    "timedelta": Kind(dt.timedelta, span),
+    "UUID": Kind(uuid.UUID, lambda chooser: uuid.UUID(int=chooser.choice([1, 9, 10, 2**127])), (*ALL[:-1],)),
+    "Enum of texts": Kind(Mood, one_of(*Mood), ALL, rank),
+    "Enum of numbers that do not rise": Kind(Odd, one_of(*Odd), order=rank),
+    "IntEnum": Kind(Level, one_of(*Level), bounds=one_of(2, 4.5)),
+    "StrEnum": Kind(Tone, one_of(*Tone), ALL, rank),
+    "Literal of texts": Kind(Literal["low", "high"], one_of("low", "high"), ALL),
+    "Literal of numbers": Kind(Literal[1, 2, 10], one_of(1, 2, 10)),
+    "semantic version": Kind(SemanticVersion, version, ALL, precedence),
+    "padded integer": Kind(Annotated[str, PaddedIntegerCodec(4)], one_of("0009", "0010", "0100", "1000"), ALL),
+    "Timestamp": Kind(Timestamp, lambda chooser: 1_730_000_000_000 + chooser.randint(-3, 3)),
+    "TimestampSeconds": Kind(TimestampSeconds, lambda chooser: 1_730_000_000 + chooser.randint(-3, 3)),
+    "int or str": Kind(int | str, one_of(1, 9, 10, "9", "10", "a"), ALL),
+    "timedelta or int": Kind(
+        dt.timedelta | int, lambda chooser: chooser.choice([span(chooser), chooser.randint(-3, 3)])
+    ),
+    "Enum or int": Kind(Mood | int, one_of(1, 2, *Mood), EQUALITY),
+    "bool or str": Kind(bool | str, one_of(True, "a", "b"), (*EQUALITY, *PARTS, "size")),
+    "list of texts": Kind(
+        list[str],
+        one_of([], ["a"], ["a", "b"], ["b", "a"]),
+        (*EQUALITY, "contains", "size"),
+        members=one_of("a", "b"),
+        has_members=True,
+    ),
+    "list of times": Kind(
+        list[dt.time],
+        lambda chooser: [clock(chooser) for _ in range(chooser.randint(0, 2))],
+        (*EQUALITY, "contains", "size"),
+        members=clock,
+        has_members=True,
+    ),
+    "list of Enums": Kind(
+        list[Mood],
+        one_of([], [Mood.CALM], [*Mood]),
+        (*EQUALITY, "contains", "size"),
+        members=one_of(*Mood),
+        has_members=True,
+    ),
+    "tuple of two types": Kind(
+        tuple[int, str],
+        one_of((1, "a"), (2, "b")),
+        (*EQUALITY, "contains", "size"),
+        members=one_of(1, 2, "a", "b"),
+        has_members=True,
+    ),
+    "set of numbers": Kind(
+        set[int],
+        one_of(set(), {1}, {1, 2}, {10}),
+        (*EQUALITY, "contains", "size"),
+        members=one_of(1, 2, 10),
+        has_members=True,
+    ),
+    "mapping": Kind(dict[str, int], one_of({}, {"a": 1}, {"b": 1, "a": 2}), (*EQUALITY, "size"), has_members=True),
+}
+BY_US = {"time", "timedelta", "semantic version", "timedelta or int"}
+NAMES = ("value", "maybe", "later", "kept")
+RECORDS, DRAWS = 14, 160
+
+
+class World:
+    """Records of one type in a table: what each shows, and how it is stored."""
+
+    def __init__(self, kind: Kind, chooser: random.Random) -> None:
+        self.kind = kind
+        default = kind.draw(chooser)
+        optional = Optional[kind.annotation]  # noqa: UP045 - made, not written
+        types = {
+            "thing_id": str,
+            "value": kind.annotation,
+            "maybe": optional,
+            "later": kind.annotation,
+            "kept": optional,
+        }
+        codec = codec_of(kind.annotation)
+        is_raw = isinstance(codec, (NumberCodec, BinaryCodec))
+        keyed = codec is not None and not is_raw
+        body: dict[str, Any] = {
+            "__module__": __name__,
+            "__annotations__": types,
+            "thing_id": unique_property(),
+            "maybe": None,
+            "later": default,
+            "kept": default,
+            **({"value_range_key": RangeKey("value")} if keyed else {}),
+        }
+        model: Any = type(Entity)("Thing", (Entity,), body, token="thing")
+        indexes = [Index("value", "hash_key", "value" if is_raw else "value_range_key")] if codec is not None else []
+        self.has_index = bool(indexes)
+        self.schema = Schema([model], indexes)
+        self.entity = self.schema.entity("thing")
+        self.table = EmbeddedTable(self.schema.layout)
+        self.shown: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
+        for number in range(RECORDS):
+            self._add(model, f"t{number:02d}", chooser)
+        self.queries = QueryRunner(self.schema, self.table, KEYS)
+
+    def _add(self, model: Any, thing_id: str, chooser: random.Random) -> None:
+        given = {name: self.kind.draw(chooser) for name in NAMES}
+        given |= {name: None for name in ("maybe", "kept") if chooser.random() < 0.2}
+        item = self.entity.complete(self.entity.dump(model(thing_id=thing_id, **given)))
+        older = {name for name in ("later", "kept") if chooser.random() < 0.3}
+        self.stored[thing_id] = {name: value for name, value in item.items() if name not in older}
+        self.table.run(Put(self.stored[thing_id]))
+        self.shown[thing_id] = self.entity.load(self.stored[thing_id])
+
+    def found(self, conditions: dict[str, Any], test: Condition | None = None) -> set[str]:
+        records = self.queries.records(QuerySpec("thing", conditions, filter=test))
+        return {record.thing_id for record in records}
+
+    def close(self) -> None:
+        self.queries.close()
+        self.table.close()
+
+
+# -- what Python says -------------------------------------------------------------------------------------------------
+
+
+def stands(kind: Kind, word: str, value: Any, operand: Any) -> bool:
+    if value is None:
+        return word == "ne"
+    try:
+        return bool(OPERATORS[WORDS[word]](placed(kind, value), placed(kind, operand)))
+    except TypeError:
+        return word == "ne"
+
+
+def placed(kind: Kind, value: Any) -> Any:
+    """What Python compares; a bound that is no value is compared as it is."""
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, (bool, enum.Enum)):
+        return Decimal(repr(value)) if isinstance(value, float) else value
+    return kind.order(value)
+
+
+def holds(kind: Kind, word: str, value: Any, operand: Any) -> bool:
+    if word in WORDS:
+        return stands(kind, word, value, operand)
+    if word == "in":
+        return any(stands(kind, "eq", value, each) for each in operand)
+    if word == "between":
+        return stands(kind, "ge", value, operand[0]) and stands(kind, "le", value, operand[1])
+    if word == "exists":
+        return (value is not None) is operand
+    if value is None:
+        return False
+    if word == "size":
+        form = stored_form(value)
+        if isinstance(form, str):
+            return bool(operand == len(form.encode("utf-16-le")) // 2)
+        return not isinstance(form, int) and bool(operand == len(form))
+    if word == "contains" and kind.members is not None:
+        return any(stored_form(each) == stored_form(operand) or each == operand for each in value)
+    form = stored_form(value)
+    if type(form) is not type(operand):
+        return False
+    return bool(form.startswith(operand)) if word == "begins_with" else operand in form
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def operand_of(kind: Kind, word: str, chooser: random.Random) -> Any:
+    if word == "exists":
+        return chooser.random() < 0.5
+    if word == "size":
+        form = stored_form(kind.draw(chooser))
+        return len(form) if hasattr(form, "__len__") and chooser.random() < 0.7 else chooser.randint(0, 4)
+    if word == "in":
+        return tuple(kind.draw(chooser) for _ in range(chooser.randint(1, 3)))
+    if word == "contains" and kind.members is not None:
+        return kind.members(chooser)
+    if word in PARTS:
+        form = stored_form(kind.draw(chooser))
+        if not isinstance(form, (str, bytes)):
+            return "a"
+        first = 0 if word == "begins_with" else chooser.randint(0, len(form) - 1)
+        return form[first : first + chooser.randint(1, 3)]
+    draw = kind.bounds if kind.bounds is not None and word in ORDER and chooser.random() < 0.3 else kind.draw
+    return (draw(chooser), kind.draw(chooser)) if word == "between" else draw(chooser)
+
+
+def asked_by(name: str, word: str, operand: Any) -> Condition:
+    if word in WORDS:
+        return Compare(name, WORDS[word], operand)  # type: ignore[arg-type]
+    if word == "between":
+        return Between(name, *operand)
+    if word == "exists":
+        return Exists(name) if operand else Missing(name)
+    if word == "size":
+        return Size(name, "=", operand)
+    return {"in": In, "begins_with": BeginsWith, "contains": Contains}[word](name, operand)
+
+
+def condition_of(word: str, operand: Any) -> Constraint | OneOf | None:
+    """The condition that says the same, where there is one."""
+    if word == "in":
+        return OneOf(operand)
+    if word == "between":
+        return Range(*operand)
+    return {"eq": Equal(operand), "le": Range(None, operand), "ge": Range(operand)}.get(word)
+
+
+def json_of(kind: Kind, value: Any) -> Any:
+    """A value as a client writes it."""
+    if isinstance(value, tuple):
+        return [json_of(kind, each) for each in value]
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Decimal):
+        return float(value) if kind.annotation is int else str(value)
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return TypeAdapter(type(value)).dump_python(value, mode="json")
+
+
+def is_refused(kind: Kind, operand: tuple[Any, Any]) -> bool:
+    """Whether a range has its bounds the wrong way round, or bounds of two kinds."""
+    return not stands(kind, "le", *operand)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_filter_condition_and_python_say_the_same(name: str) -> None:
+    kind, chooser = KINDS[name], random.Random(name)
+    world, met = World(kind, chooser), Counter[str]()
+    for number in range(DRAWS):
+        word, asked = kind.tests[number % len(kind.tests)], chooser.choice(NAMES)
+        operand = operand_of(kind, word, chooser)
+        if word == "between" and is_refused(kind, operand):
+            check_refused(world, asked, operand)
+            met["reversed"] += 1
+        else:
+            check_answers(world, asked, word, operand, met)
+    world.close()
+    for word in kind.tests:
+        for answer in (True, False):
+            assert met[f"{word} {answer}"] >= 4, (word, answer, met)
+    assert min(met["default"], met["None"]) >= 50, met
+    assert met["HTTP"] >= (30 if kind.has_members else 80), met
+    assert not world.has_index or met["condition"] >= 5, met
+    assert "between" not in kind.tests or met["reversed"] >= 2, met
+    assert met["by us" if name in BY_US else "by the table"] >= 40, met
+
+
+def check_refused(world: World, asked: str, operand: tuple[Any, Any]) -> None:
+    with pytest.raises(ValueRefused):
+        world.found({}, Between(asked, *operand))
+    if world.has_index and asked == "value":
+        with pytest.raises(ValueRefused):
+            world.found({asked: Range(*operand)})
+
+
+def check_answers(world: World, asked: str, word: str, operand: Any, met: Counter[str]) -> None:
+    test, kind = asked_by(asked, word, operand), world.kind
+    expected = {one for one, record in world.shown.items() if holds(kind, word, getattr(record, asked), operand)}
+    assert world.found({}, test) == expected, (word, operand)
+    assert world.queries.count(QuerySpec("thing", filter=~test)).count == RECORDS - len(expected)
+    compiled = compile_filter(world.entity, world.entity.view(None), [(test, "filter")])
+    assert {one for one, item in world.stored.items() if compiled.evaluate(item)} == expected, (word, operand)
+    met["by us" if compiled.here else "by the table"] += 1
+    condition = condition_of(word, operand)
+    if world.has_index and asked == "value" and condition is not None:
+        assert world.found({asked: condition}) == expected, (condition,)
+        met["condition"] += 1
+    if word not in (*WORDS, "in") or not kind.has_members:
+        content = {"property": asked, word: {"eq": operand} if word == "size" else json_of(kind, operand)}
+        spec = spec_from_json(world.entity, {"filter": content})
+        assert spec.filter is not None
+        assert compile_filter(world.entity, world.entity.view(None), [(spec.filter, "filter")]) == compiled, content
+        met["HTTP"] += 1
+    for one, record in world.shown.items():
+        met[f"{word} {one in expected}"] += 1
+        met["default"] += asked in ("later", "kept") and asked not in world.stored[one]
+        met["None"] += getattr(record, asked) is None
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_test_that_a_type_has_not_is_refused(name: str) -> None:
+    kind, chooser = KINDS[name], random.Random(name)
+    world = World(kind, chooser)
+    for word in set(ALL) - set(kind.tests):
+        test = asked_by("value", word, operand_of(kind, word, chooser))
+        with pytest.raises(InputError) as refused:
+            compile_filter(world.entity, world.entity.view(None), [(test, "filter")])
+        assert refused.value.where == f"filter.{word}"
+        assert isinstance(refused.value, UnsupportedQuery), (word, refused.value)
+        assert refused.value.fix
+    world.close()
