@@ -15,7 +15,7 @@ from shardweave.query.filters import filter_from_json
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.schema import Index, Schema
-from shardweave.table.conditions import Compare, Condition, Contains, Exists, In, Missing, Size
+from shardweave.table.conditions import And, Compare, Condition, Contains, Exists, In, Missing, Size
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Put
 from tests.unit.query_world import KEYS
@@ -148,6 +148,17 @@ def test_a_default_made_of_other_properties_can_not_be_filtered_on(queries: Quer
     with pytest.raises(UnsupportedQuery, match="made from the other properties") as refused:
         queries.run(QuerySpec("room", index="name", filter=Compare("label", "=", "a")))
     assert refused.value.where == "filter.eq"
+
+
+def test_what_is_too_large_for_the_table_s_expression_is_evaluated_here(queries: QueryRunner) -> None:
+    tests = [~In("seats", tuple(range(100 * block, 100 * block + 90))) for block in range(1, 9)]
+    tests += [Compare("seats", "=", 4)]
+    spec = QuerySpec("room", index="name", filter=And(tuple(tests)))
+    explained = queries.explain(spec)
+    assert explained.filter_by_table, explained
+    assert explained.filter_here, explained
+    assert [each.room_id for each in queries.records(spec)] == ["old", "red"]
+    assert queries.count(spec).count == 2
 
 
 def test_an_explanation_says_what_the_table_does_and_what_is_done_here(queries: QueryRunner) -> None:

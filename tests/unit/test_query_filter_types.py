@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import enum
+import itertools
 import random
 import uuid
 from collections import Counter
@@ -32,7 +33,7 @@ from shardweave.codecs import (
 )
 from shardweave.entity import Entity, RangeKey, unique_property
 from shardweave.errors import InputError, UnsupportedQuery, ValueRefused
-from shardweave.query.filters import compile_filter
+from shardweave.query.filters import SplitFilter, compile_filter
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, OneOf, QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
@@ -51,6 +52,7 @@ from shardweave.table.conditions import (
     Size,
 )
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.embedded.expressions import check_condition
 from shardweave.table.operations import Put
 from tests.unit.codec_cases import precedence
 from tests.unit.query_world import KEYS
@@ -163,6 +165,7 @@ KINDS: dict[str, Kind] = {
     "padded integer": Kind(Annotated[str, PaddedIntegerCodec(4)], one_of("0009", "0010", "0100", "1000"), ALL),
     "Timestamp": Kind(Timestamp, lambda chooser: 1_730_000_000_000 + chooser.randint(-3, 3)),
     "TimestampSeconds": Kind(TimestampSeconds, lambda chooser: 1_730_000_000 + chooser.randint(-3, 3)),
+    "Any": Kind(Any, one_of(1, 1.5, 9, "9", "10", "a"), ALL),
     "int or str": Kind(int | str, one_of(1, 9, 10, "9", "10", "a"), ALL),
     "timedelta or int": Kind(
         dt.timedelta | int, lambda chooser: chooser.choice([span(chooser), chooser.randint(-3, 3)])
@@ -301,7 +304,7 @@ def holds(kind: Kind, word: str, value: Any, operand: Any) -> bool:
         form = stored_form(value)
         if isinstance(form, str):
             return bool(operand == len(form.encode("utf-16-le")) // 2)
-        return not isinstance(form, int) and bool(operand == len(form))
+        return not isinstance(form, (int, Decimal)) and bool(operand == len(form))
     if word == "contains" and kind.members is not None:
         return any(stored_form(each) == stored_form(operand) or each == operand for each in value)
     form = stored_form(value)
@@ -441,3 +444,44 @@ def test_a_test_that_a_type_has_not_is_refused(name: str) -> None:
         assert isinstance(refused.value, UnsupportedQuery), (word, refused.value)
         assert refused.value.fix
     world.close()
+
+
+STRANGE: tuple[Any, ...] = (
+    None,
+    float("nan"),
+    Decimal("Infinity"),
+    10**60,
+    INSTANT.replace(tzinfo=None),
+    object(),
+    "\ud800",
+)
+
+
+def understood(world: World, test: Condition) -> SplitFilter | InputError:
+    try:
+        return compile_filter(world.entity, world.entity.view(None), [(test, "filter")])
+    except InputError as refused:
+        return refused
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_value_of_another_type_is_understood_or_refused_at_its_place(name: str) -> None:
+    kind, chooser = KINDS[name], random.Random(name)
+    world, refusals = World(kind, chooser), 0
+    operands = [*STRANGE, *(other.draw(chooser) for other in KINDS.values())]
+    for word, operand in itertools.product(kind.tests, operands):
+        if word in ("exists", "size") or (word == "begins_with" and not isinstance(operand, (str, bytes))):
+            continue
+        many = word in ("in", "between")
+        test = asked_by("maybe", word, (operand, operand) if many else operand)
+        compiled = understood(world, test)
+        if isinstance(compiled, InputError):
+            refusals += 1
+            assert compiled.where == f"filter.{word}"
+            assert compiled.fix
+        else:
+            assert {compiled.evaluate(item) for item in world.stored.values()} <= {True, False}
+            if compiled.by_table is not None:
+                check_condition(compiled.by_table)
+    world.close()
+    assert refusals >= len(STRANGE)

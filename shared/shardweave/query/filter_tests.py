@@ -38,6 +38,7 @@ from ..table.conditions import (
     Or,
     Size,
 )
+from ..table.expression_size import nodes_of
 from ..table.values import Value
 from .value_order import (
     OrMade,
@@ -76,6 +77,8 @@ def compiled_test(each: Property, node: Condition, where: str, *, stored: bool =
     place = f"{where}.{word_of(node)}"
     try:
         test = _compiled(each, node)
+        for part in nodes_of(test):
+            part.check()
         return test if stored else _with_default(each, test)
     except ShardweaveError as error:
         error.where = place

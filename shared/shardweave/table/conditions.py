@@ -177,8 +177,11 @@ class BeginsWith(OnAttribute):
     prefix: str | bytes
 
     def __post_init__(self) -> None:
-        if _checked_kind(self.attribute, self.prefix) not in ("S", "B"):
+        if not isinstance(self.prefix, (str, bytes, bytearray)):
             raise ValueRefused("a prefix must be a text or binary", where=self.attribute, fix="use a comparison")
+
+    def check(self) -> None:
+        _checked_kind(self.attribute, self.prefix)
 
     def evaluate(self, item: Item) -> bool:
         value = item.get(self.attribute)
@@ -187,6 +190,7 @@ class BeginsWith(OnAttribute):
         return isinstance(value, bytes) and isinstance(self.prefix, bytes) and value.startswith(self.prefix)
 
     def render(self, names: Names) -> str:
+        self.check()
         return f"begins_with({names.name(self.attribute)}, {names.value(self.prefix)})"
 
 
