@@ -19,7 +19,8 @@ from shardweave.codecs import DecimalCodec, Timestamp
 from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
 from shardweave.errors import InputError
 from shardweave.query.filters import compile_filter
-from shardweave.query.spec import Range
+from shardweave.query.plan import plan_query
+from shardweave.query.spec import QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.schema import Index, Schema
 from shardweave.table.conditions import BeginsWith, Compare, Condition, Contains, Exists, Size
@@ -238,6 +239,19 @@ def test_filters_in_python_are_refused_alike(node: Condition) -> None:
     with pytest.raises(InputError) as refused:
         compile_filter(entity, entity.view("time"), [(node, "filter")])
     assert refused.value.where.startswith("filter.")
+
+
+def test_a_set_is_the_same_set_in_the_cursors_of_every_process() -> None:
+    class Bag(Entity, token="bag"):
+        bag_id: str = unique_property()
+        sizes: set[int]
+
+    schema = Schema([Bag])
+    one, other = {0, 8}, {8, 0}
+    assert repr(one) != repr(other), "they are equal, and were filled in another order"
+    specs = [QuerySpec("bag", filter=Compare("sizes", "=", sizes)) for sizes in (one, other, {0, 9})]
+    prints = [plan_query(schema, spec, schema[Bag].shard_map, 0).fingerprint for spec in specs]
+    assert prints[0] == prints[1] != prints[2]
 
 
 def test_a_date_is_its_midnight_in_utc_in_every_form(client: Client) -> None:

@@ -62,8 +62,8 @@ class SizeTest(BaseModel):
 
 
 class PropertyFilter(BaseModel):
-    """A property and one test of it. A comparison with a property that a record does not have is false; `ne` is
-    true."""
+    """A property and one test of it. A comparison with a property that has no value is false; `ne` is true. A record
+    without the property has its default."""
 
     model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 2, "maxProperties": 2})
 

@@ -35,8 +35,8 @@ from ..table.conditions import (
     Or,
     Size,
 )
-from ..table.expression_size import fits, nodes_of
-from ..table.values import Item
+from ..table.expression_size import fits, nodes_of, operands_of
+from ..table.values import Item, to_attribute_value
 from .filter_tests import WORDS, compiled_test, has_none, has_value, word_of
 from .from_keys import hidden_in, is_unclear, values_in_keys
 from .value_order import AFTER_READING, OrMade
@@ -80,6 +80,21 @@ class SplitFilter:
 
 
 NO_FILTER = SplitFilter()
+
+
+def signature(condition: Condition | None) -> Any:
+    """What tells a compiled filter from another one, the same in every process: a set has one form in it."""
+    if condition is None:
+        return None
+    if isinstance(condition, OrMade):
+        return ["OrMade", signature(condition.test)]
+    if isinstance(condition, Not):
+        return ["Not", signature(condition.condition)]
+    if isinstance(condition, (And, Or)):
+        return [type(condition).__name__, *map(signature, condition.conditions)]
+    assert isinstance(condition, OnAttribute)
+    operands = [repr(to_attribute_value(value)) for value in operands_of(condition)]
+    return [type(condition).__name__, condition.attribute, getattr(condition, "operator", ""), operands]
 
 
 Placed = tuple[Condition, str]

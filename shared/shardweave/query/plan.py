@@ -28,7 +28,7 @@ from .branches import Branch, Overlap, check_agreement, names_to_leave_out
 from .choice import choose, shard_text
 from .conditions import Conditions, expanded, normalized, range_interval
 from .cursor import fingerprint_of
-from .filters import compile_filter
+from .filters import compile_filter, signature
 from .from_keys import hidden_in, is_unclear
 from .intervals import intersection
 from .limits import check_limits
@@ -366,9 +366,13 @@ def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) ->
             spec.reverse,
             spec.earliest,
             spec.latest,
-            [[branch.view.index, _condition_parts(branch.conditions), repr(branch.filter)] for branch in branches],
+            [[branch.view.index, _condition_parts(branch.conditions), *_filter_parts(branch)] for branch in branches],
         ]
     )
+
+
+def _filter_parts(branch: Branch) -> tuple[Any, Any]:
+    return signature(branch.filter.by_table), signature(branch.filter.here)
 
 
 def _condition_parts(conditions: Conditions) -> list[list[Any]]:
