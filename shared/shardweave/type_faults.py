@@ -22,6 +22,7 @@ from pydantic_core import PydanticUndefined
 from .codecs import stands_for
 from .entity import Entity, Role
 from .errors import Fault, ValidationFailed, ValueRefused
+from .round_trip_faults import round_trip_faults
 from .stored_form import stored_form
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
     """Every fault of the types and defaults of a model's properties."""
     from .schema import properties_of
 
+    properties = properties_of(model)
     for name, field in model.model_fields.items():
-        for message, fix in dict.fromkeys(_annotation_faults(field.annotation, frozenset())):
+        found = dict.fromkeys(_annotation_faults(field.annotation, frozenset()))
+        for message, fix in found or round_trip_faults(properties[name]):
             yield Fault(f"entity {model.__name__}.{name}", message, fix)
-    for name, each in properties_of(model).items():
+    for name, each in properties.items():
         if each.role is Role.UNIQUE and (each.codec is None or not each.codec.sortable):
             message = "a value of its type can't be in a key, and it identifies the record"
             fix = "declare a text, a whole number, a UUID, a date, or a Decimal with DecimalCodec(places=...)"

@@ -147,3 +147,34 @@ def test_none_of_a_type_that_does_not_allow_it_is_refused_where_it_would_be_read
         world.store.put(lamp)
     assert refused.value.where == "watts"
     assert world.items() == []
+
+
+class Slot(Entity, token="slot"):
+    """Has to be told whether it is taken."""
+
+    slot_id: str = unique_property()
+    holder: str | None
+    day: int | None = Field(..., ge=0)
+
+
+@pytest.mark.parametrize("how", ["mapping", "record", "batch", "put"])
+def test_none_is_kept_of_a_property_that_must_be_given(how: str) -> None:
+    world = World(schema=Schema([Slot]))
+    given = {"slot_id": "a", "holder": None, "day": None}
+    if how == "mapping":
+        world.store.create(given, Slot)
+    elif how == "record":
+        world.store.create(Slot.model_validate(given))
+    elif how == "put":
+        world.store.put(given, Slot)
+    else:
+        world.store.batch_write([Slot.model_validate(given)])
+    slot = world.store.get(Slot, "a")
+    assert slot is not None
+    assert (slot.holder, slot.day) == (None, None)
+    assert world.store.update(Slot, "a", {"holder": "Ann"}).holder == "Ann"
+    assert world.store.update(Slot, "a", {"holder": None}).holder is None
+    entity = world.schema[Slot]
+    for kind, wanted in ((Exists, False), (Missing, True)):
+        compiled = compile_filter(entity, entity.view(None), [(kind("holder"), "filter")])
+        assert compiled.evaluate(world.stored(Slot)) is wanted
