@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 import signal
 import sys
 from collections.abc import Callable
@@ -201,6 +202,8 @@ def log(seen: Observation) -> None:
     """One line for each request."""
     detail = f" {seen.problem}" if seen.problem else ""
     say(f"{seen.method} {seen.route or '(no such path)'} {seen.status} {seen.milliseconds:.1f} ms{detail}")
+    if seen.audit is not None:
+        say(f"audit {json.dumps(seen.audit)}")
     if seen.failure is not None:
         say("\n".join(trace(seen.failure)))
 

@@ -119,7 +119,15 @@ def log(seen: Observation) -> None:
         counted |= {"EmptyAnswers": not seen.page.items, "PartialAnswers": not seen.page.complete}
     for name, applies in counted.items():
         metrics.add_metric(name, MetricUnit.Count, int(applies))
-    extra = {"method": seen.method, "route": seen.route, "status": seen.status, "milliseconds": seen.milliseconds}
+    extra = {
+        "method": seen.method,
+        "route": seen.route,
+        "status": seen.status,
+        "milliseconds": seen.milliseconds,
+        "requestId": seen.request_id,
+    }
+    if seen.audit is not None:
+        logger.info("audit", extra=seen.audit)
     if seen.failure is not None:
         logger.error("request failed", extra={**extra, "problem": seen.problem, "trace": trace(seen.failure)})
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
@@ -213,7 +214,9 @@ def sign_up(parts: Parts) -> Operation:
     def signed_up(made: Sequence[Written]) -> Response:
         new_user, new_email = (written.record for written in made if written.record is not None)
         body = b'{"user":' + models.json(new_user) + b',"email":' + emails.json(new_email) + b"}"
-        return created(models, new_user, body)
+        return replace(
+            created(models, new_user, body), places=(models.keys.path(new_user), emails.keys.path(new_email))
+        )
 
     return Operation(
         "POST",

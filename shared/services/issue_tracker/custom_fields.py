@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -118,7 +119,8 @@ def set_values(parts: Parts) -> Operation:
         def by_name(made: Sequence[Written]) -> Response:
             record = record_of(made)
             assert isinstance(record, Issue)
-            return Response.json(200, json_bytes(shown(record, fields)), **entity_tag(record.rev))
+            answer = Response.json(200, json_bytes(shown(record, fields)), **entity_tag(record.rev))
+            return written(models, record, answer)
 
         def placed(name: str, value: Any, fields: Mapping[str, str]) -> tuple[str, Any]:
             if name not in fields:
@@ -166,7 +168,12 @@ def blaming(where: str) -> Iterator[None]:
 def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:
     """The answer to a write of one record: the record as it is stored."""
 
-    return lambda made: stored(models, record_of(made))
+    return lambda made: written(models, record_of(made), stored(models, record_of(made)))
+
+
+def written(models: RecordModels, record: Entity, answer: Response) -> Response:
+    """The answer to a request that does not name the record that it writes by a path, with the record's."""
+    return replace(answer, places=(models.keys.path(record),))
 
 
 def record_of(made: Sequence[Written]) -> Entity:

@@ -9,6 +9,7 @@ Whoever runs it may observe each request: the route's template, the status and t
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,11 @@ from .paths import Paths
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
+    from .router import Exchange
+
 MAX_BODY_BYTES = 1024 * 1024
+REQUEST_ID = "x-request-id"
+"""The header of every answer that names its request, as logs do."""
 ANSWER_MS = 500
 """What is kept of a function's time for making the answer."""
 
@@ -33,7 +38,8 @@ ANSWER_MS = 500
 class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
     code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
-    says that the service did not do what it should, for a reason that no caller can bring about."""
+    says that the service did not do what it should, for a reason that no caller can bring about; `audit` is what the
+    audit trail says of it."""
 
     method: str
     route: str
@@ -43,6 +49,8 @@ class Observation:
     failure: BaseException | None = None
     page: PageFacts | None = None
     failing: bool = False
+    request_id: str = ""
+    audit: dict[str, Any] | None = None
 
 
 Observe = Callable[[Observation], None]
@@ -98,7 +106,8 @@ class Api:
         from .router import EXCHANGE, Exchange
 
         started = time.perf_counter()
-        routed, exchange, router = self._sealed(event), Exchange(_time_left_ms(context)), self._router
+        routed, router = self._sealed(event), self._router
+        exchange = Exchange(_time_left_ms(context), event["requestContext"].get("requestId") or new_request_id())
         # Powertools keeps the event on a class that all resolvers share; the instance's own hides it from threads.
         router.current_event = APIGatewayProxyEventV2(routed)
         router.context[EXCHANGE] = exchange
@@ -107,18 +116,8 @@ class Api:
         if self._observe is not None:
             spent = (time.perf_counter() - started) * 1000
             status = answer["statusCode"]
-            self._observe(
-                Observation(
-                    method,
-                    exchange.route,
-                    status,
-                    spent,
-                    exchange.problem,
-                    exchange.failure,
-                    exchange.page,
-                    exchange.failing,
-                )
-            )
+            self._observe(_observation(method, status, spent, exchange))
+        answer["headers"][REQUEST_ID] = exchange.request_id
         return {**answer, "body": ""} if method == "HEAD" else answer
 
     @property
@@ -141,6 +140,27 @@ class Api:
             "rawQueryString": event.get("rawQueryString") or "",
             "requestContext": {**context, "stage": "$default", "http": http},
         }
+
+
+def _observation(method: str, status: int, milliseconds: float, exchange: Exchange) -> Observation:
+    said = exchange.audit
+    return Observation(
+        method,
+        exchange.route,
+        status,
+        milliseconds,
+        exchange.problem,
+        exchange.failure,
+        exchange.page,
+        exchange.failing,
+        exchange.request_id,
+        None if said is None else said.document(status, exchange.problem, exchange.request_id),
+    )
+
+
+def new_request_id() -> str:
+    """A name for a request that nobody gave one."""
+    return secrets.token_hex(8)
 
 
 def _time_left_ms(context: Any) -> int | None:

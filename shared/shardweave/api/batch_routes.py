@@ -14,7 +14,7 @@ Costs: see `store.batches`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -85,6 +85,10 @@ class Batches:
         kept = self._models.kept
         puts = [Put(grant.made(values, kept), model, among=among, keeping=kept) for values in written]
         deletes = [Delete(model, key, among=among) for key in keys]
+        removed = tuple(map(self._models.keys.path_of_json, to_delete))
+
+        def places(outcomes: Sequence[WriteOutcome]) -> Iterator[str]:
+            return (self._models.keys.path(each.record) for each in outcomes if each.record is not None)
 
         def work() -> Response:
             done = self._store.batch_write(puts, deletes, seconds=_seconds(call))
@@ -94,7 +98,8 @@ class Batches:
                 for name, outcomes in members.items()
             ]
             complete = json_bytes(done.complete)
-            return Response.json(200, b"{" + b",".join(texts) + b',"complete":' + complete + b"}")
+            answer = Response.json(200, b"{" + b",".join(texts) + b',"complete":' + complete + b"}")
+            return replace(answer, places=tuple(places(done.puts)) + removed)
 
         return worked(self._store, call, work)
 
@@ -164,6 +169,7 @@ class Batches:
                 tag=collection,
                 body=Body(lambda: self._asked),
                 errors=(LimitExceeded, *self._expansion.errors),
+                audited=False,
             ),
             Operation(
                 "POST",

@@ -79,7 +79,15 @@ class RecordKeys:
         """Where a record is."""
         if self.entity.origin is not None:
             return self._path([self.text(record.key)])
-        identity = self.entity.dump(record)
+        return self._path_of(self.entity.dump(record))
+
+    def path_of_json(self, given: Any) -> str:
+        """Where the record is whose key a body gave, see `of_json`."""
+        if self.entity.origin is not None:
+            return self._path([given])
+        return self._path_of(self.entity.identify(self.of_json(given, ())))
+
+    def _path_of(self, identity: Mapping[str, Any]) -> str:
         last = len(self.entity.identity) - 1
         texts = [text_of(identity[name]) for name in self.entity.identity]
         return self._path([quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)])

@@ -34,12 +34,13 @@ class PageFacts:
 @dataclass(frozen=True)
 class Response:
     """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
-    describes a list for whoever observes answers."""
+    describes a list for whoever observes answers, `places` are the paths of records that were written."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     page: PageFacts | None = None
+    places: tuple[str, ...] = ()
 
     @classmethod
     def json(cls, status: int, body: bytes, **headers: str) -> Response:

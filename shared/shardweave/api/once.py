@@ -73,9 +73,9 @@ def worked(store: Store, call: Call, work: Callable[[], Response]) -> Response:
 
 
 def _encoded(response: Response) -> bytes:
-    return json.dumps([response.status, dict(response.headers), response.body.decode()]).encode()
+    return json.dumps([response.status, dict(response.headers), response.body.decode(), response.places]).encode()
 
 
 def _decoded(kept: bytes) -> Response:
-    status, headers, body = json.loads(kept)
-    return Response(status, body.encode(), headers)
+    status, headers, body, *rest = json.loads(kept)
+    return Response(status, body.encode(), headers, places=tuple(*rest))

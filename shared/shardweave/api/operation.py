@@ -71,7 +71,8 @@ class Call:
 class Operation:
     """One method on one path. `path` is a template (`/v1/users/{key}`) with its parameters at the end, the last of
     which takes the rest of the path; `name` is the operation's id; `also` are other answers when all is well; `errors`
-    are those that a caller can meet beside those of every operation."""
+    are those that a caller can meet beside those of every operation. `audited`: each request is put on the audit trail;
+    by default that is so unless the method is GET."""
 
     method: str
     path: str
@@ -87,6 +88,12 @@ class Operation:
     header_parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     errors: tuple[type[ShardweaveError], ...] = ()
+    audited: bool | None = None
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether each request is put on the audit trail."""
+        return self.method != "GET" if self.audited is None else self.audited
 
 
 def model_of(model: Model) -> type[BaseModel]:

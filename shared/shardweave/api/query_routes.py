@@ -86,7 +86,7 @@ class Queries:
             self._entity.collection,
             QueryBodies(self._entity, self._expansion.member),
         )
-        shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS}
+        shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS, "audited": False}
         return (
             Operation(
                 path=f"{path}/query",

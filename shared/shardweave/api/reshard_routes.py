@@ -160,6 +160,7 @@ class ReshardRoutes:
                 status,
                 tag=tag,
                 errors=(Unauthenticated,),
+                audited=True,
             ),
             Operation(
                 "POST",

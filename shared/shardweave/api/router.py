@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -37,6 +37,7 @@ from ..errors import (
     UnsupportedMediaType,
     ValidationFailed,
 )
+from .audit import AuditEntry, audit_entry
 from .bodies import read_document
 from .caller import caller_of
 from .messages import JSON, PageFacts, Response, decode_query
@@ -51,11 +52,13 @@ class Exchange:
     """What becomes known of one request while it is answered, and how long that may take."""
 
     time_left_ms: int | None = None
+    request_id: str = ""
     route: str = ""
     problem: str = ""
     failure: BaseException | None = None
     page: PageFacts | None = None
     failing: bool = False
+    audit: AuditEntry | None = None
 
 
 EXCHANGE = "exchange"
@@ -100,17 +103,22 @@ def _handler(
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
-        call = Call(
+        who = Call(
             path={name: key_of_part(unseal(key)) for name, key in keys.items()},
-            query=_checked_query(operation, decode_query(event.raw_query_string)),
-            document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
-            headers=_headers(operation, event.headers),
             time_left_ms=exchange.time_left_ms,
             caller=caller_of(event.raw_event).acting_for(claims),
             operation=operation.name,
         )
+        exchange.audit = audit_entry(operation, who, None)
+        call = replace(
+            who,
+            query=_checked_query(operation, decode_query(event.raw_query_string)),
+            document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
+            headers=_headers(operation, event.headers),
+        )
         response = operation.run(call)
         exchange.page = response.page
+        exchange.audit = audit_entry(operation, call, response)
         return _answered(response)
 
     return handle

@@ -1,0 +1,77 @@
+"""The audit trail: who wrote what, and what operators asked.
+
+Format, one JSON object for each request that writes and each of an operator, whether it was carried out or refused:
+
+    who        the principal: a token's issuer and subject, the ARN of who signed, or `anonymous`
+    operation  its name in the OpenAPI document
+    route      the path's template
+    entity     the collection, or what else the operation is of
+    keys       of each record that was named, the first 16 hex digits of SHA-256 of `collection/key`
+    status     how it was answered; `problem` the code of the error, where there was one
+    requestId  as in the answer, the access log and the function's log
+
+So writes of one record can be found by whoever knows its key, and nobody learns a key or a value from the trail. A
+write that was repeated with its idempotency key is there as often as it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import unquote
+
+from .messages import Response
+from .operation import Call, Operation
+from .paths import key_of_part
+
+ROOT = "/v1/"
+KEY_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """What the trail says of one request, but for how it was answered."""
+
+    who: str
+    operation: str
+    route: str
+    entity: str
+    keys: tuple[str, ...]
+
+    def document(self, status: int, problem: str, request_id: str) -> dict[str, Any]:
+        """The entry as it is written."""
+        told = {"who": self.who, "operation": self.operation, "route": self.route, "entity": self.entity}
+        ended = {"status": status, **({"problem": problem} if problem else {}), "requestId": request_id}
+        return {**told, "keys": list(self.keys), **ended}
+
+
+def audit_entry(operation: Operation, call: Call, response: Response | None) -> AuditEntry | None:
+    """What the trail says of a request, None for one that it says nothing of. `response` is None for one that was
+    refused."""
+    if not operation.is_audited:
+        return None
+    names = _names(operation, call, response)
+    keys = tuple(key_hash(name) for name in names)
+    return AuditEntry(call.caller.principal, operation.name, operation.path, operation.tag, keys)
+
+
+def key_hash(name: str) -> str:
+    """What the trail has for a record; `name` is its collection and its key, with a slash between."""
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:KEY_DIGITS]
+
+
+def _names(operation: Operation, call: Call, response: Response | None) -> Iterable[str]:
+    if call.path:
+        begin = operation.path.partition("{")[0].removeprefix(ROOT)
+        return [begin + "/".join(call.path.values())]
+    if response is None:
+        return []
+    places = response.places or (response.headers.get("location", ""),)
+    return [_name(place) for place in places if place]
+
+
+def _name(place: str) -> str:
+    """The name of the record that has a path."""
+    return "/".join(key_of_part(unquote(part)) for part in place.removeprefix(ROOT).split("/"))
