@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from shardweave.api.application import Api
+from shardweave.api.application import REQUEST_ID, Api, new_request_id
 from shardweave.api.bodies import too_large
 from shardweave.api.messages import Response, decode_path
 from shardweave.api.problems import problem
@@ -54,10 +54,15 @@ class AsgiApi:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        answer = await self._answer(scope, receive)
+        request_id = new_request_id()
+        answer = await self._answer(scope, receive, request_id)
         body = answer["body"].encode()
         bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
-        headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
+        headers = {
+            REQUEST_ID: request_id,
+            **answer["headers"],
+            **({} if bodiless else {"content-length": str(len(body))}),
+        }
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})
@@ -69,7 +74,7 @@ class AsgiApi:
         """Wait for the requests that are being answered."""
         self._pool.shutdown()
 
-    async def _answer(self, scope: Message, receive: Receive) -> dict[str, Any]:
+    async def _answer(self, scope: Message, receive: Receive, request_id: str) -> dict[str, Any]:
         try:
             headers = _headers(scope)
             target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
@@ -80,6 +85,7 @@ class AsgiApi:
             body = await self._body(receive)
             query = scope["query_string"].decode("latin-1")
             event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
+            event["requestContext"]["requestId"] = request_id
         except ShardweaveError as error:
             answer = problem(error).as_lambda_answer()
             # What is left of the body is not waited for.

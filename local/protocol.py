@@ -14,6 +14,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from shardweave.api.application import REQUEST_ID, new_request_id
 from shardweave.api.problems import problem
 from shardweave.errors import LimitExceeded, MalformedRequest, RequestTimeout, ShardweaveError, Throttled
 
@@ -87,7 +88,8 @@ class LimitedProtocol(H11Protocol):
         self._stop_waiting()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             answer = problem(error)
-            headers = {**answer.all_headers, "content-length": str(len(answer.body)), "connection": "close"}
+            named = {REQUEST_ID: new_request_id()}
+            headers = {**answer.all_headers, **named, "content-length": str(len(answer.body)), "connection": "close"}
             for event in (
                 h11.Response(status_code=answer.status, headers=list(headers.items())),
                 h11.Data(data=answer.body),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.unit.api_world import check_headers
+from tests.unit.api_world import checked_headers
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 600
@@ -78,8 +78,7 @@ class LocalServer:
         try:
             connection.request(method, target, body, dict(headers or {}))
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            check_headers(found)
+            found = checked_headers({name.lower(): value for name, value in response.getheaders()})
             return Answer(response.status, found, response.read())
         finally:
             connection.close()

@@ -25,7 +25,7 @@ from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_ma
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
-from tests.unit.api_world import api_of, check_headers
+from tests.unit.api_world import api_of, checked_headers
 
 
 class Team(Entity, token="team", partition="tenant_id", sort="name"):
@@ -131,8 +131,7 @@ class Person:
         claims = {name: claim_text(value) for name, value in self.claims.items()}
         authorizer = {"jwt": {"claims": claims}} if claims else {}
         answer = self.api.resolve(event_of(method, path, query, sent, body, authorizer))
-        check_headers(answer["headers"])
-        return Response(answer["statusCode"], answer["body"].encode(), answer["headers"])
+        return Response(answer["statusCode"], answer["body"].encode(), checked_headers(answer["headers"]))
 
     def get(self, target: str, **headers: str) -> Response:
         return self.ask("GET", target, **headers)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from local.asgi import event_of
 from shardweave.api.application import Api, Observation
-from shardweave.service import operations_of
 from tests.unit.access_world import RULES, Person, person
 from tests.unit.api_world import Client, api_of, user_service
 
@@ -106,15 +106,13 @@ def test_requests_of_operators_are_audited_reads_too() -> None:
 
 def test_every_answer_names_its_request_as_the_log_does(client: Client, seen: list[Observation]) -> None:
     for method, target in (("GET", "/v1/users"), ("GET", "/nowhere"), ("DELETE", "/v1/users/x"), ("PUT", "/v1/users")):
-        named = client.request(method, target).headers["x-request-id"]
+        named = client.api.resolve(event_of(method, target, "", {}, b""))["headers"]["x-request-id"]
         assert named == seen[-1].request_id
         assert (seen[-1].audit or {"requestId": named})["requestId"] == named
     assert len({each.request_id for each in seen}) == len(seen)
 
 
 def test_the_gateways_name_of_a_request_is_kept(client: Client, seen: list[Observation]) -> None:
-    from local.asgi import event_of
-
     event: dict[str, Any] = event_of("GET", "/v1/users", "", {}, b"")
     event["requestContext"]["requestId"] = "JKJaXmPLvHcESHA="
-    assert client.answer(event).headers["x-request-id"] == seen[-1].request_id == "JKJaXmPLvHcESHA="
+    assert client.api.resolve(event)["headers"]["x-request-id"] == seen[-1].request_id == "JKJaXmPLvHcESHA="
