@@ -7,7 +7,6 @@ counted here.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from ..errors import DeadlineTooShort, LaneFailed
@@ -41,7 +40,7 @@ class Counter:
 
     def count(self, deadline: float | None = None) -> CountAnswer:
         """Raises LaneFailed, or DeadlineTooShort when the deadline passes first."""
-        begun = time.monotonic()
+        begun = self._fanout.monotonic()
         states = [LaneState(lane, lane.interval) for lane in self._plan.lanes if lane.interval is not None]
         open_states, rounds = list(states), 0
         while open_states:
@@ -123,6 +122,6 @@ class Counter:
             returned=sum(state.kept for state in states),
             empty=sum(state.scanned == 0 for state in states),
             units=sum(state.units for state in states),
-            milliseconds=(time.monotonic() - begun) * 1000,
+            milliseconds=(self._fanout.monotonic() - begun) * 1000,
             reports=reports,
         )

@@ -3,17 +3,21 @@
 At most `throttle` reads are under way at once in all queries of this object. A throttled or unanswered read is sent
 again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
 read has an outcome of its own: one that fails does not take the others with it.
+
+A round closes once: what has not ended when the wait for it ends is late, and an answer that comes after that is
+dropped. The clock and the wait are given, so that a test says which reads are late.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_futures
 from dataclasses import dataclass
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import ConfigurationError, DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
@@ -27,14 +31,24 @@ MAX_BACKOFF_SECONDS = 2.0
 
 R = TypeVar("R")
 
+Wait = Callable[[Collection[Future[Any]], float | None], Collection[Future[Any]]]
+"""Waits until all of the futures have ended, at most so many seconds, and gives those that have."""
+
+
+def wait_for(futures: Collection[Future[Any]], seconds: float | None) -> Collection[Future[Any]]:
+    """The futures that ended within so many seconds of real time."""
+    return wait_for_futures(futures, seconds).done
+
 
 @dataclass(frozen=True)
 class Outcome(Generic[R]):
-    """What became of one read: an answer or an error, and how long it took."""
+    """What became of one read: an answer or an error, and how long it took. `late`: the deadline left no time for it,
+    or for another attempt; the error says which."""
 
     answer: R | None
     error: ShardweaveError | None
     milliseconds: float
+    late: bool = False
 
 
 class FanOut:
@@ -47,6 +61,8 @@ class FanOut:
         *,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
+        monotonic: Callable[[], float] = time.monotonic,
+        wait: Wait = wait_for,
     ) -> None:
         if isinstance(throttle, bool) or not isinstance(throttle, int) or not 1 <= throttle <= MAX_THROTTLE:
             message = f"1 to {MAX_THROTTLE} reads are under way at once"
@@ -55,19 +71,23 @@ class FanOut:
         self._throttle = throttle
         self._sleep = sleep
         self._jitter = jitter
+        self.monotonic = monotonic
+        self._wait = wait
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()
 
     def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
-        """The outcomes in the order of the operations. `deadline` is a time of the monotonic clock; what has not
-        ended by then has DeadlineTooShort as its error."""
+        """The outcomes in the order of the operations. `deadline` is a time of `monotonic`; what has not ended by then
+        is late. Nothing is sent after it."""
         if deadline is None and (len(operations) <= 1 or self._throttle == 1):
             return [self._attempt(operation, None) for operation in operations]
-        begun = time.monotonic()
+        begun = self.monotonic()
+        if deadline is not None and begun >= deadline:
+            return [Outcome(None, too_late(), 0.0, late=True) for _ in operations]
         pool = self._started()
         futures = [pool.submit(self._attempt, operation, deadline) for operation in operations]
-        wait(futures, None if deadline is None else max(0.0, deadline - begun))
-        return [self._outcome(future, begun) for future in futures]
+        ended = self._wait(futures, None if deadline is None else deadline - begun)
+        return [future.result() if future in ended else self._dropped(future, begun) for future in futures]
 
     def close(self) -> None:
         """Let running reads end and stop the threads."""
@@ -82,27 +102,31 @@ class FanOut:
                 self._pool = ThreadPoolExecutor(self._throttle, thread_name_prefix="lane")
             return self._pool
 
-    def _outcome(self, future: Future[Outcome[R]], begun: float) -> Outcome[R]:
-        if future.done():
-            return future.result()
+    def _dropped(self, future: Future[Outcome[R]], begun: float) -> Outcome[R]:
         future.cancel()
-        return Outcome(None, _too_late(), (time.monotonic() - begun) * 1000)
+        return Outcome(None, too_late(), self._since(begun), late=True)
+
+    def _since(self, begun: float) -> float:
+        return (self.monotonic() - begun) * 1000
 
     def _attempt(self, operation: Operation[R], deadline: float | None) -> Outcome[R]:
-        begun = time.monotonic()
+        begun = self.monotonic()
         attempt = 0
         while True:
             try:
-                return Outcome(self._table.run(operation), None, (time.monotonic() - begun) * 1000)
+                return Outcome(self._table.run(operation), None, self._since(begun))
             except (Throttled, TableUnavailable) as error:
                 pause = self._jitter() * min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt)
                 attempt += 1
-                if attempt >= MAX_ATTEMPTS or (deadline is not None and time.monotonic() + pause >= deadline):
-                    return Outcome(None, error, (time.monotonic() - begun) * 1000)
+                spent = attempt >= MAX_ATTEMPTS
+                late = not spent and deadline is not None and self.monotonic() + pause >= deadline
+                if spent or late:
+                    return Outcome(None, error, self._since(begun), late=late)
             except ShardweaveError as error:
-                return Outcome(None, error, (time.monotonic() - begun) * 1000)
+                return Outcome(None, error, self._since(begun))
             self._sleep(pause)
 
 
-def _too_late() -> DeadlineTooShort:
+def too_late() -> DeadlineTooShort:
+    """The error of what the deadline left no time for."""
     return DeadlineTooShort("the deadline passed before the table answered", where="timeLimitMs", fix="allow more time")

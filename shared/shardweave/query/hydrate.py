@@ -1,11 +1,17 @@
 """Hydration: the whole records behind the keys that an index gave, in batches of 100.
 
-A record that was deleted between the two reads is left out; one that changed is given as it is now.
+A record that was deleted between the two reads, has expired, or is another's by now is none of the page's: the walk
+goes on in its place. One that changed is given as it is now. Every record is read once for a page, whatever the walk
+reads after it.
+
+Lanes have a part of a page's time, so that a page which they are late for still has some for its whole records.
+
+Cost: a batch for each 100 records of a page, and for what is read further, as often as that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import TableUnavailable
 from ..table.operations import MAX_BATCH_GET, BatchGet
@@ -14,27 +20,82 @@ from .fanout import FanOut
 from .plan import Plan
 
 MAX_ROUNDS = 8
+PART_OF_LANES = 0.75
+"""The part of a page's time that its lanes have, where whole records are read."""
+
+Key = tuple[str, str]
 
 
-def hydrated(
-    plan: Plan, items: Sequence[Item], fanout: FanOut, deadline: float | None, now_seconds: float
-) -> list[Item | None]:
-    """The whole items, in the same order, None for one that is gone. Raises DeadlineTooShort, TableError."""
-    names = (plan.entity.keys.design.hash_name, plan.entity.keys.design.range_name)
-    keys = [(item[names[0]], item[names[1]]) for item in items]
-    found: dict[tuple[str, str], Item] = {}
-    wanted = list(dict.fromkeys(keys))
-    for _ in range(MAX_ROUNDS):
-        chunks = [wanted[start : start + MAX_BATCH_GET] for start in range(0, len(wanted), MAX_BATCH_GET)]
-        wanted = []
-        reads = [BatchGet(tuple(dict(zip(names, key, strict=True)) for key in chunk)) for chunk in chunks]
-        for outcome in fanout.read(reads, deadline):
-            if outcome.error is not None:
-                raise outcome.error
-            assert outcome.answer is not None, "a read has an answer or an error"
-            found |= {(item[names[0]], item[names[1]]): item for item in outcome.answer.items}
-            wanted += [(key[names[0]], key[names[1]]) for key in outcome.answer.unprocessed]
-        if not wanted:
-            whole = [found.get(key) for key in keys]
-            return [None if each is None or plan.entity.is_expired(each, now_seconds) else each for each in whole]
-    raise TableUnavailable("the table leaves whole records unread", where="hydrate", fix="try again, with less load")
+class WholeRecords:
+    """The whole records of one page. `among` says which records there are for whoever asks."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        fanout: FanOut,
+        among: Callable[[Item], bool] | None,
+        now_seconds: float,
+        deadline: float | None,
+    ) -> None:
+        self._entity = plan.entity
+        self._names = (plan.entity.keys.design.hash_name, plan.entity.keys.design.range_name)
+        self._fanout = fanout
+        self._among = among
+        self._now = now_seconds
+        self._deadline = deadline
+        self._read: dict[Key, Item | None] = {}
+
+    def read(self, items: Sequence[Item]) -> bool:
+        """Read those that have not been read; False when the deadline left some unread. Raises TableError."""
+        keys = dict.fromkeys(map(self._key, items))
+        wanted = [key for key in keys if key not in self._read]
+        for _ in range(MAX_ROUNDS):
+            if not wanted:
+                return True
+            chunks = [wanted[start : start + MAX_BATCH_GET] for start in range(0, len(wanted), MAX_BATCH_GET)]
+            reads = [BatchGet(tuple(dict(zip(self._names, key, strict=True)) for key in chunk)) for chunk in chunks]
+            wanted, late = [], False
+            for chunk, outcome in zip(chunks, self._fanout.read(reads, self._deadline), strict=True):
+                if outcome.late:
+                    late = True
+                    continue
+                if outcome.error is not None:
+                    raise outcome.error
+                assert outcome.answer is not None, "a read has an answer or an error"
+                unprocessed = {self._key(key) for key in outcome.answer.unprocessed}
+                self._take(set(chunk) - unprocessed, outcome.answer.items)
+                wanted += [key for key in chunk if key in unprocessed]
+            if late:
+                return False
+        if wanted:
+            raise TableUnavailable(
+                "the table leaves whole records unread", where="hydrate", fix="try again, with less load"
+            )
+        return True
+
+    def is_read(self, item: Item) -> bool:
+        """Whether it is known what became of the record."""
+        return self._key(item) in self._read
+
+    def is_given(self, item: Item) -> bool:
+        """Whether the record is there, or may be, as far as it is known."""
+        key = self._key(item)
+        return key not in self._read or self._read[key] is not None
+
+    def of(self, item: Item) -> Item:
+        """The whole record, of one that is there."""
+        whole = self._read[self._key(item)]
+        assert whole is not None, "a page has only records that are there"
+        return whole
+
+    def _key(self, item: Item) -> Key:
+        return item[self._names[0]], item[self._names[1]]
+
+    def _take(self, answered: set[Key], items: Sequence[Item]) -> None:
+        found = {self._key(item): item for item in items}
+        for key in answered:
+            item = found.get(key)
+            self._read[key] = item if item is not None and self._is_there(item) else None
+
+    def _is_there(self, item: Item) -> bool:
+        return not self._entity.is_expired(item, self._now) and (self._among is None or self._among(item))

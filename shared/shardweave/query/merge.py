@@ -5,12 +5,15 @@ order, of those places: no record that is still unread can stand before it, so e
 final. When that is not enough, exactly the lanes whose places stand before the last record needed are read further,
 all of them in parallel.
 
+What is decided after a round is decided on one `Snapshot`: records, what is final of them, and frontier are of one
+moment, the close of the round.
+
 Cost: one sort of what was read, by tuples that Python compares in C.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -25,7 +28,7 @@ Order = tuple[Value, str, int]
 
 @dataclass
 class LaneState:
-    """What one lane has read: its records not yet given, and the place up to which it has read."""
+    """What one lane has read: its records of this page, and the place up to which it has read."""
 
     lane: Lane
     interval: Interval
@@ -43,58 +46,60 @@ class LaneState:
     milliseconds: float = 0.0
 
 
+Record = tuple[Order, Item, LaneState]
+
+
 @dataclass(frozen=True)
-class Ready:
-    """What can be given: `records` are final and in order. `beyond` is how many more are read but not final."""
+class Frontier:
+    """The last evaluated place that is the first in query order: of which branch, and the table's last key."""
 
-    records: tuple[tuple[Order, Item, LaneState], ...]
-    beyond: int
+    rank: int
+    last_key: Item
 
 
-def frontier(states: Sequence[LaneState], *, descending: bool) -> LaneState | None:
-    """The unfinished lane whose place is the first in query order; None when all are finished."""
-    unfinished = [state for state in states if not state.finished and state.evaluated is not None]
+@dataclass(frozen=True)
+class Snapshot:
+    """What the lanes of a stage that have not failed have read, at the close of a round: `records` in order, of which
+    `final` are the first; `unfinished` lanes, the one of the `frontier` first. No frontier: nothing is left to read."""
+
+    records: tuple[Record, ...]
+    final: tuple[Record, ...]
+    unfinished: tuple[LaneState, ...]
+    frontier: Frontier | None
+
+
+def snapshot(stage: Sequence[LaneState], is_given: Callable[[Item], bool], *, descending: bool) -> Snapshot:
+    """The snapshot of a stage's lanes, of the records that `is_given` holds for. Every lane has answered or failed."""
+    states = [state for state in stage if state.failure is None]
+    records = [(place, item, state) for state in states for place, item in state.records if is_given(item)]
+    # Sorting is stable in both directions, which keeps a lane's own order among equal places.
+    records.sort(key=itemgetter(0), reverse=descending)
+    unfinished = sorted((state for state in states if not state.finished), key=_place, reverse=descending)
     if not unfinished:
-        return None
-    choose = max if descending else min
-    return choose(unfinished, key=_place)
-
-
-def ready(states: Sequence[LaneState], *, descending: bool) -> Ready:
-    """The records that are final. Every lane must have started."""
-    ordered = _ordered(states, descending=descending)
-    first = frontier(states, descending=descending)
-    if first is None:
-        return Ready(tuple(ordered), 0)
+        return Snapshot(tuple(records), tuple(records), (), None)
+    first = unfinished[0]
+    assert first.last_key is not None, "a lane that has more to give names its place"
     edge = _place(first)
     final = 0
-    for place, _, _ in ordered:
+    for place, _, _ in records:
         if place < edge if descending else place > edge:
             break
         final += 1
-    return Ready(tuple(ordered[:final]), len(ordered) - final)
+    frontier = Frontier(first.lane.rank, first.last_key)
+    return Snapshot(tuple(records), tuple(records[:final]), tuple(unfinished), frontier)
 
 
-def needed(states: Sequence[LaneState], count: int, *, descending: bool) -> list[LaneState]:
+def needed(seen: Snapshot, count: int, *, descending: bool) -> tuple[LaneState, ...]:
     """The unfinished lanes that must be read further before `count` records are final, the first in query order
     first: those whose place stands before the `count`th record read so far (or all, when fewer were read)."""
-    unfinished = sorted((state for state in states if not state.finished), key=_place, reverse=descending)
-    ordered = _ordered(states, descending=descending)
-    if len(ordered) < count:
-        return unfinished
-    last = ordered[count - 1][0]
+    if len(seen.records) < count:
+        return seen.unfinished
+    last = seen.records[count - 1][0]
     if descending:
-        return [state for state in unfinished if _place(state) > last]
-    return [state for state in unfinished if _place(state) < last]
+        return tuple(state for state in seen.unfinished if _place(state) > last)
+    return tuple(state for state in seen.unfinished if _place(state) < last)
 
 
 def _place(state: LaneState) -> Order:
-    assert state.evaluated is not None
+    assert state.evaluated is not None, "every lane of a snapshot has answered"
     return state.evaluated
-
-
-def _ordered(states: Sequence[LaneState], *, descending: bool) -> list[tuple[Order, Item, LaneState]]:
-    everything = [(place, item, state) for state in states for place, item in state.records]
-    # Sorting is stable in both directions, which keeps a lane's own order among equal places.
-    everything.sort(key=itemgetter(0), reverse=descending)
-    return everything

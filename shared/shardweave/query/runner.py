@@ -23,18 +23,18 @@ from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, StoredRecord
 from ..schema import Schema
 from ..shard_maps import Lease, ShardMaps, StaticMaps
 from ..table import Table
-from ..table.values import Item
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
 from .explain import Explanation, explain
-from .fanout import DEFAULT_THROTTLE, FanOut
-from .hydrate import hydrated
+from .fanout import DEFAULT_THROTTLE, FanOut, Wait, too_late, wait_for
+from .hydrate import PART_OF_LANES, WholeRecords
+from .merge import Record
 from .plan import Plan, plan_query
 from .resume import Start, advanced, order_of, starts
 from .room import Room
 from .show import shown
 from .spec import LaneReport, Page, QuerySpec, QueryStats
-from .walk import Bounds, Record, Walk, Walked, keeper
+from .walk import Bounds, Walk, Walked, keeper
 
 R = TypeVar("R")
 
@@ -47,7 +47,8 @@ Observer = Callable[[Plan, QueryStats], None]
 
 class QueryRunner:
     """Runs queries of one schema against one table. Safe for many threads. `cursors` seals where a page ended and
-    `now_ms` says when a walk began, also for lists that are read in another way."""
+    `now_ms` says when a walk began, also for lists that are read in another way. Time limits go by `monotonic` (in
+    seconds) and `wait`."""
 
     def __init__(
         self,
@@ -62,13 +63,16 @@ class QueryRunner:
         observer: Observer | None = None,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
+        monotonic: Callable[[], float] = time.monotonic,
+        wait: Wait = wait_for,
     ) -> None:
         self._schema = schema
         self._maps = maps or StaticMaps()
         self.now_ms = clock
         self.cursors = CursorCodec(cursor_keys, cursor_life_ms)
-        self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter)
+        self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter, monotonic=monotonic, wait=wait)
         self._observer = observer
+        self.monotonic = monotonic
 
     def hiding(self, indexes: frozenset[str]) -> QueryRunner:
         """This runner for queries that must not use some indexes. It has the same threads, and is not closed."""
@@ -126,11 +130,22 @@ class QueryRunner:
     # -- shorter questions
 
     def first(self, spec: QuerySpec) -> Any | None:
-        """The first record, or None."""
-        for page in self.pages(replace(spec, limit=1)):
+        """The first record, or None. The time limit is that of the answer, not of a page: raises DeadlineTooShort where
+        it ends before either is known."""
+        deadline = self._deadline(spec, self.monotonic())
+        spec = replace(spec, limit=1)
+        while True:
+            page = self.run(spec)
             if page.items:
                 return page.items[0]
-        return None
+            if page.cursor is None:
+                return None
+            spec = replace(spec, cursor=page.cursor)
+            if deadline is not None:
+                left = deadline - self.monotonic()
+                if left <= 0:
+                    raise too_late()
+                spec = replace(spec, time_limit_ms=max(1, round(left * 1000)))
 
     def exists(self, spec: QuerySpec) -> bool:
         """Whether any record answers the query."""
@@ -141,10 +156,10 @@ class QueryRunner:
         return self._while_in_force(lambda: self._count(spec))
 
     def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Lease | None]:
-        begun = time.monotonic()
-        plan, _, lease = self._plan(replace(spec, cursor=None), self.now_ms())
+        begun, now = self.monotonic(), self.now_ms()
+        plan, _, lease = self._plan(replace(spec, cursor=None), now)
         try:
-            answer = Counter(plan, self._fanout, self.now_ms() / 1000).count(self._deadline(spec, begun))
+            answer = Counter(plan, self._fanout, now / 1000).count(self._deadline(spec, begun))
         except (LaneFailed, DeadlineTooShort) as error:
             late = isinstance(error, DeadlineTooShort)
             self._observe(plan, QueryStats(lanes=len(plan.lanes), failed_lanes=int(not late), cut=late))
@@ -184,29 +199,33 @@ class QueryRunner:
         raise ShardMapChanged("the shard map kept changing", where="query", fix="try again")
 
     def _run_once(self, spec: QuerySpec, room: Room | None) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
-        begun = time.monotonic()
+        begun = self.monotonic()
         now = self.now_ms()
         plan, state, lease = self._plan(spec, now)
         begins = starts(plan, state)
         size = None if room is None else room.bytes
-        bounds = Bounds(self._deadline(spec, begun), spec.budget, size, spec.on_shard_error == "partial")
-        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds)
+        deadline, whole = self._deadline(spec, begun), None
+        if plan.hydrate:
+            whole = WholeRecords(plan, self._fanout, spec.among, now / 1000, deadline)
+            deadline = self._deadline(spec, begun, PART_OF_LANES)
+        bounds = Bounds(deadline, spec.budget, size, spec.on_shard_error == "partial")
+        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, whole)
         try:
             walked = walk.page(plan.limit)
-            pairs = self._shown(plan, walked.records, bounds.deadline, spec.among)
-            fitting = len(pairs) if room is None else room.answered([item for _, item in pairs])
-            if fitting < len(pairs):
-                pairs = pairs[:fitting]
-                walked = walk.shortened(walked, pairs[-1][0])
+            items = _shown(plan, walked.records, whole)
+            fitting = len(items) if room is None else room.answered(items)
+            if fitting < len(items):
+                items = items[:fitting]
+                walked = walk.shortened(walked, fitting)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
         except (LaneFailed, DeadlineTooShort, StoredRecordInvalid, TooManyLaggingLanes) as error:
             nothing = Walked((), None, cut=isinstance(error, DeadlineTooShort))
-            self._observe(plan, _stats(plan, walk, nothing, (time.monotonic() - begun) * 1000))
+            self._observe(plan, _stats(plan, walk, nothing, (self.monotonic() - begun) * 1000))
             raise
-        stats = _stats(plan, walk, walked, (time.monotonic() - begun) * 1000)
+        stats = _stats(plan, walk, walked, (self.monotonic() - begun) * 1000)
         self._observe(plan, stats)
         page = Page(
-            items=tuple(item for _, item in pairs),
+            items=tuple(items),
             cursor=None if following is None else self.cursors.encode(following, plan.fingerprint),
             complete=not walked.cut and not walk.failed,
             index=plan.branches[0].view.index,
@@ -220,21 +239,8 @@ class QueryRunner:
         if self._observer is not None:
             self._observer(plan, stats)
 
-    def _shown(
-        self, plan: Plan, records: Sequence[Record], deadline: float | None, among: Callable[[Item], bool] | None
-    ) -> list[tuple[Record, Any]]:
-        """Each record with what the caller sees of it; one that is gone meanwhile, or another's, is left out."""
-        items: Sequence[Item | None] = [item for _, item, _ in records]
-        if plan.hydrate:
-            read = [item for _, item, _ in records]
-            items = hydrated(plan, read, self._fanout, deadline, self.now_ms() / 1000)
-            if among is not None:
-                items = [item if item is not None and among(item) else None for item in items]
-        pairs = zip(records, items, strict=True)
-        return [(record, shown(plan, item)) for record, item in pairs if item is not None]
-
-    def _deadline(self, spec: QuerySpec, begun: float) -> float | None:
-        return None if spec.time_limit_ms is None else begun + spec.time_limit_ms / 1000
+    def _deadline(self, spec: QuerySpec, begun: float, part: float = 1.0) -> float | None:
+        return None if spec.time_limit_ms is None else begun + part * spec.time_limit_ms / 1000
 
     def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState, Lease | None]:
         entity = self._schema.entity(spec.entity)
@@ -246,6 +252,11 @@ class QueryRunner:
         if state.map_id != plan.map_id:
             plan = plan_query(self._schema, spec, self._maps.readable(entity, state.map_id), now)
         return plan, state, view.lease
+
+
+def _shown(plan: Plan, records: Sequence[Record], whole: WholeRecords | None) -> list[Any]:
+    """What the caller sees of each record."""
+    return [shown(plan, item if whole is None else whole.of(item)) for _, item, _ in records]
 
 
 def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:

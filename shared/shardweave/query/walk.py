@@ -1,7 +1,22 @@
 """The walk: reads what one page needs, stage by stage, round by round.
 
-Guarantees: every lane of a stage is read once whatever the budget, so that a page that is cut always makes progress;
-a cut page is in order and ends at the frontier; a lane that fails contributes nothing to the page.
+A round closes once: each of its lanes has answered, failed, or is late. What the page becomes is decided on one
+snapshot of that moment (see `merge`), in this order:
+
+    every lane of the page failed               the error
+    the page is full, and one more was read     full, up to its last record
+    nothing of the stage is left to read        all of it is given; the next stage
+    a lane is late, or time, reads or bytes     cut: what is final is given, up to the frontier; up to the last record
+    are spent                                   where what is final has more bytes than the page may
+    otherwise                                   the lanes that are needed are read further
+
+Where whole records are read, those of a page are before that is decided, and one that is gone is no record of the
+snapshot, so that the page is filled up. What the deadline left unread is as if the page ended before it.
+
+Guarantees: every lane of a stage is read once whatever the budget, and a page ends between stages only when a lane has
+got on, so that a page that is cut always makes progress; a cut page is in order; a lane that fails, in whatever round,
+contributes nothing to the page and keeps its position from before it; one that is late for the first time fails (or the
+query does), one that is late later does not.
 
 Cost: one read of each lane of the current stage, sized by `sizes`; then reads only of the lanes that the merge needs,
 all in parallel. Where a filter drops much, a lane's reads double in size.
@@ -9,7 +24,6 @@ all in parallel. Where a filter drops much, a lane's reads double in size.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,9 +31,9 @@ from ..errors import DeadlineTooShort, LaneFailed, ShardweaveError
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
 from .cursor import Position
-from .fanout import FanOut
-from .merge import LaneState, Order, needed, ready
-from .merge import frontier as first_unfinished
+from .fanout import FanOut, too_late
+from .hydrate import WholeRecords
+from .merge import LaneState, Order, Record, Snapshot, needed, snapshot
 from .plan import Plan
 from .resume import Start, position_of
 from .room import stored
@@ -28,13 +42,11 @@ from .spec import ANY_TIME
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
-Record = tuple[Order, Item, LaneState]
-
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may cut a page: a time of the monotonic clock, a number of reads, the stored bytes of its records; and
-    whether to go on without lanes that fail."""
+    """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the stored bytes
+    of its records; and whether to go on without lanes that fail."""
 
     deadline: float | None = None
     budget: int | None = None
@@ -44,8 +56,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Walked:
-    """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail; `more`
-    says that another record exists or may exist."""
+    """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail."""
 
     records: tuple[Record, ...]
     reached: Position | None
@@ -53,7 +64,7 @@ class Walked:
 
 
 class Walk:
-    """One page's reading."""
+    """One page's reading. `whole` are its whole records, where those are read."""
 
     def __init__(
         self,
@@ -62,11 +73,13 @@ class Walk:
         fanout: FanOut,
         keeps: Callable[[LaneState, Item], bool],
         bounds: Bounds,
+        whole: WholeRecords | None = None,
     ) -> None:
         self._plan = plan
         self._fanout = fanout
         self._keeps = keeps
         self._bounds = bounds
+        self._whole = whole
         self._descending = plan.descending
         self.states: list[LaneState] = []
         self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
@@ -91,47 +104,58 @@ class Walk:
         for number, stage in enumerate(self._stages):
             if not stage:
                 continue
-            if self.rounds and self._is_spent():
+            if self._is_spent() and self._has_advanced(number):
                 return self._cut_between(given, number)
-            done = self._stage(stage, given, limit)
+            done = self._stage(number, given, limit)
             if done is not None:
                 return done
-        if self.states and len(self.failed) == len(self.states):
-            raise self._failure(self.failed[0])
         return Walked(tuple(given), None)
 
-    def _stage(self, stage: list[LaneState], given: list[Record], limit: int) -> Walked | None:
+    def _stage(self, number: int, given: list[Record], limit: int) -> Walked | None:
         """Read a stage until the page is full or cut; None when the stage is exhausted, its records in `given`."""
-        self._round(stage, limit - len(given) + 1, len(stage))
+        stage, wanted = self._stages[number], limit - len(given)
+        late = self._round(stage, wanted + 1, len(stage))
         while True:
-            states = [state for state in stage if state.failure is None]
-            wanted = limit - len(given)
-            final = ready(states, descending=self._descending)
-            fitting = self._fitting(given, final.records[:wanted])
-            if fitting < min(wanted, len(final.records)):
-                given += final.records[:fitting]
+            seen = self._snapshot(stage, wanted)
+            if seen is None:
+                return self._cut_at_the_unread(given, number, wanted)
+            final = seen.final[:wanted]
+            fitting = self._fitting(given, final)
+            if fitting < len(final):
+                given += final[:fitting]
                 return Walked(tuple(given), self._position(given[-1]), cut=True)
-            if len(final.records) >= wanted and len(final.records) + final.beyond > wanted:
-                given += final.records[:wanted]
-                return Walked(tuple(given), self._position(given[-1]))
-            if all(state.finished for state in states):
-                given += final.records
+            given_too = (*given, *final)
+            if len(seen.final) >= wanted and len(seen.records) > wanted:
+                return Walked(given_too, self._position(given_too[-1]))
+            if seen.frontier is None:
+                given += final
                 return None
-            lanes = self._affordable(needed(states, wanted + 1, descending=self._descending))
+            lanes = () if late else self._affordable(needed(seen, wanted + 1, descending=self._descending))
             if not lanes:
-                return self._cut_at_frontier(given, states, final.records)
-            remaining = wanted + 1 - len(final.records)
-            if not self._round(lanes, remaining, sum(not state.finished for state in states)):
-                return self._cut_at_frontier(given, states, final.records)
+                branch = self._plan.branches[seen.frontier.rank]
+                return Walked(given_too, position_of(branch, seen.frontier.last_key), cut=True)
+            late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
+
+    def _snapshot(self, stage: Sequence[LaneState], wanted: int) -> Snapshot | None:
+        """What the stage has read by now, without records that are gone where whole ones are read; None when the
+        deadline left some of the `wanted` unread."""
+        if self._whole is None:
+            return snapshot(stage, _any, descending=self._descending)
+        while True:
+            seen = snapshot(stage, self._whole.is_given, descending=self._descending)
+            items = [item for _, item, _ in seen.final[:wanted]]
+            if not self._whole.read(items):
+                return None
+            if all(map(self._whole.is_given, items)):
+                return seen
 
     # -- cuts
 
-    def shortened(self, walked: Walked, last: Record) -> Walked:
-        """The same, cut after one of its records."""
-        place = next(place for place, record in enumerate(walked.records) if record is last)
-        return Walked(walked.records[: place + 1], self._position(last), cut=True)
+    def shortened(self, walked: Walked, count: int) -> Walked:
+        """The same, cut after so many of its records, which are one at least."""
+        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut=True)
 
-    def _fitting(self, given: list[Record], records: Sequence[Record]) -> int:
+    def _fitting(self, given: Sequence[Record], records: Sequence[Record]) -> int:
         """How many of the records fit behind those given."""
         if self._bounds.bytes is None:
             return len(records)
@@ -141,31 +165,50 @@ class Walk:
         bounds = self._bounds
         if bounds.budget is not None and self.requests >= bounds.budget:
             return True
-        return bounds.deadline is not None and time.monotonic() >= bounds.deadline
+        return bounds.deadline is not None and self._fanout.monotonic() >= bounds.deadline
 
-    def _affordable(self, lanes: list[LaneState]) -> list[LaneState]:
+    def _affordable(self, lanes: Sequence[LaneState]) -> Sequence[LaneState]:
         if self._is_spent():
-            return []
+            return ()
         if self._bounds.budget is None:
             return lanes
         return lanes[: self._bounds.budget - self.requests]
 
-    def _cut_at_frontier(self, given: list[Record], states: list[LaneState], final: tuple[Record, ...]) -> Walked:
-        first = first_unfinished(states, descending=self._descending)
-        assert first is not None
-        assert first.last_key is not None
-        branch = self._plan.branches[first.lane.rank]
-        return Walked((*given, *final), position_of(branch, first.last_key), cut=True)
+    def _has_advanced(self, number: int) -> bool:
+        """Whether a lane of an earlier stage has got on: only then is a page that ends before this stage not one that
+        is given for ever."""
+        earlier = (state for stage in self._stages[:number] for state in stage)
+        return any(state.started and state.failure is None for state in earlier)
 
-    def _cut_between(self, given: list[Record], stage: int) -> Walked:
-        """Nothing of the stage was read: every lane goes on from where the stage begins."""
+    def _cut_between(self, given: Sequence[Record], number: int) -> Walked:
+        """Nothing of the stage is given: every lane goes on from where the stage begins."""
         values = []
         for lane in self._plan.lanes:
-            if lane.stage >= stage and lane.interval is not None:
+            if lane.stage >= number and lane.interval is not None:
                 bound = lane.interval.high if self._descending else lane.interval.low
                 values.append(self._plan.branches[lane.rank].comparable(bound))
         edge = max(values) if self._descending else min(values)
         return Walked(tuple(given), Position(None, (edge,)), cut=True)
+
+    def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> Walked:
+        """Cut before the first record whose whole one the deadline left unread."""
+        assert self._whole is not None
+        last, following = None, list(given)
+        for record in snapshot(self._stages[number], _any, descending=self._descending).final:
+            if not self._whole.is_read(record[1]):
+                break
+            last = record
+            if self._whole.is_given(record[1]):
+                following.append(record)
+        fitting = min(wanted, self._fitting(given, following[len(given) :]))
+        if len(given) + fitting < len(following):
+            following = following[: len(given) + fitting]
+            last = following[-1]
+        if last is not None:
+            return Walked(tuple(following), self._position(last), cut=True)
+        if self._has_advanced(number):
+            return self._cut_between(given, number)
+        raise too_late()
 
     def _position(self, record: Record) -> Position:
         _, item, state = record
@@ -173,24 +216,25 @@ class Walk:
 
     # -- reading
 
-    def _round(self, lanes: list[LaneState], count: int, sharing: int) -> bool:
-        """Read each lane once more; False when the deadline left some refill unanswered."""
+    def _round(self, lanes: Sequence[LaneState], count: int, sharing: int) -> bool:
+        """Read each lane once more; True when the deadline left some refill unanswered."""
         self.rounds += 1
         queries = [self._query(state, sharing, count) for state in lanes]
         outcomes = self._fanout.read(queries, self._bounds.deadline)
-        in_time = True
+        late = False
         for state, outcome in zip(lanes, outcomes, strict=True):
             state.milliseconds += outcome.milliseconds
             state.requests += 1
             if outcome.answer is not None:
                 self._take(state, outcome.answer)
-            elif state.started and isinstance(outcome.error, DeadlineTooShort):
-                in_time = False
+            elif state.started and outcome.late:
+                late = True
             else:
                 state.failure = outcome.error
-        if self.failed and not self._bounds.partial:
-            raise self._failure(self.failed[0])
-        return in_time
+        failed = self.failed
+        if failed and (not self._bounds.partial or len(failed) == len(self.states)):
+            raise self._failure(failed[0])
+        return late
 
     def _failure(self, state: LaneState) -> ShardweaveError:
         error = state.failure
@@ -234,6 +278,10 @@ class Walk:
 
     def _order(self, state: LaneState, item: Item) -> Order:
         return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order
+
+
+def _any(item: Item) -> bool:
+    return True
 
 
 def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
