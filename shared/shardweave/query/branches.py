@@ -29,7 +29,7 @@ from .intervals import contains
 class Branch:
     """One index with its conditions and filter, as one part of a query.
 
-    `time_ordered` says that its order is that of the timestamp property, `time_reversed` that it runs against it.
+    `time_ordered` says that among records with the fixed elements its order is that of the timestamp property.
     `names` are the element names to leave out of the sort value, empty when every branch has the same ones. `place` is
     where the query has it, empty where it is the query itself.
     """
@@ -40,7 +40,6 @@ class Branch:
     matched: Match
     filter: SplitFilter = NO_FILTER
     time_ordered: bool = False
-    time_reversed: bool = False
     names: tuple[str, ...] = ()
     element_delimiter: str = " |"
     place: str = ""

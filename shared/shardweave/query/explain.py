@@ -17,7 +17,8 @@ from ..table.conditions import Condition
 from ..table.operations import Interval
 from ..table.values import Value
 from .filters import filter_as_json
-from .plan import Lane, Plan
+from .lanes import Lane
+from .plan import Plan
 from .resume import Start
 from .sizes import RECORDS_PER_UNIT, fetch_size
 from .spec import QueryStats

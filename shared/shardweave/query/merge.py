@@ -20,7 +20,7 @@ from operator import itemgetter
 from ..errors import ShardweaveError
 from ..table.operations import Interval
 from ..table.values import Item, Value
-from .plan import Lane
+from .lanes import Lane
 
 Order = tuple[Value, str, int]
 """(sort value, hash key, branch rank): ascending order of records; within equal ones a lane's own order holds."""

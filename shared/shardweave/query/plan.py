@@ -1,12 +1,16 @@
 """The plan: from a query to lanes, purely.
 
-A lane is one shard query: one branch (index and conditions), one hash key value, one interval. The plan holds every
-lane that can hold an answer, the total order of the answer, and the reasons for its choices; it sends nothing.
+The plan holds every lane that can hold an answer (see `lanes`), the total order of the answer, and the reasons for its
+choices; it sends nothing. The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its
+exact reverse.
 
-The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its exact reverse. Where every
-branch is ordered by the timestamp property, generations are disjoint ranges of that order: their lanes are put in
-stages, read one after another in query order, each narrowed to its generation's time. A time window that was asked for
-narrows such a branch too; of other branches records outside it are left out after reading.
+Generations are read one after another, in stages, only where that is proved of the plan's lanes: the greatest
+comparable text of any lane of one stage lies strictly below (descending: the least strictly above) that of every lane
+of the next, over all lanes of all branches, open bounds being infinite. Else all lanes are of one stage and are read
+together. `stages` has the proof, and a Plan that does not meet it can't be made.
+
+A time window that was asked for narrows branches that are ordered by the timestamp property; of other branches, records
+outside it are left out after reading.
 """
 
 from __future__ import annotations
@@ -16,43 +20,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..codecs import Codec
 from ..defaults import Default
 from ..entity_type import EntityType
-from ..errors import InputError, KeyTooLong, LimitExceeded, UnsupportedQuery, ValueRefused
+from ..errors import InputError, LimitExceeded, UnsupportedQuery
 from ..schema import Schema
-from ..sharding import READ_AHEAD_MS, Generation, ShardMap, placements
+from ..sharding import ShardMap
 from ..table.operations import Interval
-from ..table.values import Value
 from .branches import Branch, Overlap, check_agreement, names_to_leave_out
-from .choice import choose, shard_text
-from .conditions import Conditions, expanded, normalized, range_interval
+from .choice import choose
+from .conditions import Conditions, expanded, normalized
 from .cursor import fingerprint_of
 from .filters import compile_filter, signature
 from .from_keys import hidden_in, is_unclear
-from .intervals import intersection
+from .lanes import Lane, generations_of, lanes_of
 from .limits import check_limits
-from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Constraint, Equal, Prefix, QuerySpec, Range
+from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Equal, Prefix, QuerySpec, Range
+from .stages import are_ordered, in_stages
 
 MAX_LANES = 4096
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One shard query. `number` is its place in the plan, stable when a later bump adds lanes; `interval` None sends
-    nothing; lanes of a lower `stage` are exhausted before those of the next are read."""
-
-    number: int
-    rank: int
-    hash_value: str
-    interval: Interval | None
-    generation: Generation
-    stage: int
-
-    @property
-    def order(self) -> tuple[str, int]:
-        """What orders records of equal sort value."""
-        return self.hash_value, self.rank
 
 
 @dataclass(frozen=True)
@@ -78,6 +63,11 @@ class Plan:
     attributes: tuple[str, ...] | None = None
     shown: tuple[str, ...] | None = None
     hydrate: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stages > 1:
+            proved = are_ordered(self.branches, self.lanes, descending=self.descending)
+            assert proved, "a stage may hold records that stand before those of an earlier one"
 
     @cached_property
     def overlap(self) -> Overlap:
@@ -128,8 +118,8 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     entity = schema.entity(spec.entity)
     branches, reasons = _branches(schema, entity, spec)
     window = _window(entity, spec, branches)
-    generations = _generations(entity, spec, branches, shard_map, now_ms)
-    lanes, stages = _lanes(entity, branches, generations, window, spec.reverse)
+    generations = generations_of(entity, spec, branches, shard_map, now_ms)
+    lanes, stages = in_stages(branches, lanes_of(entity, branches, generations, window), descending=spec.reverse)
     if len(lanes) > MAX_LANES:
         raise LimitExceeded(
             f"the query needs {len(lanes)} lanes, {MAX_LANES} are possible",
@@ -206,99 +196,7 @@ def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:
     ordered = bool(following) and following[0].name == entity.timestamp and not isinstance(branch.matched.last, Prefix)
     if not branch.view.raw and (entity.keys.format.raw_timestamps or not entity.keys.format.ordered):
         ordered = False
-    return replace(branch, time_ordered=ordered, time_reversed=ordered and following[0].descending)
-
-
-# -- lanes ------------------------------------------------------------------------------------------------------------
-
-
-def _generations(
-    entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shard_map: ShardMap, now_ms: int
-) -> tuple[Generation, ...]:
-    """The generations that can hold an answer: begun, and meeting the time window of the query and its conditions."""
-    windows = [_time_window(entity, branch.conditions) for branch in branches]
-    lows = [window.low for window in windows]
-    highs = [window.high for window in windows]
-    earliest = _strictest(max, [spec.earliest, None if None in lows else min(lows)])
-    latest = _strictest(min, [spec.latest, None if None in highs else max(highs)])
-    soon = entity.in_unit(now_ms + READ_AHEAD_MS)
-    return shard_map.between(earliest, soon if latest is None else min(latest, soon))
-
-
-def _time_window(entity: EntityType[Any], conditions: Conditions) -> Range:
-    constraint: Constraint | None = conditions.get(entity.timestamp) if entity.timestamp else None
-    if isinstance(constraint, Equal):
-        return Range(constraint.value, constraint.value)
-    return constraint if isinstance(constraint, Range) else ANY_TIME
-
-
-def _strictest(choose_from: Any, values: list[Value]) -> Value:
-    return choose_from((value for value in values if value is not None), default=None)
-
-
-def _lanes(
-    entity: EntityType[Any],
-    branches: Sequence[Branch],
-    generations: Sequence[Generation],
-    window: Range,
-    descending: bool,
-) -> tuple[tuple[Lane, ...], int]:
-    directions = {branch.time_reversed for branch in branches}
-    staged = len(generations) > 1 and all(branch.time_ordered for branch in branches) and len(directions) == 1
-    newest_first = staged and (descending != directions.pop())
-    lanes: list[Lane] = []
-    seen: set[tuple[str | None, str, Interval | None, object]] = set()
-    for place, generation in enumerate(generations):
-        stage = 0 if not staged else len(generations) - 1 - place if newest_first else place
-        for branch in branches:
-            interval = _interval(entity, branch, window, generation if staged else None)
-            for hash_value in _hash_values(entity, branch, generation):
-                lane = (branch.view.index, hash_value, interval, repr(branch.filter))
-                if lane not in seen:
-                    seen.add(lane)
-                    lanes.append(Lane(len(lanes), branch.rank, hash_value, interval, generation, stage))
-    return tuple(lanes), len(generations) if staged else 1
-
-
-def _interval(entity: EntityType[Any], branch: Branch, window: Range, generation: Generation | None) -> Interval | None:
-    """The interval of a lane: what the conditions say and, where the index is ordered by time, when records were
-    made."""
-    asked = Interval()
-    if branch.time_ordered:
-        codec = branch.view.range_elements[branch.matched.fixed].codec
-        asked = Interval(_holdable(codec, window.low), _holdable(codec, window.high))
-    if generation is not None:
-        ends = None if generation.ends is None else generation.ends - 1
-        both = intersection(asked, Interval(generation.begins or None, ends))
-        if both is None:
-            return None
-        asked = both
-    narrower = None if asked == Interval() else Range(asked.low, asked.high)
-    return range_interval(entity.keys, branch.view, branch.conditions, branch.matched, narrower)
-
-
-def _holdable(codec: Codec, bound: Value) -> Value:
-    """The bound, or none where no key can hold it: then records are left out after reading."""
-    if bound is None:
-        return None
-    try:
-        codec.encode(bound)
-    except ValueRefused:
-        return None
-    return bound
-
-
-def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation) -> list[str]:
-    keys = entity.keys
-    text = shard_text(entity, branch.conditions)
-    try:
-        return [
-            keys.hash_key(placement.suffix, branch.view.hash_elements, branch.matched.hash_values)
-            for placement in placements((generation,), keys.format.hash, text)
-        ]
-    except KeyTooLong:
-        # No record can have such a key, so that the answer is known to be empty.
-        return []
+    return replace(branch, time_ordered=ordered)
 
 
 # -- what is read and shown -------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
 from .branches import Branch
 from .cursor import CursorState, Lagging, Position
 from .intervals import above, at_least, at_most, below, greatest_below, successor, text_bytes
-from .plan import Lane, Plan
+from .lanes import Lane
+from .plan import Plan
 
 MAX_LAGGING = 8
 
