@@ -45,8 +45,8 @@ MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the stored bytes
-    of its records; and whether to go on without lanes that fail."""
+    """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the bytes of
+    its records as they are stored; and whether to go on without lanes that fail."""
 
     deadline: float | None = None
     budget: int | None = None
