@@ -38,9 +38,9 @@ from .untyped import Walk, check_untyped, read_untyped, walk_of
 class Property:
     """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
     `default` is what it shows where nothing is stored. `null_stored`: its None is stored as a null, since a missing
-    attribute would be read as the default, or not at all. `refills`: a missing attribute is read as a default that is
-    not None.
-    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `claim` is the one that it is bound
+    attribute would be read as the default. `refills`: a missing attribute is read as a default that is not None.
+    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `none_when_missing`: it has to be
+    given and may be None, which is what it is where nothing is stored. `claim` is the one that it is bound
     to; a `private` one is neither shown nor asked about over HTTP."""
 
     name: str
@@ -53,6 +53,7 @@ class Property:
     null_stored: bool = False
     refills: bool = False
     empty_when_missing: bool = False
+    none_when_missing: bool = False
     claim: str | None = None
     private: bool = False
     default: Default = field(default=NO_DEFAULT, repr=False, compare=False)

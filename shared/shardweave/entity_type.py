@@ -5,7 +5,8 @@ attribute of a stored item is computed here and nowhere else; an item that `comp
 and has no key attribute that is null, empty or of the wrong type.
 
 The stored form of a record is an item: camelCase properties that have a value (a None is left out, or a null where
-leaving it out would bring back a default), the generated attributes, and `rev`.
+leaving it out would bring back a default; what has to be given and is missing is None), the generated attributes, and
+`rev`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import ValidationError
+from pydantic.fields import ComputedFieldInfo
 
 from .access.rules import Allow
 from .codecs import (
@@ -188,6 +190,11 @@ class EntityType(Generic[E]):
         """Epoch milliseconds in the unit of the timestamp property."""
         return milliseconds if self.time_unit == "ms" else milliseconds // 1000
 
+    @cached_property
+    def computed(self) -> Mapping[str, ComputedFieldInfo]:
+        """The computed fields, which are shown and neither stored nor taken, by the names that they are shown by."""
+        return {info.alias or name: info for name, info in self.model.model_computed_fields.items()}
+
     # -- stored form
 
     def validate(self, values: Mapping[str, Any]) -> E:
@@ -247,7 +254,7 @@ class EntityType(Generic[E]):
 
     def record_of(self, item: Item) -> E:
         """The record of properties in stored form. Raises ValidationFailed."""
-        record = self.validate(self.readable({name: item[name] for name in self.properties if name in item}))
+        record = self.validate(self.whole({name: item[name] for name in self.properties if name in item}))
         record._rev = cast("str | None", item.get(REVISION))
         if self.origin is not None:
             hash_key = item.get(self.keys.design.hash_name)
@@ -269,6 +276,16 @@ class EntityType(Generic[E]):
                 except (TypeError, AttributeError):
                     continue
         return values
+
+    @cached_property
+    def _none_when_missing(self) -> tuple[str, ...]:
+        return tuple(each.stored for each in self.properties.values() if each.none_when_missing)
+
+    def whole(self, values: dict[str, Any]) -> dict[str, Any]:
+        """All properties of a record in stored form, as its validation takes them."""
+        for name in self._none_when_missing:
+            values.setdefault(name, None)
+        return self.readable(values)
 
     def visible(self, item: Item) -> dict[str, Value]:
         """The properties of an item, generated and internal attributes left out."""

@@ -175,10 +175,11 @@ def properties_of(model: type[Entity]) -> dict[str, Property]:
             role=next((item for item in info.metadata if isinstance(item, Role)), None),
             required=info.is_required(),
             has_default=not info.is_required(),
-            null_stored=(info.is_required() or _refills(info)) and is_optional(info.annotation),
+            null_stored=_refills(info) and is_optional(info.annotation),
             refills=_refills(info),
             claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
             private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
+            none_when_missing=info.is_required() and is_optional(info.annotation),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
             default=default_of(info),
         )

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
-from pydantic import BaseModel
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from .codecs import stands_for
@@ -55,6 +55,7 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
         found = dict.fromkeys(_annotation_faults(field.annotation, frozenset()))
         for message, fix in found or round_trip_faults(properties[name]):
             yield Fault(f"entity {model.__name__}.{name}", message, fix)
+    yield from _computed_faults(model)
     for name, each in properties.items():
         if each.role is Role.UNIQUE and (each.codec is None or not each.codec.sortable):
             message = "a value of its type can't be in a key, and it identifies the record"
@@ -63,6 +64,20 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
         if not _fits(each, model.model_fields[name].default):
             message = "its default is no value of its type that can be stored"
             yield Fault(f"entity {model.__name__}.{name}", message, "correct the default, or the type")
+
+
+def _computed_faults(model: type[Entity]) -> Iterator[Fault]:
+    """Computed fields are shown beside the properties."""
+    shown = {info.alias or name: name for name, info in model.model_fields.items()}
+    for name, info in model.model_computed_fields.items():
+        where, alias = f"entity {model.__name__}.{name}", info.alias or name
+        if alias in shown:
+            yield Fault(where, f"it is shown as {alias!r}, as the property {shown[alias]} is", "rename one")
+        try:
+            TypeAdapter(info.return_type).json_schema(mode="serialization")
+        except PydanticUserError:
+            fix = "return a text, a number, a bool, a time, or a list or dict of those"
+            yield Fault(where, "what it returns has no JSON form", fix)
 
 
 def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:

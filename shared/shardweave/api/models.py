@@ -11,8 +11,9 @@ no number) and completely: every fault is found at once, an unknown property is 
     patch   what changes a record: nothing is required, and null removes what may be missing
     list    a page of records
 
-Read-only is what is derived (declared `readOnly`) and the time of the last write. In a body it is passed over, whatever
-stands there, so that a record can be sent back as it was read. A `key` says whose record it is (see `keys`).
+Read-only is what is derived (declared `readOnly`, or a computed field) and the time of the last write. In a body it is
+passed over, whatever stands there, so that a record can be sent back as it was read. A `key` says whose record it
+is (see `keys`).
 
 Models are made when they are first asked for: once an entity, and only those that a process uses.
 """
@@ -25,7 +26,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
-from pydantic.fields import FieldInfo
+from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import to_jsonable_python
 
 from ..codecs import TimestampCodec
@@ -43,6 +44,7 @@ from .records import part_json, record_json
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
 EXPANDED = "expanded"
 _EXPANDED: Any = Field(default_factory=lambda: None, description="The relations that `expand` names.")
+_COMPUTED = "computed:"
 _KEY: Any = Field(**_NAMES_IT)
 _MAY_HAVE_KEY: Any = Field(default_factory=lambda: None, **_NAMES_IT)
 
@@ -123,7 +125,7 @@ class RecordModels:
         """What an answer has that a body need not say."""
         key = [KEY] if self.entity.origin is not None else []
         expanded = [EXPANDED] if self._expands else []
-        return frozenset((*key, *expanded, *self._read_only))
+        return frozenset((*key, *expanded, *self._read_only, *self.entity.computed))
 
     @cached_property
     def _read_only(self) -> frozenset[str]:
@@ -179,6 +181,7 @@ class RecordModels:
         shown: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
+        computed = self.entity.computed
         if self.entity.origin is not None:
             fields[KEY] = (str, _KEY if answered else _MAY_HAVE_KEY)
         if answered and self._expands:
@@ -189,6 +192,8 @@ class RecordModels:
             annotation = json_type(each.annotation)
             annotation = annotation | None if nullable(each) else annotation
             fields[each.name] = (annotation, self._field(each, required=required(each)))
+        if answered or not shown:
+            fields |= {_COMPUTED + name: _computed(name, info, required=answered) for name, info in computed.items()}
         made = create_model(self.name + suffix, __config__=JSON_CONFIG, __doc__=self.entity.model.__doc__, **fields)
         return cast("type[BaseModel]", made)
 
@@ -235,6 +240,19 @@ def is_derived(declared: FieldInfo) -> bool:
     """Whether a property is declared `readOnly`: the service makes it from others, whatever is given for it."""
     extra = declared.json_schema_extra
     return isinstance(extra, dict) and extra.get("readOnly") is True
+
+
+def _computed(name: str, info: ComputedFieldInfo, *, required: bool) -> tuple[Any, Any]:
+    """A computed field as a field that is shown, and passed over in a body."""
+    declared = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    given: dict[str, Any] = {
+        "alias": name,
+        "title": info.title,
+        "description": info.description,
+        "examples": info.examples,
+        "json_schema_extra": {**declared, "readOnly": True},
+    }
+    return info.return_type, Field(**given) if required else Field(default_factory=lambda: None, **given)
 
 
 def validated(

@@ -31,7 +31,7 @@ def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str
     """The properties of a whole record, in Python types: read as the API reads a body, but that an import may say when
     a record was last written, and name properties as Python does. Raises ValidationFailed that lists every fault."""
     _refuse(_repeated(entity, values))
-    given = {entity.stored_name(name): value for name, value in values.items()}
+    given = {entity.stored_name(name): value for name, value in values.items() if name not in entity.computed}
     try:
         read = validated(RecordModels(entity).write, given, every_digit=_open(entity))
     except InputError as error:
@@ -45,6 +45,8 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     faults = _repeated(entity, values)
     read: dict[str, Any] = {}
     for name, value in values.items():
+        if name in entity.computed:
+            continue
         stored = entity.stored_name(name)
         found = entity.properties.get(stored)
         if found is None:

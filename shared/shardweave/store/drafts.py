@@ -65,6 +65,8 @@ def replacing_draft(
         for name in keeping:
             if name in stored:
                 values.setdefault(name, stored[name])
+            elif entity.properties[name].none_when_missing:
+                values.setdefault(name, None)
         if entity.timestamp is not None and entity.timestamp in stored:
             values[entity.timestamp] = stored[entity.timestamp]
         _set_updated(entity, values, now_ms)
@@ -83,7 +85,7 @@ def replacing_draft(
 def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft | None:
     """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
     ImmutableProperty too."""
-    values = entity.readable(entity.visible(stored))
+    values = entity.whole(entity.visible(stored))
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
     given = entity.by_stored_name(given)
     if not given:
@@ -92,7 +94,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
         if value is None and name in entity.properties:
             if name in entity.immutable:
                 raise _immutable(name)
-            if entity.properties[name].null_stored:
+            if entity.properties[name].null_stored or entity.properties[name].none_when_missing:
                 values[name] = None
             else:
                 values.pop(name, None)
@@ -144,7 +146,7 @@ def _draft(
         set_times(item)
         prepared = entity.model.prepare(dict(item))
         if prepared != item:
-            item = entity.dump(entity.validate(entity.readable(dict(prepared))))
+            item = entity.dump(entity.validate(entity.whole(dict(prepared))))
     _check_units(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)
