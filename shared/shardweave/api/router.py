@@ -139,6 +139,8 @@ def _headers(operation: Operation, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The query parameters that say something: one that is given at its default is as one that is not given. Raises
+    UnknownName, InputError."""
     allowed = [parameter.name for parameter in operation.query_parameters]
     found: dict[str, str] = {}
     for name, value in pairs:
@@ -151,6 +153,8 @@ def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]]) -> di
     for parameter in operation.query_parameters:
         if parameter.required and parameter.name not in found:
             raise InputError("the query parameter is missing", where=parameter.name, fix="give it")
+        if parameter.default is not None and found.get(parameter.name) == parameter.default_text:
+            del found[parameter.name]
     return found
 
 

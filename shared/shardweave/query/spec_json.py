@@ -51,6 +51,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "onShardError": str,
 }
 _OF_VALUES = frozenset({"eq", "ne", "in"})
+_SIDES = ("from", "to")
 _OF_PIECES = frozenset({"contains", "begins_with"})
 _BRANCH = {name: _TYPES[name] for name in ("conditions", "index", "filter")}
 _WORDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a whole number"}
@@ -154,6 +155,8 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
         return OneOf(tuple(_value(entity, name, each, where) for each in content))
     if not isinstance(content, Mapping):
         return Equal(_value(entity, name, content, where))
+    if content.keys() != {"from", "to"}:
+        content = {word: value for word, value in content.items() if value is not None or word not in _SIDES}
     words = set(content)
     if words == {"eq"}:
         return Equal(_value(entity, name, content["eq"], where))
@@ -164,7 +167,7 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
     if words and words <= {"from", "to"}:
         low, high = (
             None if content.get(side) is None else _value(entity, name, content[side], f"{where}.{side}", bound=True)
-            for side in ("from", "to")
+            for side in _SIDES
         )
         return Range(low, high)
     raise InputError(
