@@ -34,6 +34,7 @@ class SlowTable:
         self._table = table
         self._latency = latency
         self.layout = table.layout
+        self.guards_inside_writes = table.guards_inside_writes
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
         if isinstance(operation, Query):

@@ -135,7 +135,6 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         open_table=lambda _: table,
         observe=log,
         observe_query=partial(log_query, options.service) if options.metrics else None,
-        exact_maps=True,
     )
 
 

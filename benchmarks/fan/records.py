@@ -10,7 +10,7 @@ from shardweave.entity import Entity, RangeKey, timestamp_property, unique_prope
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from shardweave.table import Guard
-from shardweave.table.operations import Operation, PageAnswer, Query
+from shardweave.table.operations import GetItem, ItemAnswer, Operation, PageAnswer, Query
 from shardweave.table.values import Value
 
 TABLE, INDEX = "people", "first"
@@ -55,17 +55,20 @@ def shards() -> dict[str, list[dict[str, Value]]]:
 
 
 class PreparedTable:
-    """Answers every query with the first records of its hash key, after some seconds."""
+    """Answers every query with the first records of its hash key, after some seconds, and knows of no single item."""
 
     layout = SCHEMA.layout
+    guards_inside_writes = False
 
     def __init__(self, latency: float) -> None:
         self._latency = latency
         self._shards = shards()
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        if isinstance(operation, GetItem):
+            return ItemAnswer(None)
         if not isinstance(operation, Query):
-            raise TypeError("queries are all that this table answers")
+            raise TypeError("queries, and reads of one item, are all that this table answers")
         if self._latency:
             time.sleep(self._latency)
         items = self._shards[operation.hash_value][: operation.limit]

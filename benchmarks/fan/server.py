@@ -35,7 +35,9 @@ def answer(hash_key: str, limit: int) -> bytes:
 
 
 def asked_page(operation: str, request: dict[str, Any]) -> bytes:
-    """The answer to a query."""
+    """The answer to a query, and to a read of one item, of which there is none."""
+    if operation == "GetItem":
+        return response(b"{}")
     (hash_key,) = (each["S"] for each in request["ExpressionAttributeValues"].values() if each["S"] in _SHARDS)
     return answer(hash_key, request["Limit"])
 

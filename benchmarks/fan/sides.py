@@ -28,11 +28,13 @@ def ours(url: str) -> ReadPage:
     from shardweave.query.cursor import CursorKeys
     from shardweave.query.runner import QueryRunner
     from shardweave.query.spec import QuerySpec
+    from shardweave.reshard.maps import LeasedMaps
+    from shardweave.reshard.phases import Waits
     from shardweave.table.dynamodb import DynamoDBTable
 
     table = DynamoDBTable(SCHEMA.layout, TABLE, endpoint_url=url, max_pool_connections=THROTTLE)
     keys = CursorKeys("bench", {"bench": b"b" * 32})
-    runner = QueryRunner(SCHEMA, table, keys, throttle=THROTTLE)
+    runner = QueryRunner(SCHEMA, table, keys, maps=LeasedMaps(table, Waits()), throttle=THROTTLE)
     spec = QuerySpec("person", {}, INDEX, limit=LIMIT)
 
     def page() -> list[str]:

@@ -29,6 +29,7 @@ class CountingTable:
 
     def __init__(self, table: Table, file: Path, range_name: str) -> None:
         self.layout = table.layout
+        self.guards_inside_writes = table.guards_inside_writes
         self._table = table
         self._file = file
         self._range_name = range_name

@@ -140,16 +140,14 @@ def build(
     clock: Callable[[], int] = now_ms,
     observe: Observe | None = None,
     observe_query: Observer | None = None,
-    exact_maps: bool = False,
 ) -> Service:
     """The service of these settings. `clock` gives epoch milliseconds; `observe` is told of each request,
-    `observe_query` of each query; `exact_maps` says that the check of a write stands inside the table's own
-    transaction, as on the embedded table. Raises ConfigurationError, SchemaError."""
+    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
     module = service_module(settings.service)
     schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     table = ThrottleNotes(table, schema, clock=clock)
-    maps = LeasedMaps(table, settings.waits, clock=clock, exact=exact_maps)
+    maps = LeasedMaps(table, settings.waits, clock=clock)
     queries = QueryRunner(
         schema,
         table,

@@ -55,7 +55,10 @@ class ShardMaps(Protocol):
 
 
 class StaticMaps:
-    """The declared maps, which is all there is where nothing is ever moved."""
+    """The declared maps, read from nowhere. Only for a table whose records nothing can move as long as this is used,
+    such as one in memory that this process has for itself and gives to no re-shard: on any other, records that were
+    moved are not found, and new ones are lost. Asked for by name, `maps=StaticMaps()`; without it the maps in force
+    are read."""
 
     def view(self, entity: EntityType[Any]) -> MapView:
         return MapView(entity.shard_map)

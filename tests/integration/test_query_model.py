@@ -183,6 +183,7 @@ class FlakyTable:
     def __init__(self, inner: Table) -> None:
         self.inner = inner
         self.layout = inner.layout
+        self.guards_inside_writes = inner.guards_inside_writes
         self.broken: set[str] = set()
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:

@@ -31,7 +31,7 @@ class Stage:
     def __init__(self, operators: str = EVERYBODY, keys: CursorKeys = CURSOR_KEYS) -> None:
         self.clock = Clock()
         settings = Settings(keys, waits=WAITS, operators=Operators.of_text(operators))
-        self.service: Service = build(settings, open_table=self._open, clock=self.clock, exact_maps=True)
+        self.service: Service = build(settings, open_table=self._open, clock=self.clock)
         self.client = Client(self.service.api)
         self.position = "TRIM_HORIZON"
         self.driver = self.new_driver()
@@ -81,7 +81,9 @@ class Stage:
         return found
 
     def listed(self, index: str = "beneficiaryId=b") -> list[str]:
-        return sorted(user["userId"] for user in json_of(self.client.get(f"/v1/users?{index}&limit=500"))["items"])
+        answer = self.client.get(f"/v1/users?{index}&limit=500")
+        assert answer.status == 200, answer.body
+        return sorted(user["userId"] for user in json_of(answer)["items"])
 
 
 def test_it_runs_to_its_end_while_the_api_answers_and_nobody_calls_it_but_the_stream_and_a_clock() -> None:

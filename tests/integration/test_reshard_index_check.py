@@ -67,6 +67,7 @@ class Lagging:
         self.old: EmbeddedTable | None = None
         self.frozen: set[str] = set()
         self.asked: Callable[[Query], None] = lambda query: None
+        self.guards_inside_writes = inner.guards_inside_writes
 
     def freeze(self, *names: str) -> None:
         self.old = EmbeddedTable(self.schema.layout)

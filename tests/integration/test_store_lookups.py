@@ -32,6 +32,10 @@ class OneAtATime:
     def layout(self) -> TableLayout:
         return self._table.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self._table.guards_inside_writes
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         with self._lock:
             return self._table.run(operation, guard=guard)

@@ -217,6 +217,16 @@ def _reaching_out(imports: set[str], module: ast.Module) -> set[str]:
     return bad | ({"time.sleep"} if waits else set())
 
 
+def static_shard_maps(tree: Tree) -> list[str]:
+    """Whoever opens a table reads the shard maps in force: what ships names no other kind."""
+    return [
+        f"{name}:{node.lineno}: {node.id}"
+        for name, module in tree.modules("shared", "functions", "local", "infra", mentioning=("StaticMaps",))
+        for node in ast.walk(module)
+        if isinstance(node, ast.Name) and node.id == "StaticMaps"
+    ]
+
+
 def skipped_tests(tree: Tree) -> list[str]:
     """A test that does not run shows nothing. (A known fault of an emulator is a strict expected failure.)"""
     skipping = {"pytest.skip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.importorskip"}
@@ -270,6 +280,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     boto3_outside_its_backend,
     library_that_looks_up,
     impure_modules,
+    static_shard_maps,
     skipped_tests,
     patched_tests,
     addresses_of_one_machine,

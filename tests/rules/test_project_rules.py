@@ -20,6 +20,7 @@ BREACHES = {
         "shared/shardweave/query/plan.py": "from ..table import files\n",
         "shared/shardweave/table/files.py": "import sqlite3\n",
     },
+    "static_shard_maps": {"local/open.py": "def open(table, maps=None):\n    return maps or StaticMaps()\n"},
     "skipped_tests": {"tests/unit/test_one.py": "import pytest\n@pytest.mark.skip\ndef test(): ...\n"},
     "patched_tests": {"tests/unit/test_one.py": "def test(monkeypatch):\n    monkeypatch.setattr('a.b', 1)\n"},
     "addresses_of_one_machine": {"README.md": "cd " + "/".join(["", "home", "me", "shardweave"])},

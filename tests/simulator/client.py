@@ -102,6 +102,10 @@ class Connection:
     def layout(self) -> TableLayout:
         return self._server.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return False
+
     def close(self) -> None:
         pass
 

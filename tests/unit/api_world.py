@@ -31,6 +31,7 @@ from shardweave.query.runner import Observer, QueryRunner
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, Service, Settings, build, operations_of
 from shardweave.shard_key import ExternalKeys
+from shardweave.shard_maps import StaticMaps
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table import Guard, Table
@@ -110,6 +111,7 @@ class CountedTable:
     def __init__(self, inner: Table) -> None:
         self.inner = inner
         self.layout: TableLayout = inner.layout
+        self.guards_inside_writes = inner.guards_inside_writes
         self.asked: list[Operation[Any]] = []
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
@@ -132,6 +134,7 @@ class WatchedTable:
     def __init__(self, inner: Table) -> None:
         self.inner = inner
         self.layout: TableLayout = inner.layout
+        self.guards_inside_writes = inner.guards_inside_writes
         self.before: Callable[[Query], None] = lambda query: None
         self.queries = 0
 
@@ -171,8 +174,8 @@ def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = 
     """The API of a schema on a table, by default a new one in memory."""
     clock = clock or Clock()
     table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
-    queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
-    store = Store(schema, table, clock=clock, first=queries.first)
+    queries = QueryRunner(schema, table, CURSOR_KEYS, maps=StaticMaps(), clock=clock)
+    store = Store(schema, table, maps=StaticMaps(), clock=clock, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
     return Api(operations, title="Test", claims=parts.access.claims, **options)

@@ -12,6 +12,7 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Page, Prefix, QuerySpec
 from shardweave.schema import Index, Schema
+from shardweave.shard_maps import StaticMaps
 from shardweave.sharding import ShardBump
 from shardweave.table import Guard
 from shardweave.table.conditions import Condition
@@ -60,6 +61,7 @@ class TestTable:
     def __init__(self, schema: Schema) -> None:
         self.inner = EmbeddedTable(schema.layout)
         self.layout = schema.layout
+        self.guards_inside_writes = self.inner.guards_inside_writes
         self.before: Callable[[Query], None] = lambda query: None
         self.after: Callable[[Query, PageAnswer], PageAnswer] = lambda query, answer: answer
         self.operations: list[Operation[Any]] = []
@@ -88,7 +90,13 @@ class People:
         self.entity = self.schema.entity("person")
         self.now = NOW
         self.runner = QueryRunner(
-            self.schema, self.table, KEYS, clock=lambda: self.now, throttle=8, sleep=lambda seconds: None
+            self.schema,
+            self.table,
+            KEYS,
+            maps=StaticMaps(),
+            clock=lambda: self.now,
+            throttle=8,
+            sleep=lambda seconds: None,
         )
 
     def add(self, person_id: str, **values: Any) -> dict[str, Any]:

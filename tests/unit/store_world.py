@@ -26,7 +26,7 @@ from shardweave.entity import (
 )
 from shardweave.entity_type import REVISION
 from shardweave.schema import Index, Schema
-from shardweave.shard_maps import ShardMaps
+from shardweave.shard_maps import ShardMaps, StaticMaps
 from shardweave.sharding import ShardBump
 from shardweave.store import Store, Waiting
 from shardweave.store.lookups import identity_lookup_key
@@ -156,7 +156,7 @@ class World:
         self.schema = schema
         self.inner = EmbeddedTable(schema.layout, clock=lambda: self.clock.now / 1000)
         self.table = SimulatedTable(self.inner, faults or Script())
-        self.maps = maps
+        self.maps = StaticMaps() if maps is None else maps
         self.store = self.new_store(self.table)
         self.other = self.new_store(self.inner)
 

@@ -124,6 +124,10 @@ class Failing:
     def layout(self) -> TableLayout:
         return self.table.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self.table.guards_inside_writes
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         if isinstance(operation, (Put, TransactWrite)):
             self.tries += 1

@@ -55,7 +55,7 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
         schema = service_schema(service, key_format(chosen))
         table = folder.open_table(schema, service, chosen, create=create)
         settings = Settings(folder.cursor_keys(), service, chosen, waits=LOCAL, external_keys=folder.external_keys)
-        return build(settings, open_table=lambda _: table, exact_maps=True)
+        return build(settings, open_table=lambda _: table)
     return build(
         Settings(
             cursor_keys=folder.cursor_keys(),
@@ -82,7 +82,7 @@ def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
     schema = service_schema(service, key_format(chosen))
     if folder.is_as_written(schema, service, chosen):
         table = folder.open_table(schema, service, chosen, create=False)
-        return build(settings, open_table=lambda _: table, exact_maps=True)
+        return build(settings, open_table=lambda _: table)
     if options.data is not None:
         streams.say(f"{folder.path} holds no table of {service!r} as it is now: the plan is that of a new one")
     return build(settings, open_table=EmbeddedTable)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from ..entity import now_ms
 from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, StoredRecordInvalid, TooManyLaggingLanes
 from ..schema import Schema
-from ..shard_maps import Lease, ShardMaps, StaticMaps
+from ..shard_maps import Lease, ShardMaps
 from ..table import Table
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
@@ -46,9 +46,9 @@ Observer = Callable[[Plan, QueryStats], None]
 
 
 class QueryRunner:
-    """Runs queries of one schema against one table. Safe for many threads. `cursors` seals where a page ended and
-    `now_ms` says when a walk began, also for lists that are read in another way. Time limits go by `monotonic` (in
-    seconds) and `wait`."""
+    """Runs queries of one schema against one table. Safe for many threads. `maps` are the shard maps in force (by
+    default read from the table, see `maps_in_force`). `cursors` seals where a page ended and `now_ms` says when a walk
+    began, also for lists that are read in another way. Time limits go by `monotonic` (in seconds) and `wait`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class QueryRunner:
         wait: Wait = wait_for,
     ) -> None:
         self._schema = schema
-        self._maps = maps or StaticMaps()
+        self._maps = _maps_in_force(table, clock) if maps is None else maps
         self.now_ms = clock
         self.cursors = CursorCodec(cursor_keys, cursor_life_ms)
         self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter, monotonic=monotonic, wait=wait)
@@ -299,3 +299,9 @@ def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> Query
         cut=walked.cut,
         reports=reports,
     )
+
+
+def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
+    from ..reshard.maps import maps_in_force  # it is built on this package
+
+    return maps_in_force(table, clock)

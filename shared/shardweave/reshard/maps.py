@@ -3,8 +3,12 @@
 Guarantees: no view is given out, and no lease passes its check, that rests on a control record read more than
 `lease_ms` ago; that holds for "there is no control record" as well. The age counts from before the consistent read was
 sent, as the larger of what wall clock and monotonic clock say (one stops while a machine sleeps, the other is set).
-With `exact` a lease also reads the control record inside the check: for tables where the check stands inside the
-write's own transaction, as on the embedded one.
+An `exact` lease reads the control record inside the check: where the check stands inside the write's own transaction,
+as on the embedded table, so that no wait is needed for writers.
+
+Whoever opens a table without saying how shard maps are had gets those of `maps_in_force`: one copy for all that reads
+and writes one table in one process. Nothing in a table says which waits its stage has, so that copy is never older than
+the shortest lease that there is; on an embedded table it is read anew each time, which costs microseconds.
 
 Costs: one consistent read of one item for each entity that is in use, every half lease.
 """
@@ -14,9 +18,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..entity import now_ms
 from ..entity_type import EntityType
@@ -29,6 +34,7 @@ from ..table.operations import GetItem
 from .control import control_key, decode_control
 from .phases import Control, Waits, map_in_force
 from .placement import MOVING_FIX, placement_of
+from .wait_settings import SHORTEST_LEASE_MS
 
 
 def monotonic_ms() -> int:
@@ -57,8 +63,19 @@ class _Copy:
         return (0, 0, 0) if control is None else (control.version, int(control.phase), control.entered_ms)
 
 
+@dataclass
+class _Known:
+    """What is known of one entity."""
+
+    entity: EntityType[Any]
+    reading: threading.Lock = field(default_factory=threading.Lock)
+    copy: _Copy | None = None
+    placement: str | None = None
+
+
 class LeasedMaps:
-    """The shard maps of one process. Safe for use by many threads. Both clocks give milliseconds."""
+    """The shard maps of one process, for one table; entities of several schemas may be asked for. Safe for use by many
+    threads. Both clocks give milliseconds. `exact` is what the table allows, unless it is given."""
 
     def __init__(
         self,
@@ -67,18 +84,16 @@ class LeasedMaps:
         *,
         clock: Callable[[], int] = now_ms,
         monotonic: Callable[[], int] = monotonic_ms,
-        exact: bool = False,
+        exact: bool | None = None,
         waiting: Waiting | None = None,
     ) -> None:
-        self._table = table
+        self.table = table
+        self.clock = clock
         self._lease_ms = waits.lease_ms
-        self._clock = clock
         self._monotonic = monotonic
-        self._exact = exact
+        self._exact = table.guards_inside_writes if exact is None else exact
         self._waiting = waiting or Waiting()
-        self._copies: dict[str, _Copy] = {}
-        self._locks: dict[str, threading.Lock] = {}
-        self._placements: dict[str, str] = {}
+        self._known: dict[int, _Known] = {}
         self._lock = threading.Lock()
 
     def view(self, entity: EntityType[Any]) -> MapView:
@@ -112,48 +127,54 @@ class LeasedMaps:
 
     def _recent(self, entity: EntityType[Any]) -> _Copy:
         """A copy that is young, or the last one while it is not too old and no other can be had."""
-        copy = self._copies.get(entity.token)
+        known = self._of(entity)
+        copy = known.copy
         if copy is not None and self._age(copy) * 2 < self._lease_ms:
             return copy
-        with self._lock_of(entity):
-            copy = self._copies.get(entity.token)
+        with known.reading:
+            copy = known.copy
             if copy is not None and self._age(copy) * 2 < self._lease_ms:
                 return copy
             pauses = self._waiting.pauses(UNANSWERED)
             while True:
                 try:
-                    return self._read(entity)
+                    return self._read(known)
                 except (Throttled, TableUnavailable):
                     if copy is not None and self._age(copy) <= self._lease_ms:
                         return copy
                     if not pauses.pause():
                         raise
 
-    def _read(self, entity: EntityType[Any]) -> _Copy:
-        wall, monotonic = self._clock(), self._monotonic()
-        item = self._table.run(GetItem(control_key(entity), consistent=True)).item
+    def _read(self, known: _Known) -> _Copy:
+        entity, wall, monotonic = known.entity, self.clock(), self._monotonic()
+        item = self.table.run(GetItem(control_key(entity), consistent=True)).item
         copy = _Copy(entity.shard_map, None if item is None else decode_control(entity, item), wall, monotonic)
         with self._lock:
-            newest = self._copies.get(entity.token)
-            if newest is None or newest.monotonic_ms <= monotonic:
-                self._copies[entity.token] = copy
+            if known.copy is None or known.copy.monotonic_ms <= monotonic:
+                known.copy = copy
         return copy
 
     def _forget(self, entity: EntityType[Any], copy: _Copy) -> None:
+        known = self._of(entity)
         with self._lock:
-            if self._copies.get(entity.token) is copy:
-                del self._copies[entity.token]
+            if known.copy is copy:
+                known.copy = None
+
+    def _of(self, entity: EntityType[Any]) -> _Known:
+        known = self._known.get(id(entity))
+        if known is None:
+            with self._lock:
+                known = self._known.setdefault(id(entity), _Known(entity))
+        return known
 
     def _age(self, copy: _Copy) -> int:
-        return max(abs(self._clock() - copy.wall_ms), self._monotonic() - copy.monotonic_ms)
-
-    def _lock_of(self, entity: EntityType[Any]) -> threading.Lock:
-        with self._lock:
-            return self._locks.setdefault(entity.token, threading.Lock())
+        return max(abs(self.clock() - copy.wall_ms), self._monotonic() - copy.monotonic_ms)
 
     def _check_placement(self, entity: EntityType[Any], control: Control) -> None:
-        placement = self._placements.setdefault(entity.token, placement_of(entity))
-        if control.placement != placement:
+        known = self._of(entity)
+        if known.placement is None:
+            known.placement = placement_of(entity)
+        if control.placement != known.placement:
             raise ReshardRefused(
                 "what places its records was changed while they move",
                 where=entity.token,
@@ -171,7 +192,7 @@ class _Lease:
 
     def check(self) -> None:
         if self.maps._exact:
-            fresh = self.maps._read(self.entity)
+            fresh = self.maps._read(self.maps._of(self.entity))
             if fresh.epoch != self.copy.epoch:
                 raise _changed(self.entity)
             return
@@ -192,3 +213,23 @@ class _Lease:
 
 def _changed(entity: EntityType[Any]) -> ShardMapChanged:
     return ShardMapChanged("the shard map may have changed", where=entity.token, fix="try again")
+
+
+# -- one for all that use a table ------------------------------------------------------------------------------------
+
+EMBEDDED = Waits(lease_ms=0)
+ANY_STAGE = Waits(lease_ms=SHORTEST_LEASE_MS)
+
+_in_force: WeakValueDictionary[int, LeasedMaps] = WeakValueDictionary()
+_making = threading.Lock()
+
+
+def maps_in_force(table: Table, clock: Callable[[], int] = now_ms) -> LeasedMaps:
+    """The shard maps in force in a table, right for a stage of any waits; the same for all in this process that name
+    the table and the clock."""
+    with _making:
+        found = _in_force.get(id(table))
+        if found is None or found.clock != clock:
+            waits = EMBEDDED if table.guards_inside_writes else ANY_STAGE
+            found = _in_force[id(table)] = LeasedMaps(table, waits, clock=clock)
+        return found

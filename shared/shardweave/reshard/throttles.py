@@ -57,6 +57,10 @@ class ThrottleNotes:
     def layout(self) -> TableLayout:
         return self._table.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self._table.guards_inside_writes
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         """See `Table`."""
         try:

@@ -35,7 +35,7 @@ from ..entity_type import EntityType
 from ..errors import ShardweaveError
 from ..projections import Event
 from ..schema import Schema
-from ..shard_maps import ShardMaps, StaticMaps
+from ..shard_maps import ShardMaps
 from ..table import Table
 from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
@@ -85,7 +85,8 @@ def new_token() -> str:
 class Store:
     """The records of a schema in a table. Safe for use by many threads.
 
-    `clock` gives epoch milliseconds, `maps` the shard maps in force; `waiting`, `new_revision` and `new_token` are
+    `clock` gives epoch milliseconds, `maps` the shard maps in force (by default read from the
+    table, see `maps_in_force`); `waiting`, `new_revision` and `new_token` are
     what pauses and random names are made of. `first` gives the first record that answers a query, which relations by
     an index need. One call does at most `workers` things at once.
     """
@@ -106,7 +107,7 @@ class Store:
         self.schema = schema
         self.table = table
         self._clock = clock
-        self._maps = maps or StaticMaps()
+        self._maps = _maps_in_force(table, clock) if maps is None else maps
         waiting = waiting or Waiting()
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
         context = Context(new_revision, generated, schema.entities, remnants_of(schema))
@@ -327,3 +328,9 @@ class Store:
         record = self.write(operation).record
         assert record is not None, "a create, put or update ends with the record that it wrote"
         return record
+
+
+def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
+    from ..reshard.maps import maps_in_force  # it is built on this package
+
+    return maps_in_force(table, clock)

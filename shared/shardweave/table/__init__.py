@@ -27,6 +27,11 @@ class Table(Protocol):
     def layout(self) -> TableLayout:
         """The table's keys and indexes."""
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        """True where a write calls its guard inside its own transaction, so that what the guard read still holds when
+        the write takes effect; False where other writers may commit between the two."""
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         """Carry out one operation and give its answer. Raises TableError's kinds, RecordTooLarge for an item over
         400 KB, ValueRefused for a value that has no form in DynamoDB, and whatever `guard` raises."""

@@ -75,6 +75,11 @@ class SimulatedTable:
     def layout(self) -> TableLayout:
         return self._table.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        """A request may be delivered long after its guard was asked."""
+        return False
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         with self._lock:
             self.calls.append(operation)

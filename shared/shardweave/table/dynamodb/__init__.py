@@ -85,6 +85,10 @@ class DynamoDBTable:
     def layout(self) -> TableLayout:
         return self._layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return False
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         """Carry out one operation. The answer's type is the one that the operation is generic over."""
         answer: Any

@@ -93,6 +93,10 @@ class EmbeddedTable:
     def layout(self) -> TableLayout:
         return self._schema.layout
 
+    @property
+    def guards_inside_writes(self) -> bool:
+        return True
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         """Carry out one operation. A write calls `guard` inside its own transaction, when no other writer, of any
         process, can commit before it; a read calls it right before it reads. The guard may read this table."""
