@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from shardweave.errors import (
     AccessDenied,
-    DeadlineTooShort,
     InputError,
     LaneFailed,
     LimitExceeded,
@@ -190,47 +186,6 @@ class TestCuts:
             nothing = list(world.pages(replace(spec, filter=Compare("state", "=", "gone"))))
             assert [page.items for page in nothing] == [()] * len(nothing)
         world.close()
-
-    def test_a_deadline_cuts_a_page_at_the_frontier(self, many: People) -> None:
-        ids = many.fill(400, first=lambda n: f"n{n:04d}")
-        seen: Counter[Any] = Counter()
-
-        def slow_refills(query: Query) -> None:
-            seen[query.hash_value] += 1
-            if seen[query.hash_value] > 1:
-                time.sleep(0.3)
-
-        many.table.before = slow_refills
-        spec = QuerySpec("person", {}, "first", limit=400, time_limit_ms=200)
-        page = many.runner.run(replace(spec, limit=100, filter=Compare("state", "=", "gone")))
-        assert (page.items, page.complete) == ((), False)
-        assert page.cursor is not None
-        seen.clear()
-        many.table.before = lambda query: None
-        assert many.ids(replace(spec, time_limit_ms=None)) == ids
-
-    def test_a_deadline_that_allows_no_progress_is_an_error_and_never_the_same_cursor(self, many: People) -> None:
-        many.fill(40)
-        many.table.before = lambda query: time.sleep(0.2)
-        with pytest.raises(DeadlineTooShort):
-            many.runner.run(QuerySpec("person", {}, "first", time_limit_ms=30))
-
-    def test_a_slow_shard_is_left_out_of_a_partial_page(self, people: People) -> None:
-        ids = people.fill(40, first=lambda n: f"n{n:04d}")
-        release = threading.Event()
-
-        def slow(query: Query) -> None:
-            if query.hash_value == "person!0":
-                release.wait(2)
-
-        people.table.before = slow
-        spec = QuerySpec("person", {}, "first", limit=500, time_limit_ms=300, on_shard_error="partial")
-        page = people.runner.run(spec)
-        assert page.failed == ("first person!0",)
-        assert page.cursor is not None
-        release.set()
-        rest = people.ids(replace(spec, cursor=page.cursor, time_limit_ms=None))
-        assert sorted([*(each.person_id for each in page.items), *rest]) == ids
 
     def test_limits_of_time_and_reads_are_checked(self, people: People) -> None:
         for wrong in ({"budget": 0}, {"time_limit_ms": 0}):
