@@ -38,6 +38,7 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, OneOf, QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.schema import Index, Schema
+from shardweave.sharding import ShardBump
 from shardweave.stored_form import stored_form
 from shardweave.table.conditions import (
     OPERATORS,
@@ -240,7 +241,7 @@ class World:
             "kept": default,
             **({"value_range_key": RangeKey("value")} if keyed else {}),
         }
-        model: Any = type(Entity)("Thing", (Entity,), body, token="thing")
+        model: Any = type(Entity)("Thing", (Entity,), body, token="thing", shard_bumps=[ShardBump(0, 1, 1)])
         indexes = [Index("value", "hash_key", "value" if is_raw else "value_range_key")] if codec is not None else []
         self.has_index = bool(indexes)
         self.schema = Schema([model], indexes)
@@ -264,6 +265,11 @@ class World:
     def found(self, conditions: dict[str, Any], test: Condition | None = None) -> set[str]:
         records = self.queries.records(QuerySpec("thing", conditions, filter=test))
         return {record.thing_id for record in records}
+
+    def walked(self, test: Condition, *, reverse: bool) -> list[str]:
+        """The same page by page, of which each shows but the id."""
+        spec = QuerySpec("thing", filter=test, limit=2, reverse=reverse, properties=("thing_id",))
+        return [part["thingId"] for page in self.queries.pages(spec) for part in page.items]
 
     def close(self) -> None:
         self.queries.close()
@@ -415,6 +421,8 @@ def check_answers(world: World, asked: str, word: str, operand: Any, met: Counte
     assert world.queries.count(QuerySpec("thing", filter=~test)).count == RECORDS - len(expected)
     compiled = compile_filter(world.entity, world.entity.view(None), [(test, "filter")])
     assert {one for one, item in world.stored.items() if compiled.evaluate(item)} == expected, (word, operand)
+    if met["HTTP"] % 5 == 0:
+        assert sorted(world.walked(test, reverse=met["HTTP"] % 2 == 0)) == sorted(expected)
     met["by us" if compiled.here else "by the table"] += 1
     condition = condition_of(word, operand)
     if world.has_index and asked == "value" and condition is not None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave.codecs import DecimalCodec, Timestamp
+from shardweave.codecs import DecimalCodec, SemanticVersion, Timestamp
 from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
 from shardweave.errors import InputError
 from shardweave.query.filters import compile_filter
@@ -55,6 +55,9 @@ class Item(Entity, token="item"):
     marks: set[str] = Field(default_factory=set)
     blob: bytes | None = None
     note: str | None = None
+    release: SemanticVersion | None = None
+    length: dt.timedelta | None = None
+    opens: dt.time | None = None
 
     kind_range_key = RangeKey("kind", "created")
     level_range_key = RangeKey("level", "created")
@@ -66,10 +69,13 @@ class Item(Entity, token="item"):
 INDEXED = ("kind", "level", "number", "price", "time")
 SCHEMA = Schema([Item], [Index(name, "hash_key", f"{name}_range_key") for name in INDEXED])
 ITEMS: list[dict[str, Any]] = [
-    {"kind": "low", "level": 1, "number": 1, "price": "1.5", "time": "2024-01-01T00:00:00Z", "blob": "aGVsbG8="},
-    {"kind": "mid", "level": 3, "number": 50, "price": "2.25", "time": "2024-06-01T12:00:00Z", "tags": ["a", "b"]},
-    {"kind": "high", "level": 9, "number": 51, "price": "9.99", "time": "2025-01-01T00:00:00Z", "marks": ["x"]},
-]
+    {"kind": "low", "level": 1, "number": 1, "price": "1.5", "time": "2024-01-01T00:00:00Z", "blob": "aGVsbG8=",
+     "release": "1.9.0", "length": "PT9H", "opens": "09:00:00Z"},
+    {"kind": "mid", "level": 3, "number": 50, "price": "2.25", "time": "2024-06-01T12:00:00Z", "tags": ["a", "b"],
+     "release": "1.10.0-beta.2", "length": "PT10H", "opens": "10:00:00+02:00"},
+    {"kind": "high", "level": 9, "number": 51, "price": "9.99", "time": "2025-01-01T00:00:00Z", "marks": ["x"],
+     "release": "1.10.0", "length": "P1D", "opens": "09:00:00"},
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +136,16 @@ def found(client: Client, **asked: Any) -> str:
         ({"property": "marks", "size": {"ne": 0}}, "2"),
         ({"property": "marks", "contains": "x"}, "2"),
         ({"property": "note", "lt": "ab"}, "0"),
+        ({"property": "release", "lt": "1.10.0"}, "01"),
+        ({"property": "release", "between": ["1.10.0-beta.1", "1.10.0"]}, "12"),
+        ({"property": "release", "begins_with": "1.1"}, "12"),
+        ({"not": {"property": "release", "gt": "1.9.0"}}, "0"),
+        ({"property": "length", "gt": "PT9H"}, "12"),
+        ({"property": "length", "eq": "PT24H"}, "2"),
+        ({"property": "opens", "eq": "08:00:00Z"}, "1"),
+        ({"property": "opens", "in": ["11:00:00+02:00", "09:00:00"]}, "02"),
+        ({"property": "opens", "le": "09:00:00Z"}, "01"),
+        ({"and": [{"property": "release", "ge": "1.9.0"}, {"property": "number", "lt": 51}]}, "01"),
         ({"property": "on", "eq": False}, "012"),
         ({"property": "on", "le": False}, "012"),
         ({"property": "on", "gt": False}, ""),
@@ -153,6 +169,13 @@ def test_a_filter_means_what_the_type_means(client: Client, test: dict[str, Any]
         ({"property": "number", "between": [2, 1]}, "between"),
         ({"property": "number", "eq": 1.5}, "eq"),
         ({"property": "on", "gt": 1}, "gt"),
+        ({"property": "release", "gt": "1.10"}, "gt"),
+        ({"property": "release", "between": ["1.10.0", "1.9.0"]}, "between"),
+        ({"property": "length", "between": ["P1D", "PT9H"]}, "between"),
+        ({"property": "length", "begins_with": "P"}, "begins_with"),
+        ({"property": "opens", "between": ["09:00:00", "10:00:00Z"]}, "between"),
+        ({"property": "opens", "gt": "soon"}, "gt"),
+        ({"property": "tags", "gt": "a"}, "gt"),
         ({"property": "on", "size": {"gt": 1}}, "size"),
         ({"property": "tags", "begins_with": "a"}, "begins_with"),
         ({"property": "tags", "contains": 5}, "contains"),
