@@ -263,8 +263,7 @@ class World:
         self.shown[thing_id] = self.entity.load(self.stored[thing_id])
 
     def found(self, conditions: dict[str, Any], test: Condition | None = None) -> set[str]:
-        records = self.queries.records(QuerySpec("thing", conditions, filter=test))
-        return {record.thing_id for record in records}
+        return {record.thing_id for record in self.queries.run(QuerySpec("thing", conditions, filter=test)).items}
 
     def walked(self, test: Condition, *, reverse: bool) -> list[str]:
         """The same page by page, of which each shows but the id."""
