@@ -38,7 +38,6 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, OneOf, QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
 from shardweave.stored_form import stored_form
 from shardweave.table.conditions import (
     OPERATORS,
@@ -117,7 +116,7 @@ def version(chooser: random.Random) -> str:
 
 
 def span(chooser: random.Random) -> dt.timedelta:
-    return dt.timedelta(days=chooser.randint(-2, 12), seconds=chooser.choice([0, 9, 10, 100]))
+    return dt.timedelta(days=chooser.choice([-10, -9, 0, 9, 10]), seconds=chooser.choice([0, 9]))
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,7 @@ KINDS: dict[str, Kind] = {
 }
 BY_US = {"time", "timedelta", "semantic version", "timedelta or int"}
 NAMES = ("value", "maybe", "later", "kept")
-RECORDS, DRAWS = 14, 160
+RECORDS, DRAWS = 14, 110
 
 
 class World:
@@ -241,7 +240,7 @@ class World:
             "kept": default,
             **({"value_range_key": RangeKey("value")} if keyed else {}),
         }
-        model: Any = type(Entity)("Thing", (Entity,), body, token="thing", shard_bumps=[ShardBump(0, 1, 1)])
+        model: Any = type(Entity)("Thing", (Entity,), body, token="thing")
         indexes = [Index("value", "hash_key", "value" if is_raw else "value_range_key")] if codec is not None else []
         self.has_index = bool(indexes)
         self.schema = Schema([model], indexes)
@@ -397,12 +396,12 @@ def test_filter_condition_and_python_say_the_same(name: str) -> None:
     world.close()
     for word in kind.tests:
         for answer in (True, False):
-            assert met[f"{word} {answer}"] >= 4, (word, answer, met)
-    assert min(met["default"], met["None"]) >= 50, met
-    assert met["HTTP"] >= (30 if kind.has_members else 80), met
-    assert not world.has_index or met["condition"] >= 5, met
-    assert "between" not in kind.tests or met["reversed"] >= 2, met
-    assert met["by us" if name in BY_US else "by the table"] >= 40, met
+            assert met[f"{word} {answer}"] >= 3, (word, answer, met)
+    assert min(met["default"], met["None"]) >= 40, met
+    assert met["HTTP"] >= (30 if kind.has_members else 60), met
+    assert not world.has_index or met["condition"] >= 4, met
+    assert "between" not in kind.tests or met["reversed"] >= 1, met
+    assert met["by us" if name in BY_US else "by the table"] >= 20, met
 
 
 def check_refused(world: World, asked: str, operand: tuple[Any, Any]) -> None:
