@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 from .access.rules import Allow
 from .errors import InvalidShardArguments
 from .keywords import Descending, EntityDeclaration, declaration_of, name_of, names_of
+from .model_faults import check_names
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 
@@ -171,6 +172,7 @@ class Entity(BaseModel):
         **rest: Any,
     ) -> None:
         super().__init_subclass__()
+        check_names(cls, Entity)
         given = {
             "token": token,
             "shard_bumps": shard_bumps,

@@ -16,12 +16,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, PydanticUserError, TypeAdapter
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from .codecs import stands_for
 from .entity import Entity, Role
 from .errors import Fault, ValidationFailed, ValueRefused
+from .model_faults import model_faults
 from .round_trip_faults import round_trip_faults
 from .stored_form import stored_form
 
@@ -55,7 +56,7 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
         found = dict.fromkeys(_annotation_faults(field.annotation, frozenset()))
         for message, fix in found or round_trip_faults(properties[name]):
             yield Fault(f"entity {model.__name__}.{name}", message, fix)
-    yield from _computed_faults(model)
+    yield from model_faults(model)
     for name, each in properties.items():
         if each.role is Role.UNIQUE and (each.codec is None or not each.codec.sortable):
             message = "a value of its type can't be in a key, and it identifies the record"
@@ -64,20 +65,6 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
         if not _fits(each, model.model_fields[name].default):
             message = "its default is no value of its type that can be stored"
             yield Fault(f"entity {model.__name__}.{name}", message, "correct the default, or the type")
-
-
-def _computed_faults(model: type[Entity]) -> Iterator[Fault]:
-    """Computed fields are shown beside the properties."""
-    shown = {info.alias or name: name for name, info in model.model_fields.items()}
-    for name, info in model.model_computed_fields.items():
-        where, alias = f"entity {model.__name__}.{name}", info.alias or name
-        if alias in shown:
-            yield Fault(where, f"it is shown as {alias!r}, as the property {shown[alias]} is", "rename one")
-        try:
-            TypeAdapter(info.return_type).json_schema(mode="serialization")
-        except PydanticUserError:
-            fix = "return a text, a number, a bool, a time, or a list or dict of those"
-            yield Fault(where, "what it returns has no JSON form", fix)
 
 
 def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:

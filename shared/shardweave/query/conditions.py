@@ -25,7 +25,7 @@ from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefu
 from ..key_format import escape
 from ..keys import Element, EntityKeys
 from ..table.operations import Interval
-from ..table.values import MAX_RANGE_KEY_BYTES, Value, value_bytes
+from ..table.values import MAX_RANGE_KEY_BYTES, Value, to_attribute_value, value_bytes
 from .bounds import inward, place_of
 from .intervals import WHOLE, equal_text, fill, intersection, prefix_text, text_between
 from .spec import Constraint, Equal, OneOf, Prefix, Range
@@ -87,6 +87,7 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
         elif isinstance(constraint, Prefix):
             if not each.codec.is_text or not isinstance(constraint.text, str):
                 raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
+            _check_characters(each.stored, constraint.text)
             begin = Prefix(each.begin(constraint.text))
             _check_prefix(entity.keys, each.stored, begin.text)
             found[each.stored] = begin
@@ -141,6 +142,16 @@ def _check(keys: EntityKeys, element: Element, value: Value) -> None:
         raise ValueRefused("a condition can't be null", where=element.name, fix="leave the condition out")
     if element.codec.key_type != "B":
         keys.encode(element, value)
+        _check_characters(element.name, value)
+
+
+def _check_characters(name: str, value: Value) -> None:
+    """No key holds half a character, and the table could not be asked for one."""
+    try:
+        to_attribute_value(value)
+    except ValueRefused as error:
+        error.where = name
+        raise
 
 
 def _check_prefix(keys: EntityKeys, name: str, text: str) -> None:
