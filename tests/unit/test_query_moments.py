@@ -13,6 +13,7 @@ from shardweave.errors import DeadlineTooShort, LaneFailed, Throttled
 from shardweave.query.fanout import FanOut
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Page, Prefix, QuerySpec, Range
+from shardweave.shard_maps import StaticMaps
 from shardweave.sharding import ShardBump
 from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
@@ -35,7 +36,12 @@ class Watched:
         self.runner = self.runs()
 
     def runs(self, throttle: int = 8) -> QueryRunner:
-        clocks: Any = {"monotonic": self.table.monotonic, "wait": self.table.wait, "sleep": lambda seconds: None}
+        clocks: Any = {
+            "maps": StaticMaps(),
+            "monotonic": self.table.monotonic,
+            "wait": self.table.wait,
+            "sleep": lambda seconds: None,
+        }
         return QueryRunner(self.schema, self.table, KEYS, clock=lambda: NOW, throttle=throttle, **clocks)
 
     def fill(self, count: int, **more: Any) -> list[str]:
@@ -137,7 +143,7 @@ class TestDeadlines:
 
         two.table.before = throttle
         two.runner = QueryRunner(
-            two.schema, two.table, KEYS, clock=lambda: NOW, jitter=lambda: 1.0, monotonic=lambda: 0.0
+            two.schema, two.table, KEYS, maps=StaticMaps(), clock=lambda: NOW, jitter=lambda: 1.0, monotonic=lambda: 0.0
         )
         spec = replace(RARE, time_limit_ms=40)
         page = two.runner.run(spec)
