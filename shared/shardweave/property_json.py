@@ -98,6 +98,17 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
     return annotation if meant is None else json_type(meant, within)
 
 
+def without_none(annotation: Any) -> Any:
+    """A type without the None that it allows beside others."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(without_none(arguments[0]), *arguments[1:])]
+    others = tuple(each for each in arguments if each is not type(None))
+    if origin in (Union, types.UnionType) and others:
+        return Union[others]  # noqa: UP007 - made, not written
+    return annotation
+
+
 M = TypeVar("M", bound=BaseModel)
 
 

@@ -30,7 +30,7 @@ from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .once import ONCE, ONCE_ERRORS, worked
-from .operation import Answer, Body, Call, Operation
+from .operation import Answer, Body, Call, Operation, left_out
 from .pages import deadline_in
 from .problems import Problem, problem
 
@@ -215,8 +215,8 @@ class Batches:
             "What became of one item.",
             {
                 "status": (Literal["written", "unprocessed", "failed"], ...),
-                "item": (self._models.read | None, Field(None, description="The record that was put.")),
-                "problem": (Problem | None, Field(None, description="Why it failed.")),
+                "item": (self._models.read, left_out("The record that was put.")),
+                "problem": (Problem, left_out("Why it failed.")),
             },
         )
         fields: dict[str, Any] = {

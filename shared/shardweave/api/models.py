@@ -20,6 +20,7 @@ Models are made when they are first asked for: once an entity, and only those th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +28,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import ComputedFieldInfo, FieldInfo
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from ..codecs import TimestampCodec
 from ..entity import Entity, Role
@@ -35,15 +36,18 @@ from ..entity_property import Property
 from ..entity_type import EntityType
 from ..errors import ValidationFailed
 from ..json_reading import read_model
-from ..property_json import JSON_CONFIG, json_type
+from ..property_json import JSON_CONFIG, json_type, without_none
 from ..query.show import Part
 from ..shard_key import AnyKey, ExternalKeys
+from ..stored_form import stored_form
 from .keys import KEY, RecordKeys
+from .operation import left_out
 from .records import part_json, record_json
 
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
 EXPANDED = "expanded"
-_EXPANDED: Any = Field(default_factory=lambda: None, description="The relations that `expand` names.")
+_EMPTY = (dict, list, set, frozenset, tuple)
+_EXPANDED: Any = left_out("The relations that `expand` names.")
 _COMPUTED = "computed:"
 _KEY: Any = Field(**_NAMES_IT)
 _MAY_HAVE_KEY: Any = Field(default_factory=lambda: None, **_NAMES_IT)
@@ -76,13 +80,13 @@ class RecordModels:
 
     @cached_property
     def write(self) -> type[BaseModel]:
-        return self._derived("Write", self._must_be_written)
+        return self._derived("Write", self._must_be_written, defaults=True)
 
     @cached_property
     def put(self) -> type[BaseModel]:
         if not any(each.private and self._must_be_written(each) for each in self.entity.properties.values()):
             return self.write
-        return self._derived("Put", lambda each: self._must_be_written(each) and not each.private)
+        return self._derived("Put", lambda each: self._must_be_written(each) and not each.private, defaults=True)
 
     @cached_property
     def patch(self) -> type[BaseModel]:
@@ -111,7 +115,12 @@ class RecordModels:
 
     def part_json(self, part: Part) -> bytes:
         """The JSON text of some properties of a record."""
-        shown = {name: value for name, value in part.items() if name not in self._private_stored}
+        nulls = self._null_stored
+        shown = {
+            name: value
+            for name, value in part.items()
+            if name not in self._private_stored and (value is not None or name in nulls)
+        }
         return part_json(self.part.model_validate(shown), "" if part.key is None else self._key(part.key))
 
     def _key(self, key: AnyKey) -> str:
@@ -150,6 +159,10 @@ class RecordModels:
     def _private_stored(self) -> frozenset[str]:
         return frozenset(each.stored for each in self.entity.properties.values() if each.private)
 
+    @cached_property
+    def _null_stored(self) -> frozenset[str]:
+        return frozenset(each.stored for each in self.entity.properties.values() if each.null_stored)
+
     def _must_be_written(self, each: Property) -> bool:
         given_by_caller = each.claim is not None or any(rule.owner == each.name for rule in self.entity.access)
         return each.required and not given_by_caller and not self._is_read_only(each)
@@ -167,8 +180,8 @@ class RecordModels:
             items=(list[item], Field(description="The records of this page.")),
             nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
             complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
-            failed=(list[str] | None, Field(None, description="Lanes that failed; left out when none did.")),
-            late=(int | None, Field(None, description="How many of the first records were kept back before.")),
+            failed=(list[str], left_out("Lanes that failed; left out when none did.")),
+            late=(int, left_out("How many of the first records were kept back before.")),
         )
 
     def _derived(
@@ -179,6 +192,7 @@ class RecordModels:
         *,
         answered: bool = False,
         shown: bool = False,
+        defaults: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
         computed = self.entity.computed
@@ -189,21 +203,23 @@ class RecordModels:
         for each in self.entity.properties.values():
             if shown and each.private:
                 continue
-            annotation = json_type(each.annotation)
+            annotation = json_type(without_none(each.annotation) if shown and not each.null_stored else each.annotation)
             annotation = annotation | None if nullable(each) else annotation
-            fields[each.name] = (annotation, self._field(each, required=required(each)))
+            fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
             fields |= {_COMPUTED + name: _computed(name, info, required=answered) for name, info in computed.items()}
         made = create_model(self.name + suffix, __config__=JSON_CONFIG, __doc__=self.entity.model.__doc__, **fields)
         return cast("type[BaseModel]", made)
 
-    def _field(self, each: Property, *, required: bool) -> Any:
+    def _field(self, each: Property, *, required: bool, default: bool) -> Any:
         declared = self._declared(each)
         extra = dict(declared.json_schema_extra) if isinstance(declared.json_schema_extra, dict) else {}
         if each.role is Role.UPDATED:
             extra["readOnly"] = True
         if each.private:
             extra["writeOnly"] = True
+        if default:
+            extra |= self._default(each)
         given: dict[str, Any] = {
             "alias": each.stored,
             "title": declared.title,
@@ -212,6 +228,17 @@ class RecordModels:
             "json_schema_extra": extra or None,
         }
         return Field(**given) if required else Field(default_factory=lambda: None, **given)
+
+    def _default(self, each: Property) -> dict[str, Any]:
+        """What is stored for a property that is left out, as JSON, where that is always the same."""
+        declared = self._declared(each)
+        factory: Any = declared.default_factory
+        value = factory() if factory in _EMPTY else declared.default
+        numbered = any(each.stored == sequence.property_name for sequence in self.entity.sequences)
+        if value in (None, PydanticUndefined) or numbered or each.stored in self.kept:
+            return {}
+        shown = json.loads(part_json(self.part.model_validate({each.stored: stored_form(value)})))
+        return {"default": shown[each.stored]}
 
     def _declared(self, each: Property) -> FieldInfo:
         declared: FieldInfo = self.entity.model.model_fields[each.name]

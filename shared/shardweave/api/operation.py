@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from ..errors import ShardweaveError
 from .caller import Caller
@@ -20,6 +20,11 @@ from .messages import JSON, Response
 
 Model = type[BaseModel] | Callable[[], type[BaseModel]]
 """The form of a JSON object, or what gives it when the API is described: most of them are needed for nothing else."""
+
+
+def left_out(description: str, **options: Any) -> Any:
+    """A member of an answer that is not there when it has nothing to say; it is never null."""
+    return Field(default_factory=lambda: None, description=description, **options)
 
 
 @dataclass(frozen=True)

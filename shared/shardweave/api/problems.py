@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from .. import errors
 from .messages import Response
+from .operation import left_out
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:shardweave:error:"
@@ -114,9 +115,9 @@ class Problem(BaseModel):
     title: str = Field(description="What this kind of error is.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What was wrong this time.")
-    where: str | None = Field(None, description="The property or parameter at fault.")
-    fix: str | None = Field(None, description="What to do.")
-    errors: list[Fault] | None = Field(None, description="Every value that does not fit.")
+    where: str = left_out("The property or parameter at fault.")
+    fix: str = left_out("What to do.")
+    errors: list[Fault] = left_out("Every value that does not fit.")
 
 
 def status_of(kind: type[errors.ShardweaveError]) -> int:

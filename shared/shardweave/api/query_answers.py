@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from ..query.explain import Explanation
 from ..query.spec import QueryStats
 from .models import RecordModels
+from .operation import left_out
 
 _ANSWERED = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, defer_build=True)
 
@@ -92,7 +93,7 @@ class Counted(BaseModel):
     """How many records answer a query."""
 
     count: int
-    stats: Costs | None = Field(None, description="Given when the query asks for `stats`.")
+    stats: Costs = left_out("Given when the query asks for `stats`.")
 
 
 def costs(stats: QueryStats) -> dict[str, Any]:
@@ -115,5 +116,5 @@ def page_model(records: RecordModels) -> type[BaseModel]:
         items=(list[item], Field(description="The records of this page.")),
         failed=(list[str], Field(description="Lanes that failed.")),
         late=(int, Field(description="How many of the first records were kept back before.")),
-        stats=(Costs | None, Field(None, description="Given when the query asks for `stats`.")),
+        stats=(Costs, left_out("Given when the query asks for `stats`.")),
     )

@@ -47,4 +47,4 @@ def record_document(record: Entity) -> dict[str, Any]:
 def _left_out_when_none(model: type[BaseModel]) -> tuple[str, ...]:
     """The properties that have no value where they are left out."""
     fields = model.model_fields.items()
-    return tuple(name for name, field in fields if not field.is_required() and field.get_default() is None)
+    return tuple(name for name, field in fields if not field.is_required() and field.default is None)

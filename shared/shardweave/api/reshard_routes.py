@@ -12,7 +12,7 @@ To a known caller who is no operator these paths do not exist; who is not known 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from ..json_reading import field_faults
 from ..reshard.operator import Estimate, Operator, Status
 from ..sharding import ShardBump
 from .messages import JSON, Response
-from .operation import Answer, Body, Call, Operation
+from .operation import Answer, Body, Call, Operation, left_out
 from .operators import Operators
 
 ROOT = "/v1/_reshard"
@@ -67,8 +67,8 @@ class ReshardStatus(_Camel):
     version: int
     round: int
     shards: int = Field(description="The shards that readers read.")
-    shards_from: int | None = None
-    shards_to: int | None = None
+    shards_from: int = left_out("The shards that records are moved from, while they are.")
+    shards_to: int = left_out("Those that they are moved to.")
     items: int = Field(description="Items of work of this step.")
     items_done: int
     seen: int = Field(description="Records met in this step.")
@@ -77,8 +77,8 @@ class ReshardStatus(_Camel):
     strays: int = Field(description="Records of other programs, which are left alone.")
     left: int
     rate: int
-    entered_ms: int | None = Field(None, description="When the phase was entered.")
-    due_ms: int | None = Field(None, description="When the wait that is under way ends at the earliest.")
+    entered_ms: int = left_out("When the phase was entered.")
+    due_ms: int = left_out("When the wait that is under way ends at the earliest.")
     proposal: str = Field(description="Which shard space is proposed, and why; empty when none is.")
     advice: str = Field(description="What more shards would not help; empty when there is nothing to say.")
 
@@ -94,17 +94,17 @@ class ReshardEstimate(_Camel):
 
     shards_from: int
     shards_to: int
-    records: int | None = Field(None, description="Missing where they can't be counted at little cost.")
-    average_bytes: int | None = Field(None, description="Of a record; missing where there are none, or none counted.")
-    copy_units: int | None = Field(None, description="Write units to copy every record.")
-    empty_units: int | None = Field(None, description="Write units to empty the old shards.")
-    read_units: int | None = Field(None, description="Read units to copy and compare every record.")
-    copy_seconds: int | None = Field(None, description="What copying takes, at the rate.")
-    empty_seconds: int | None = Field(None, description="What emptying the old shards takes, at the rate.")
-    check_seconds: int | None = Field(None, description="What comparing and looking into the indexes takes.")
+    records: int = left_out("Missing where they can't be counted at little cost.")
+    average_bytes: int = left_out("Of a record; missing where there are none, or none counted.")
+    copy_units: int = left_out("Write units to copy every record.")
+    empty_units: int = left_out("Write units to empty the old shards.")
+    read_units: int = left_out("Read units to copy and compare every record.")
+    copy_seconds: int = left_out("What copying takes, at the rate.")
+    empty_seconds: int = left_out("What emptying the old shards takes, at the rate.")
+    check_seconds: int = left_out("What comparing and looking into the indexes takes.")
     look_seconds: int = Field(description="What queries of every shard take, whether it has records or not.")
     wait_seconds: int = Field(description="What it waits for at least.")
-    warning: str | None = Field(None, description="Why it is a poor target, though it can work.")
+    warning: str = left_out("Why it is a poor target, though it can work.")
 
 
 ERRORS = (Unauthenticated, Conflict, ReshardRefused)
@@ -216,12 +216,17 @@ class ReshardRoutes:
 def document(found: Status | Estimate) -> bytes:
     """The JSON of a status or an estimate."""
     if isinstance(found, Estimate):
-        return ReshardEstimate(**asdict(found)).model_dump_json(by_alias=True, exclude_none=True).encode()
+        return _answered(ReshardEstimate, asdict(found))
     fields = asdict(found)
     counts = fields.pop("counts")
     del counts["keys"]
     fields["concerned"] = [list(each) for each in found.concerned]
-    return ReshardStatus(**fields, **counts).model_dump_json(by_alias=True, exclude_none=True).encode()
+    return _answered(ReshardStatus, fields | counts)
+
+
+def _answered(model: type[BaseModel], fields: Mapping[str, Any]) -> bytes:
+    there = {name: value for name, value in fields.items() if value is not None}
+    return model(**there).model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 def _read(model: type[M], call: Call) -> M:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..entity_type import EntityType, IndexView
+from ..stored_form import stored_form
 from ..table.values import Item, Value
 from .value_order import may_be_none
 
@@ -36,7 +37,8 @@ def is_unclear(entity: EntityType[Any], view: IndexView, name: str) -> bool:
 
 
 def values_in_keys(entity: EntityType[Any], views: Iterable[IndexView], item: Item) -> Mapping[str, Value]:
-    """The properties in the keys of an item, as far as it has those keys."""
+    """The properties in the keys of an item, as far as it has those keys, as they would be stored beside them: a key
+    pads a number, which says no more for that."""
     keys = entity.keys
     found: dict[str, Value] = {}
     for view in views:
@@ -50,4 +52,4 @@ def values_in_keys(entity: EntityType[Any], views: Iterable[IndexView], item: It
     if design.sort and isinstance(item.get(design.range_name), str):
         parts = item[design.range_name].split(keys.format.element_delimiter)
         found |= keys.parse_elements(design.range_name, design.sort, parts)
-    return found
+    return {name: stored_form(value) for name, value in found.items()}
