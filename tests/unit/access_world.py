@@ -25,7 +25,7 @@ from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_ma
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
-from tests.unit.api_world import api_of, checked_headers
+from tests.unit.api_world import api_of, check_answer, checked_headers
 
 
 class Team(Entity, token="team", partition="tenant_id", sort="name"):
@@ -130,7 +130,9 @@ class Person:
         body = b"" if document is None else json.dumps(document).encode()
         claims = {name: claim_text(value) for name, value in self.claims.items()}
         authorizer = {"jwt": {"claims": claims}} if claims else {}
-        answer = self.api.resolve(event_of(method, path, query, sent, body, authorizer))
+        event = event_of(method, path, query, sent, body, authorizer)
+        answer = self.api.resolve(event)
+        check_answer(self.api, event, answer)
         return Response(answer["statusCode"], answer["body"].encode(), checked_headers(answer["headers"]))
 
     def get(self, target: str, **headers: str) -> Response:

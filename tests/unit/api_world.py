@@ -38,6 +38,7 @@ from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, Query
+from tests.unit.openapi_answers import described_by, document_of
 
 NOW = 1_730_000_000_000
 CURSOR_KEYS = CursorKeys("one", {"one": b"0123456789abcdef0123456789abcdef"})
@@ -71,6 +72,7 @@ class Client:
     def answer(self, event: Mapping[str, Any], context: Any = None) -> Response:
         """The answer to an event. What holds for every answer is checked here, for all tests."""
         answer = self.api.resolve(event, context)
+        check_answer(self.api, event, answer)
         return Response(answer["statusCode"], answer["body"].encode(), checked_headers(answer["headers"]))
 
     def send(
@@ -94,6 +96,14 @@ class Client:
 
     def delete(self, target: str, **headers: str) -> Response:
         return self.request("DELETE", target, headers={name.replace("_", "-"): headers[name] for name in headers})
+
+
+def check_answer(api: Api, event: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    """Every answer is as the OpenAPI document says."""
+    method, path = event["requestContext"]["http"]["method"], event["rawPath"]
+    document = document_of(api)
+    if document is not None:
+        document.check(method, path, answer["statusCode"], answer["headers"], answer["body"].encode())
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -162,12 +172,14 @@ def user_service(
 ) -> Service:
     """The user service on a new table in memory. `watch` may put something before the table."""
     clock = clock or Clock()
-    return build(
+    service = build(
         Settings(cursor_keys=CURSOR_KEYS, **settings),
         open_table=lambda layout: watch(EmbeddedTable(layout, clock=lambda: clock() / 1000)),
         clock=clock,
         observe_query=observe_query,
     )
+    described_by(service.api, service.settings.service)
+    return service
 
 
 def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = None, **options: Any) -> Api:
@@ -178,7 +190,7 @@ def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = 
     store = Store(schema, table, maps=StaticMaps(), clock=clock, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
-    return Api(operations, title="Test", claims=parts.access.claims, **options)
+    return described_by(Api(operations, title="Test", claims=parts.access.claims, **options), schema)
 
 
 def problem_of(response: Response, status: int, code: str) -> dict[str, Any]:

@@ -13,17 +13,20 @@ from shardweave.service import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import CURSOR_KEYS, NOW, Clock, json_of
+from tests.unit.openapi_answers import described_by
 
 DAY = dt.datetime.fromtimestamp(NOW / 1000, dt.UTC).date()
 
 
 def issue_service() -> Service:
     clock = Clock()
-    return build(
+    service = build(
         Settings(cursor_keys=CURSOR_KEYS, service="issue_tracker"),
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
     )
+    described_by(service.api, "issue_tracker")
+    return service
 
 
 def load_told(*, generated: int = 0) -> Person:

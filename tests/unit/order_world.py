@@ -8,6 +8,7 @@ from shardweave.api.operators import ALL_OPERATORS
 from shardweave.service import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of
+from tests.unit.openapi_answers import described_by
 
 EVENTS = "/v1/_events/orders"
 
@@ -19,7 +20,7 @@ def order_client() -> Client:
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
     )
-    return Client(service.api)
+    return Client(described_by(service.api, "order_tracking"))
 
 
 def placed(order: str, customer: str = "c1", at: str = "2024-01-05T10:00:00Z", *, lines: str = "") -> dict[str, Any]:

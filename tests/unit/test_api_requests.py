@@ -17,6 +17,7 @@ from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
 from shardweave.api.problems import STATUSES, Problem, problem, status_of
 from shardweave.api.traces import trace
 from tests.unit.api_world import Client, code_of, problem_of, user_service
+from tests.unit.openapi_answers import undescribed
 
 USER = {"firstName": "A", "lastName": "B", "beneficiaryId": "b"}
 
@@ -207,7 +208,8 @@ def failing_api(failure: Exception) -> tuple[Client, list[Observation]]:
         raise failure
 
     seen: list[Observation] = []
-    operation = Operation("GET", "/fail/{key}", "fail", "Fails", run, Answer(200, "Never."))
+    told = (type(failure),) if isinstance(failure, errors.ShardweaveError) else ()
+    operation = Operation("GET", "/fail/{key}", "fail", "Fails", run, Answer(200, "Never."), errors=told)
     return Client(Api([operation], title="Fails", observe=seen.append)), seen
 
 
@@ -276,7 +278,7 @@ def test_requests_at_once_do_not_see_one_another() -> None:
         query_parameters=(Parameter("of", "Who asks."),),
         body=Body(Problem),
     )
-    client = Client(Api([echoing], title="Echoes"))
+    client = Client(undescribed(Api([echoing], title="Echoes")))
     wrong: list[object] = []
 
     def ask(name: str) -> None:

@@ -234,6 +234,7 @@ class Collection:
         entity, models = self._entity, self._models
         name, token = models.name, entity.token
         answer = Answer(200, "The record as it is stored.", lambda: models.read, TAG)
+        hidden = (NotFound,) if self._access.restricts else ()
         keyed: dict[str, Any] = {
             "path": self._keys.template,
             "tag": entity.collection,
@@ -276,7 +277,7 @@ class Collection:
                 also=(Answer(201, "The new record as it is stored.", lambda: models.read, PLACE),),
                 header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
                 body=Body(lambda: models.put),
-                errors=(*CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
+                errors=(*CHANGE_ERRORS, *hidden, ImmutableProperty, RecordTooLarge),
                 **keyed,
             ),
             Operation(

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, ValidationFailed
+from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, TableFull, ValidationFailed
 from ..store import Once, Operation, Store
 from ..store.idempotency import MAX_KEY_CHARACTERS
 from ..store.operations import Written
@@ -23,7 +23,8 @@ from .operation import Call, Parameter
 
 IDEMPOTENCY_KEY = "idempotency-key"
 
-ONCE_ERRORS = (IdempotencyMismatch, StillInProgress)
+ONCE_ERRORS = (IdempotencyMismatch, StillInProgress, TableFull)
+"""What any write may raise: about its key, and where the table is a file on a disk that is full."""
 
 ONCE = Parameter(
     "Idempotency-Key",

@@ -107,7 +107,8 @@ class ReshardEstimate(_Camel):
     warning: str = left_out("Why it is a poor target, though it can work.")
 
 
-ERRORS = (Unauthenticated, Conflict, ReshardRefused)
+HIDING = (Unauthenticated, RouteNotFound)
+ERRORS = (*HIDING, Conflict, ReshardRefused)
 
 
 class ReshardRoutes:
@@ -159,7 +160,7 @@ class ReshardRoutes:
                 self._guarded(of(operator.status), 200),
                 status,
                 tag=tag,
-                errors=(Unauthenticated,),
+                errors=HIDING,
                 audited=True,
             ),
             Operation(
