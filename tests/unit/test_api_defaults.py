@@ -6,6 +6,7 @@ The defaults are those of the OpenAPI document, since that is what browsers' for
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,9 @@ ORDERS = {
 GRID = f"projectId={BRIDGE.project_id}"
 ISSUES = {"/v1/issue-grid": (GRID, f"{GRID}&sort=due")}
 
+ASKING = re.compile(r"/(query|count|explain)$|^/v1/_reshard/")
+"""What takes a body that is no record. For those see `test_api_openapi_values`."""
+
 SIXTEEN = {"charBits": 2, "chars": 2}
 BEGUN_ONCE = [f"/v1/_reshard/{token}" for token in order_tracking().entities]
 
@@ -109,7 +113,7 @@ def test_a_default_that_is_said_is_as_one_that_is_not_said(
     client = made()
     compared = 0
     for each in documented(json_of(client.get("/openapi.json"))):
-        if each.path not in BEGUN_ONCE:
+        if each.path not in BEGUN_ONCE and (each.method == "GET" or ASKING.search(each.path)):
             said = said_in_a_query if each.method == "GET" else said_in_a_body
             compared += said(client, each, asked)
     assert compared >= least

@@ -78,6 +78,8 @@ def test_a_default_is_there_as_it_would_be_answered(client: Client, schemas: dic
     made = json_of(client.post("/v1/wares", {"wareId": "plain"}))
     assert defaults.items() <= made.items()
     assert made.keys() - defaults.keys() == {"wareId", "num"}, "what is made anew for each"
+    said = json_of(client.post("/v1/wares", {"wareId": "said", **defaults}))
+    assert said | {"wareId": "plain", "num": made["num"]} == made, "a default that is said is as one that is not"
     assert not [name for name, each in schemas["Ware"]["properties"].items() if "default" in each]
     assert not [name for name, each in schemas["WarePatch"]["properties"].items() if "default" in each]
 
