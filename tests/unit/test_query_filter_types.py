@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 from pydantic import TypeAdapter
 
+from shardweave.api.list_query import ListQuery
 from shardweave.codecs import (
     BinaryCodec,
     DecimalCodec,
@@ -376,6 +377,24 @@ def json_of(kind: Kind, value: Any) -> Any:
     return TypeAdapter(type(value)).dump_python(value, mode="json")
 
 
+def conditions_over_http(world: World, word: str, operand: Any) -> list[QuerySpec]:
+    """The queries that a client asks with a condition: in a body, and where there is a parameter for it in a list."""
+    written = json_of(world.kind, operand)
+    content = {
+        "between": lambda: {"from": written[0], "to": written[1]},
+        "le": lambda: {"to": written},
+        "ge": lambda: {"from": written},
+    }.get(word, lambda: {word: written})()
+    found = [spec_from_json(world.entity, {"conditions": {"value": content}})]
+    if word != "in":
+        given = {
+            f"value.{side}": str(each).lower() if isinstance(each, bool) else str(each)
+            for side, each in content.items()
+        }
+        found.append(ListQuery(world.entity).spec(given))
+    return found
+
+
 def is_refused(kind: Kind, operand: tuple[Any, Any]) -> bool:
     """Whether a range has its bounds the wrong way round, or bounds of two kinds."""
     return not stands(kind, "le", *operand)
@@ -425,6 +444,8 @@ def check_answers(world: World, asked: str, word: str, operand: Any, met: Counte
     condition = condition_of(word, operand)
     if world.has_index and asked == "value" and condition is not None:
         assert world.found({asked: condition}) == expected, (condition,)
+        for asked_over_http in conditions_over_http(world, word, operand):
+            assert {each.thing_id for each in world.queries.run(asked_over_http).items} == expected, asked_over_http
         met["condition"] += 1
     if word not in (*WORDS, "in") or not kind.has_members:
         content = {"property": asked, word: {"eq": operand} if word == "size" else json_of(kind, operand)}
