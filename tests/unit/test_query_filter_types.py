@@ -107,8 +107,11 @@ def zone(chooser: random.Random) -> dt.timezone:
 
 
 def clock(chooser: random.Random) -> dt.time:
-    zones = [None, dt.UTC, zone(chooser)]
-    return dt.time(chooser.randint(9, 12), 30 * chooser.randint(0, 1), tzinfo=chooser.choice(zones))
+    """A time of day, often the same as another one in another zone."""
+    hour, hours = chooser.choice([9, 10, 11]), chooser.choice([None, 0, 1, -2])
+    if hours is None:
+        return dt.time(hour)
+    return dt.time(hour + hours, tzinfo=dt.timezone(dt.timedelta(hours=hours)))
 
 
 def version(chooser: random.Random) -> str:
