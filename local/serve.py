@@ -95,6 +95,8 @@ def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> N
         listening = stack.enter_context(listen(options.host, options.port))
         service = open_service(options, folder)
         stack.callback(service.close)
+        for name in service.parts.store.decide_lookups():
+            say(f"{name} does not hold all records yet: run `shardweave backfill`")
         if not options.empty:
             fill(service, folder, options.day)
         address = address_of(listening)

@@ -12,6 +12,7 @@ from shardweave.errors import AccessDenied, AlreadyExists, Conflict, HasChildren
 from shardweave.schema import Schema
 from shardweave.sharding import ShardBump
 from shardweave.store import BackfillReport, Create, Store, Update
+from shardweave.store.readiness import PAGE
 from shardweave.table.operations import Operation, Scan
 from shardweave.table.operations import Put as PutItem
 from shardweave.table.simulated import WRITES, Call, Crash, Crashed, Meanwhile, Script, SimulatedTable
@@ -111,6 +112,8 @@ def test_a_lookup_of_a_filled_table_is_not_read_and_the_command_is_named() -> No
 
 def test_an_entity_that_is_new_in_a_filled_table_is_ready_unless_it_is_partitioned() -> None:
     world = Upgraded()
+    for number in range(PAGE):
+        world.old.create({"bossId": f"b{number}"}, Boss)
     assert world.store.get_by(User, "phone", "1") is None, "each of its shards is seen to be empty"
     with pytest.raises(LookupNotReady):
         world.store.get_by(Step, "code", "c")
@@ -118,15 +121,72 @@ def test_an_entity_that_is_new_in_a_filled_table_is_ready_unless_it_is_partition
     assert world.store.get_by(Step, "code", "c") is None
 
 
+def test_a_small_table_is_read_whole() -> None:
+    world = Upgraded(3)
+    assert world.store.get_by(Step, "code", "c") is None
+    with pytest.raises(LookupNotReady):
+        world.store.get_by(User, "phone", "1")
+
+
+def test_what_the_library_keeps_in_a_new_table_does_not_make_it_a_filled_one() -> None:
+    world = World(schema=NEW)
+    for number in range(3 * PAGE):
+        world.inner.run(PutItem({"hashKey": f"_kept!{number}", "rangeKey": "k"}))
+    assert world.store.get_by(Step, "code", "c") is None
+    world.store.create({"userId": "u", "number": 1, "code": "d"}, Step)
+    assert world.new_store(world.inner).get_by(Step, "code", "d") is not None
+
+
+def test_whoever_makes_a_table_has_its_lookups_decided_before_others_write() -> None:
+    """The others may not scan: what was decided is all that they go by."""
+    world = World(schema=NEW)
+    assert world.store.decide_lookups() == ()
+    world.requests()
+    assert world.store.decide_lookups() == ()
+    assert world.requests() == ["BatchGet"], "it is decided once"
+    other = world.new_store(SimulatedTable(world.inner, NoScans()))
+    other.create({"userId": "u", "number": 1, "code": "c"}, Step)
+    assert other.get_by(Step, "code", "c") is not None
+
+
+def test_what_has_to_be_filled_is_named_when_it_is_decided() -> None:
+    world = Upgraded(3)
+    assert world.store.decide_lookups() == ("user.phone", "user.city", "user.boss")
+    world.store.backfill(User, "phone")
+    assert world.store.decide_lookups() == ("user.city", "user.boss")
+
+
+@pytest.mark.parametrize("carried_out", [False, True])
+def test_a_decision_that_was_cut_off_is_made_again(carried_out: bool) -> None:
+    world = World(Script(Crash(carried_out), matching=WRITES), schema=NEW)
+    with pytest.raises(Crashed):
+        world.store.decide_lookups()
+    assert world.new_store(world.inner).decide_lookups() == ()
+
+
+def test_two_that_decide_at_once_agree() -> None:
+    others: list[tuple[str, ...]] = []
+    world = World(
+        Script(Meanwhile(lambda: others.append(world.new_store(world.inner).decide_lookups())), matching=WRITES),
+        schema=NEW,
+    )
+    assert world.store.decide_lookups() == ()
+    assert others == [()]
+
+
+class NoScans:
+    """A table that refuses scans, as it does to the API of a deployed service."""
+
+    def next_for(self, operation: Operation[Any]) -> Any:
+        return Denied() if isinstance(operation, Scan) else None
+
+
+class Denied:
+    def carry_out(self, call: Call) -> Any:
+        raise AccessDenied("no")
+
+
 def test_a_process_that_may_not_scan_looks_into_the_shards() -> None:
-    class NoScans:
-        def next_for(self, operation: Operation[Any]) -> Any:
-            return Denied() if isinstance(operation, Scan) else None
-
-    class Denied:
-        def carry_out(self, call: Call) -> Any:
-            raise AccessDenied("no")
-
     world = World(schema=NEW)
     store = world.new_store(SimulatedTable(world.inner, NoScans()))
     store.create({"phone": "1"}, User)

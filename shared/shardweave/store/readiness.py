@@ -7,12 +7,14 @@ Format, one marker for each:
 
 Every process writes lookups and counts children from its first write on. What was written before by programs that knew
 nothing of them has to be filled in; until then, whoever would rely on them gets LookupNotReady, with the command. Where
-nothing was stored before there is nothing to fill in, and no command to run: a process finds that out before its first
-write, and sets the markers. Nothing is stored in an empty table; else each shard of the entity is looked into, which is
-done for entities of at most 256 shards that are not partitioned. A process that may not scan looks into shards only.
+nothing was stored before there is nothing to fill in, and no command to run: whoever makes a table has that decided
+(`decide`), and so has every process before its first write, which sets the markers. A table that has no record of any
+entity is new, whatever the library itself keeps there, and a small one is read whole; else each shard of the entity is
+looked into, which is done for entities of at most 256 shards that are not partitioned. A process that may not scan
+looks into shards only.
 
 A marker that was seen ready is never read again by a process. Costs: a read of the markers at a process's first write,
-and whenever one is needed that was not ready before; a scan of one record, or the shards, where one is missing.
+and whenever one is needed that was not ready before; a scan of 100 items, and the shards, where one is missing.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ READY = "ready"
 NEVER_FILLED = "new"
 """The revision of a marker that no backfill has written."""
 MAX_PROBED = 256
+PAGE = 100
+MAX_PAGES = 10
+"""How much of a table is read that holds nothing but what the library keeps there itself."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class Readiness:
     def __init__(
         self, schema: Schema, reader: Reader, sender: Sender, moment_of: Callable[[EntityType[Any]], Moment]
     ) -> None:
+        self._schema = schema
         self._all = [_Named(entity, name) for entity in schema.entities.values() for name in kept_names(entity)]
         self._reader = reader
         self._sender = sender
@@ -83,12 +89,21 @@ class Readiness:
             self._look()
             self._announced = True
 
+    def decide(self) -> tuple[str, ...]:
+        """Set every marker that can be set, and give the names of what has to be filled, such as `user.phone`."""
+        self._look()
+        return tuple(
+            f"{each.entity.token}.{each.name}"
+            for each in self._all
+            if (each.entity.token, each.name) not in self._ready
+        )
+
     def _look(self) -> None:
-        """Set every marker that can be set. (The first one that is makes the table one that is not empty.)"""
+        """Set every marker that can be set."""
         missing = self._learn(self._all)
         if not missing:
             return
-        empty = {each.entity.token for each in missing} if self._is_empty_table() else set()
+        empty = self._without_records()
         for token, entity in {each.entity.token: each.entity for each in missing}.items():
             if token not in empty and self._has_no_record(entity):
                 empty.add(token)
@@ -111,12 +126,23 @@ class Readiness:
             self._sender.send(puts)
             self._learn(chunk)
 
-    def _is_empty_table(self) -> bool:
-        try:
-            page = self._reader.page(Scan(limit=1, consistent=True))
-        except AccessDenied:
-            return False
-        return not page.items and page.last_key is None
+    def _without_records(self) -> set[str]:
+        """The tokens of the entities of which a new, or a small, table holds no record. None of any other table."""
+        met: set[str] = set()
+        start_key = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = self._reader.page(Scan(limit=PAGE, start_key=start_key, consistent=True))
+            except AccessDenied:
+                return set()
+            owners = (self._schema.entity_of_key(str(item[self._schema.hash_key])) for item in page.items)
+            met |= {owner.token for owner in owners if owner is not None}
+            start_key = page.last_key
+            if start_key is None:
+                return set(self._schema.entities) - met
+            if met:
+                break
+        return set()
 
     def _has_no_record(self, entity: EntityType[Any]) -> bool:
         """Whether no record of the entity is stored; False also where that would take too much looking."""

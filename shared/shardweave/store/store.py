@@ -115,7 +115,7 @@ class Store:
         self._steps = StepMaker(schema, context, moment)
         self._reader = reader = Reader(table, waiting, moment, workers)
         sender = Sender(table, waiting, new_token)
-        readiness = Readiness(schema, reader, sender, moment)
+        self._readiness = readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
         self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment, workers)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
@@ -263,6 +263,12 @@ class Store:
         relations = [each.name for each in enforced(entity)]
         known = name if name in relations else lookup_of(entity, name, relations).name
         return self._backfill.run(entity, known, again=again, follow=follow)
+
+    def decide_lookups(self) -> tuple[str, ...]:
+        """Note of every lookup and enforced relation that holds all records, since none is stored, that it may be
+        relied on, and give the names of those that `backfill` has to fill, such as `user.phone`. Whoever makes a table
+        calls it before others write."""
+        return self._readiness.decide()
 
     # -- numbers
 
