@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.integration.local_server import ROOT, Answer, LocalServer
+from tests.integration.local_server import ROOT, START_SECONDS, Answer, LocalServer
 
 DAY = dt.date(2025, 1, 1)
 ADDRESS = "http://127.0.0.1:8123"
@@ -144,7 +144,7 @@ def run_python(program: str, server: LocalServer) -> str:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=60,
+        timeout=START_SECONDS,
     )
     return done.stdout.rstrip("\n")
 

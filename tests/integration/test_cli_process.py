@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.local_server import START_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -59,7 +61,7 @@ def test_an_interruption_while_it_is_loaded_is_silent(
                 break
         child.send_signal(signal.SIGINT)
         try:
-            _, rest = child.communicate(timeout=60)
+            _, rest = child.communicate(timeout=START_SECONDS)
         finally:
             child.kill()
     assert child.returncode == code
@@ -74,7 +76,7 @@ def test_a_reader_that_goes_away_is_no_failure_to_report() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=START_SECONDS,
         env={"PYTHONPATH": "shared", "PATH": "/usr/bin:/bin", "LC_ALL": "C"},
         cwd=Path(__file__).parents[2],
     )

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from local.serve import main
 from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
 from shardweave.data_folder import DataFolder, SampleState
-from tests.integration.local_server import Answer, LocalServer, launch
+from tests.integration.local_server import START_SECONDS, Answer, LocalServer, launch
 
 USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}
 
@@ -49,7 +49,7 @@ def failed_start(*arguments: str, data: Path) -> tuple[int, str]:
     """The exit code and the standard error of a server that can't start."""
     log = data.with_name("failed.log")
     process = launch(data, *arguments, log=log)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=START_SECONDS)
     assert output == ""
     return process.returncode, log.read_text()
 
@@ -65,7 +65,7 @@ class TestStarting:
     def test_ctrl_c_ends_it_with_0_too(self, tmp_path: Path) -> None:
         server = LocalServer.start(tmp_path / "data", "--empty")
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(timeout=60) == 0
+        assert server.process.wait(timeout=START_SECONDS) == 0
         assert server.stop() == 0
 
     def test_an_idle_connection_does_not_keep_it(self, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ class TestFilling:
         while process.poll() is None and (not table.exists() or table.stat().st_size < 1_000_000):
             time.sleep(0.01)
         process.kill()
-        assert process.wait(timeout=60) == -signal.SIGKILL
+        assert process.wait(timeout=START_SECONDS) == -signal.SIGKILL
         process.communicate()
         server = LocalServer.start(data)
         users: list[str] = []
@@ -291,7 +291,7 @@ class TestFilling:
         while process.poll() is None and not state.exists():
             time.sleep(0.01)
         process.terminate()
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=START_SECONDS)
         assert (process.returncode, output) == (0, "")
 
     def test_a_folder_that_was_begun_empty_stays_without_sample_data(self, tmp_path: Path) -> None:
@@ -316,12 +316,12 @@ class TestAnswering:
         self, server: LocalServer, key: str
     ) -> None:
         user = {**USER, "userId": key}
-        place = requests.post(f"{server.address}/v1/users", json=user, timeout=30).headers["location"]
+        place = requests.post(f"{server.address}/v1/users", json=user, timeout=START_SECONDS).headers["location"]
         url = server.address + place
-        assert requests.get(url, timeout=30).json()["userId"] == key
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        assert requests.get(url, timeout=START_SECONDS).json()["userId"] == key
+        with urllib.request.urlopen(url, timeout=START_SECONDS) as answer:
             assert json.loads(answer.read())["userId"] == key
-        assert requests.delete(url, timeout=30).status_code == 204
+        assert requests.delete(url, timeout=START_SECONDS).status_code == 204
 
     def test_the_pages_beside_the_api_take_what_a_page_takes(self, server: LocalServer) -> None:
         for path in ("/", "/docs"):
@@ -372,7 +372,7 @@ class TestAnswering:
             b"\x16\x03\x01",
             b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
         ):
-            with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:
+            with socket.create_connection((parts.hostname, parts.port), timeout=START_SECONDS) as raw:
                 raw.sendall(sent)
                 raw.shutdown(socket.SHUT_WR)
                 answer = raw.recv(65536)
@@ -385,7 +385,7 @@ class TestAnswering:
 
     def test_a_header_that_is_not_utf_8_is_no_fault(self, server: LocalServer) -> None:
         parts = urlsplit(server.address)
-        with socket.create_connection((parts.hostname, parts.port), timeout=30) as raw:
+        with socket.create_connection((parts.hostname, parts.port), timeout=START_SECONDS) as raw:
             raw.sendall(b"GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Name: \xff\xfe\r\nConnection: close\r\n\r\n")
             assert raw.recv(65536).startswith(b"HTTP/1.1 200")
 

@@ -80,14 +80,14 @@ def test_a_page_ends_before_the_first_record_that_there_was_no_time_for(client: 
     names = befriend(table, 10, 10, LINKS, 1)
     target = "/v1/fans?index=byClub&club=big&expand=friends"
     assert len(json_of(client.get(target))["items"]) == 4
-    table.until = time.monotonic() + 0.08
-    page = json_of(client.get(f"{target}&timeLimitMs=50"))
+    table.until = time.monotonic() + 1.1
+    page = json_of(client.get(f"{target}&timeLimitMs=1000"))
     assert ([each["name"] for each in page["items"]], page["complete"]) == (names[:2], False)
     table.until = None
     rest = json_of(client.get(f"{target}&nextToken={page['nextToken']}"))
     assert ([each["name"] for each in rest["items"]], rest["complete"]) == (names[2:], True)
-    table.until = time.monotonic() + 0.08
-    late = client.get(f"{target}&nextToken={page['nextToken']}&timeLimitMs=50")
+    table.until = time.monotonic() + 1.1
+    late = client.get(f"{target}&nextToken={page['nextToken']}&timeLimitMs=1000")
     assert problem_of(late, 503, "deadline_too_short")["where"] == "expand"
 
 
@@ -99,9 +99,9 @@ def test_every_other_way_keeps_to_the_time_of_the_request(client: Client, table:
         ("POST", "/v1/fans/batch-get", {"keys": names, "expand": ["friends"]}),
     ):
         path, _, query = target.partition("?")
-        table.until = time.monotonic() + 0.08
+        table.until = time.monotonic() + 1.1
         body = None if document is None else json.dumps(document)
-        answer = client.answer(event(method, path, query, body), Context(ANSWER_MS + 50))
+        answer = client.answer(event(method, path, query, body), Context(ANSWER_MS + 1000))
         if method == "GET" and not query.startswith("lookup"):
             problem_of(answer, 503, "deadline_too_short")
             continue

@@ -28,17 +28,34 @@ class Impatient(LimitedProtocol):
     max_connections = 2
 
 
+class Patient(LimitedProtocol):
+    """Waits longer than any machine takes to send what is on its way, and serves two at once."""
+
+    head_seconds = 600
+    max_connections = 2
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[tuple[str, int]]:
-    """Where an impatient server answers."""
+    """Where an impatient server answers: for what never comes whole."""
+    yield from serving(Impatient)
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[tuple[str, int]]:
+    """Where a patient server answers: for what comes, however slowly."""
+    yield from serving(Patient)
+
+
+def serving(protocol: type[LimitedProtocol]) -> Iterator[tuple[str, int]]:
     service = user_service()
-    app = AsgiApi(service.api, {}, 2, body_seconds=0.1)
+    app = AsgiApi(service.api, {}, 2, body_seconds=protocol.head_seconds)
     ready = threading.Event()
-    server = HttpServer(app, ready.set, Impatient)
+    server = HttpServer(app, ready.set, protocol)
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(600)
         yield listening.getsockname()[:2]
         server.should_exit = True
         thread.join()
@@ -48,7 +65,7 @@ def address() -> Iterator[tuple[str, int]]:
 
 def answered(address: tuple[str, int], *parts: bytes) -> tuple[int, dict[str, Any]]:
     """What comes back until the server ends the connection: the status, and the problem."""
-    with socket.create_connection(address, timeout=30) as raw:
+    with socket.create_connection(address, timeout=600) as raw:
         for part in parts:
             raw.sendall(part)
             time.sleep(0.02)
@@ -83,31 +100,35 @@ def answered(address: tuple[str, int], *parts: bytes) -> tuple[int, dict[str, An
     ],
 )
 def test_what_does_not_come_whole_or_is_no_request_ends_with_a_problem(
-    address: tuple[str, int], sent: tuple[bytes, ...], status: int, code: str
+    address: tuple[str, int], patient: tuple[str, int], sent: tuple[bytes, ...], status: int, code: str
 ) -> None:
-    found, problem = answered(address, *sent)
+    found, problem = answered(address if status in (0, 408) else patient, *sent)
     assert found == status
     assert problem.get("type", "").removeprefix("urn:shardweave:error:") == code
 
 
-def test_more_connections_than_the_server_takes_are_refused(address: tuple[str, int]) -> None:
-    with socket.create_connection(address) as one, socket.create_connection(address) as two:
-        found, problem = answered(address)
+def test_more_connections_than_the_server_takes_are_refused(patient: tuple[str, int]) -> None:
+    with socket.create_connection(patient) as one, socket.create_connection(patient) as two:
+        found, problem = answered(patient)
         assert (found, problem["title"]) == (503, "The table is busy")
         assert one.fileno() != two.fileno()
 
 
-def test_a_connection_that_was_answered_may_ask_again_and_is_waited_for_again(address: tuple[str, int]) -> None:
+@pytest.mark.parametrize(("protocol", "times"), [(Patient, 3), (Impatient, 0)])
+def test_a_connection_that_was_answered_may_ask_again_and_is_waited_for_again(
+    address: tuple[str, int], patient: tuple[str, int], protocol: type[LimitedProtocol], times: int
+) -> None:
     request = b"GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    with socket.create_connection(address, timeout=30) as raw:
-        for _ in range(3):
+    with socket.create_connection(patient if protocol is Patient else address, timeout=600) as raw:
+        for _ in range(times):
             raw.sendall(request)
             received = b""
             while not received.endswith(b'"complete":true}'):
                 received += raw.recv(65536)
             assert received.startswith(b"HTTP/1.1 200")
-        raw.sendall(request[:-5])
-        assert raw.recv(65536).startswith(b"HTTP/1.1 408")
+        if protocol is Impatient:
+            raw.sendall(request[:-5])
+            assert raw.recv(65536).startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize(
@@ -124,9 +145,9 @@ def test_a_connection_that_was_answered_may_ask_again_and_is_waited_for_again(ad
     ],
 )
 def test_a_target_that_is_a_whole_url_names_the_path_and_the_host(
-    address: tuple[str, int], target: bytes, host: bytes, status: int
+    patient: tuple[str, int], target: bytes, host: bytes, status: int
 ) -> None:
-    with socket.create_connection(address, timeout=30) as raw:
+    with socket.create_connection(patient, timeout=600) as raw:
         raw.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n")
         assert raw.recv(65536).split()[1] == str(status).encode()
 
@@ -156,10 +177,10 @@ def test_a_body_that_has_not_come_when_the_server_stops_is_said_to_be_late() -> 
 
         async def receive() -> Any:
             started.set()
-            await asyncio.sleep(60)
+            await asyncio.sleep(6000)
 
         task = asyncio.get_running_loop().create_task(app(SCOPE, receive, sent.send))
-        await asyncio.wait_for(started.wait(), 30)
+        await asyncio.wait_for(started.wait(), 600)
         task.cancel()
         await task
 
