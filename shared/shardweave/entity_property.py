@@ -32,6 +32,7 @@ from .property_json import decimal_of, integral, is_set, json_model, json_of_tex
 from .stored_form import datetime_begin, stored_form
 from .table.values import Value
 from .untyped import Walk, check_untyped, read_untyped, walk_of
+from .validators import is_validated, without_validators
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,15 @@ class Property:
         return TypeAdapter(self.annotation)
 
     @cached_property
+    def has_validators(self) -> bool:
+        """Whether validators stand in its type."""
+        return is_validated(self.annotation)
+
+    @cached_property
+    def _plain_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(without_validators(self.annotation)) if self.has_validators else self._adapter
+
+    @cached_property
     def members(self) -> Property | None:
         """What a member of a list or set of this property would be as a property; None where it has no members."""
         member = member_type(self.annotation)
@@ -81,6 +91,11 @@ class Property:
         """What makes of a stored value one whose parts without a declared type are as they were given; alike."""
         return walk_of(self.annotation, read_untyped)
 
+    @property
+    def shows_none(self) -> bool:
+        """Whether its None is said as null where a record is shown, and not left out."""
+        return self.null_stored or self.none_when_missing
+
     @cached_property
     def is_set(self) -> bool:
         """Whether its values may be sets."""
@@ -97,12 +112,25 @@ class Property:
     def _json_model(self) -> type[BaseModel]:
         return json_model(self.annotation)
 
+    @cached_property
+    def _plain_json_model(self) -> type[BaseModel]:
+        return json_model(without_validators(self.annotation))
+
     def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
         """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
         sees to their digits. Raises ValidationFailed naming the place, by default the property."""
+        return self._read_json(self._json_model, value, where, every_digit=every_digit)
+
+    def read_plain_json(self, value: Any) -> Any:
+        """As `read_json`, without the validators that stand in the type: for whoever hands the value on to them."""
+        return self._read_json(self._plain_json_model, value)
+
+    def _read_json(
+        self, model: type[BaseModel], value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False
+    ) -> Any:
         place = where or (self.stored,)
         try:
-            read = read_model(self._json_model, {"value": value}, ("value",) if every_digit else ())
+            read = read_model(model, {"value": value}, ("value",) if every_digit else ())
         except MalformedRequest as error:
             error.where = location_text(place)
             raise
@@ -149,16 +177,32 @@ class Property:
         return self._adapter.validate_python(value)
 
     def python(self, value: Value) -> Any:
-        """The Python value of a stored one."""
-        return self._adapter.validate_python(value)
+        """The Python value of a stored one, by its type alone. Raises pydantic's ValidationError."""
+        return self._plain_adapter.validate_python(value)
+
+    def parse_plain(self, value: Any) -> Value:
+        """As `parse`, by its type alone, without the validators that stand in it."""
+        return self._parse(self._plain_adapter, value)
+
+    def parse_given(self, value: Any) -> Value:
+        """The stored form of a value that the validators in its type take, as it is before they have run: they run when
+        the record is written. Raises as `parse` does."""
+        parsed = self.parse(value)
+        try:
+            return self.parse_plain(value) if self.has_validators else parsed
+        except ValidationFailed:
+            return parsed
 
     def parse(self, value: Any) -> Value:
         """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
+        return self._parse(self._adapter, value)
+
+    def _parse(self, adapter: TypeAdapter[Any], value: Any) -> Value:
         if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
             fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
             raise ValidationFailed([fault])
         try:
-            return stored_form(self._adapter.validate_python(value))
+            return stored_form(adapter.validate_python(value))
         except ValidationError as error:
             raise ValidationFailed(field_faults(error, (self.stored,))) from None
         except ValueRefused as error:

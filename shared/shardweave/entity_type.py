@@ -43,6 +43,7 @@ from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 from .untyped import Walk
+from .validators import Kept, Validation, has_validators
 
 E = TypeVar("E", bound=Entity)
 
@@ -204,6 +205,30 @@ class EntityType(Generic[E]):
         except ValidationError as error:
             raise ValidationFailed(field_faults(error), where=self.token) from None
 
+    @cached_property
+    def _validation(self) -> Validation[E] | None:
+        properties = {each.name: each for each in self.properties.values()}
+        return Validation(self.model, properties) if has_validators(self.model, properties) else None
+
+    def revalidate(self, values: Mapping[str, Any], stored: Mapping[str, Any]) -> E:
+        """A record from properties by stored name, some of which are as they are `stored`: their validators have run.
+        Raises ValidationFailed as `validate` does."""
+        if self._validation is None:
+            return self.validate(values)
+        try:
+            return self._validation.validate(values, self._kept(stored))
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error), where=self.token) from None
+
+    def _kept(self, stored: Mapping[str, Any]) -> Kept:
+        kept = {}
+        for each in (self.properties[name] for name in stored if name in self.properties):
+            try:
+                kept[each.name] = (stored[each.stored], each.python(stored[each.stored]))
+            except ValidationError:
+                continue
+        return kept
+
     def dump(self, record: E) -> dict[str, Value]:
         """The record's properties in stored form, without generated attributes and revision."""
         item: dict[str, Value] = {}
@@ -254,7 +279,9 @@ class EntityType(Generic[E]):
 
     def record_of(self, item: Item) -> E:
         """The record of properties in stored form. Raises ValidationFailed."""
-        record = self.validate(self.whole({name: item[name] for name in self.properties if name in item}))
+        values = self.whole({name: item[name] for name in self.properties if name in item})
+        record = self._validation.read(values) if self._validation is not None else None
+        record = self.validate(values) if record is None else record
         record._rev = cast("str | None", item.get(REVISION))
         if self.origin is not None:
             hash_key = item.get(self.keys.design.hash_name)

@@ -151,6 +151,6 @@ def _fits(each: Property, default: Any) -> bool:
         if each.check_untyped is not None:
             each.check_untyped(default)
         form = stored_form(default)
-        return type(form) is type(read := each.parse(default)) and form == read
+        return type(form) is type(read := each.parse_plain(default)) and form == read
     except (ValidationFailed, ValueRefused):
         return False

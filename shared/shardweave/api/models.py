@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -40,6 +41,7 @@ from ..property_json import JSON_CONFIG, json_type, without_none
 from ..query.show import Part
 from ..shard_key import AnyKey, ExternalKeys
 from ..stored_form import stored_form
+from ..validators import without_validators
 from .keys import KEY, RecordKeys
 from .operation import left_out
 from .records import part_json, record_json
@@ -99,15 +101,18 @@ class RecordModels:
         form = form or self.write
         named = self.keys.named(document)
         if named is None:
-            return validated(form, self._writable(document))
-        values = validated(form, self._writable({**to_jsonable_python(named), **document}))
+            return self._checked(form, document)
+        values = self._checked(form, {**to_jsonable_python(named), **document})
         if self.entity.identify({name: values[name] for name in named}) != named:
             raise self.keys.contradicted()
         return values
 
     def patched(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """What a merged patch changes, alike. Raises ValidationFailed."""
-        return validated(self.patch, self._writable(document))
+        return self._checked(self.patch, document)
+
+    def _checked(self, form: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
+        return as_given(self.entity, validated(form, self._writable(document)), document)
 
     def json(self, record: Entity) -> bytes:
         """The JSON text of a record."""
@@ -203,7 +208,8 @@ class RecordModels:
         for each in self.entity.properties.values():
             if shown and each.private:
                 continue
-            annotation = json_type(without_none(each.annotation) if shown and not each.null_stored else each.annotation)
+            annotation = without_validators(each.annotation) if shown else each.annotation
+            annotation = json_type(without_none(annotation) if shown and not each.shows_none else annotation)
             annotation = annotation | None if nullable(each) else annotation
             fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
@@ -280,6 +286,18 @@ def _computed(name: str, info: ComputedFieldInfo, *, required: bool) -> tuple[An
         "json_schema_extra": {**declared, "readOnly": True},
     }
     return info.return_type, Field(**given) if required else Field(default_factory=lambda: None, **given)
+
+
+def as_given(entity: EntityType[Any], values: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties that a form has taken, those with validators in their types as they were given: the validators have
+    said what is wrong, and are run once more by the store."""
+    given = dict(values)
+    for name in given.keys() & document.keys():
+        each = entity.properties.get(name)
+        if each is not None and each.has_validators and document[name] is not None:
+            with suppress(ValidationFailed):
+                given[name] = each.read_plain_json(document[name])
+    return given
 
 
 def validated(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..api.models import RecordModels, validated
+from ..api.models import RecordModels, as_given, validated
 from ..entity_type import GIVEN_TWICE, EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
 from ..property_json import is_open
@@ -33,7 +33,7 @@ def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str
     _refuse(_repeated(entity, values))
     given = {entity.stored_name(name): value for name, value in values.items() if name not in entity.computed}
     try:
-        read = validated(RecordModels(entity).write, given, every_digit=_open(entity))
+        read = as_given(entity, validated(RecordModels(entity).write, given, every_digit=_open(entity)), given)
     except InputError as error:
         error.where = ""
         raise

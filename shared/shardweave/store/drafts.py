@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ..codecs import TimestampCodec
@@ -25,6 +26,7 @@ from .parents import COUNTED
 _INTERNAL = (REVISION, MARK, COUNTED)
 MAX_EXPIRY_SECONDS = 10**11
 """A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
+NOTHING: Item = MappingProxyType({})
 UNNUMBERED = (None, 0)
 """What a property that a sequence numbers holds before."""
 
@@ -38,10 +40,12 @@ class Draft:
     generated: bool = False
 
 
-def new_draft(entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str) -> Draft:
-    """A record to be created. Its times are set where they were not given, as an import gives them. Raises
-    ValidationFailed, ValueRefused."""
-    draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms))
+def new_draft(
+    entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str, kept: Item = NOTHING
+) -> Draft:
+    """A record to be created. Its times are set where they were not given, as an import gives them. `kept` is what of
+    it was validated before. Raises ValidationFailed, ValueRefused."""
+    draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms), kept)
     _check_identity(entity, draft.item)
     entity.check_timestamp(draft.item, now_ms)
     return draft
@@ -61,17 +65,21 @@ def replacing_draft(
     numbers are not the caller's: they were taken before it was seen that the record has its own. `keeping` are those
     that keep their stored value where a mapping leaves them out. Raises ImmutableProperty too."""
 
+    names = [*keeping] if entity.timestamp is None else [*keeping, entity.timestamp]
+    said = entity.by_stored_name(given) if isinstance(given, Mapping) else entity.properties
+    kept = entity.readable({name: stored[name] for name in names if name in stored and name not in said})
+
     def take_over(values: dict[str, Any]) -> None:
         for name in keeping:
             if name in stored:
-                values.setdefault(name, stored[name])
+                values.setdefault(name, kept.get(name, stored[name]))
             elif entity.properties[name].none_when_missing:
                 values.setdefault(name, None)
         if entity.timestamp is not None and entity.timestamp in stored:
             values[entity.timestamp] = stored[entity.timestamp]
         _set_updated(entity, values, now_ms)
 
-    draft = _draft(entity, given, rev, take_over)
+    draft = _draft(entity, given, rev, take_over, kept)
     for sequence in entity.sequences:
         if keeps_number(sequence, stored, draft.item):
             name = sequence.property_name
@@ -102,7 +110,8 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
             values[name] = value
     _set_updated(entity, values, now_ms)
     try:
-        item = entity.dump(entity.validate(entity.model.prepare(values)))
+        others = {name: value for name, value in values.items() if name not in given}
+        item = entity.dump(entity.revalidate(entity.model.prepare(values), others))
     except ValidationFailed as error:
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # where nothing that was given is at fault, what is stored may be
@@ -131,13 +140,14 @@ def _draft(
     given: Entity | Mapping[str, Any],
     rev: str,
     set_times: Callable[[dict[str, Any]], None],
+    kept: Item = NOTHING,
 ) -> Draft:
     generated = False
     if isinstance(given, Mapping):
         values = entity.by_stored_name(given)
         set_times(values)
         values = entity.model.prepare(values)
-        item = entity.dump(entity.validate(values))
+        item = entity.dump(entity.revalidate(values, kept))
         generated = entity.unique in entity.identity and entity.unique not in values
     else:
         # A record may be written more than once, and its copies too, so its identity counts as given although a
@@ -146,7 +156,7 @@ def _draft(
         set_times(item)
         prepared = entity.model.prepare(dict(item))
         if prepared != item:
-            item = entity.dump(entity.validate(entity.whole(dict(prepared))))
+            item = entity.dump(entity.revalidate(entity.whole(dict(prepared)), entity.whole(dict(item))))
     _check_units(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)

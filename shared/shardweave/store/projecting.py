@@ -76,7 +76,8 @@ class ProjectStep(Step):
         values = self._shown(after)
         if values is None:
             return self._hidden(seen, after, moment, context)
-        draft = new_draft(self.entity, self.entity.readable(values), moment.now_ms, context.new_revision())
+        values = self.entity.readable(values)
+        draft = new_draft(self.entity, values, moment.now_ms, context.new_revision(), self._kept(seen, values))
         noted = {PROJECTED: after.marks.encode()}
         if seen.found is None:
             plan = creation(self.entity, draft, seen, moment, context, self.met, noted)
@@ -88,6 +89,13 @@ class ProjectStep(Step):
         return replace(plan, actions=(*plan.actions, clear))
 
     # -- parts
+
+    def _kept(self, seen: Sighting, values: Item) -> Item:
+        """What was validated before: a record that an event sets, and what is stored."""
+        if isinstance(self.change, Whole):
+            return values
+        stored = {} if seen.found is None else self.entity.readable(self.entity.visible(seen.found.item))
+        return {name: value for name, value in stored.items() if name in values and values[name] == value}
 
     def _by_marks(self, seen: Sighting) -> bool:
         """Whether there is a record that holds what is known of it, and so has no remnant."""
@@ -208,7 +216,7 @@ def _part(entity: EntityType[Any], identity: Item, update: Update) -> Part:
     for name, value in update.changes.items():
         each = entity.property_of(name)
         try:
-            values[each.stored] = None if value is None else each.parse(value)
+            values[each.stored] = None if value is None else each.parse_given(value)
         except ValidationFailed as error:
             faults += error.fields
     if faults:
