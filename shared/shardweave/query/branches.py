@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..codecs import Codec, DescendingCodec
-from ..entity_type import IndexView
+from ..entity_type import EntityType, IndexView
 from ..errors import UnsupportedQuery
 from ..keys import Element
 from ..table.operations import Interval
 from ..table.values import Item, Value
 from .conditions import Conditions, Match
 from .filters import NO_FILTER, SplitFilter
+from .from_keys import hidden_in, is_unclear, values_in_keys
 from .intervals import contains
 
 
@@ -69,6 +71,7 @@ class Overlap:
     """Tells whether a record found in one branch is given there. `lanes[rank]` maps a branch's hash keys to their
     intervals."""
 
+    entity: EntityType[Any]
     branches: Sequence[Branch]
     lanes: Sequence[Mapping[str, Interval | None]]
     _possible: bool = field(init=False, default=False)
@@ -101,12 +104,17 @@ class Overlap:
             interval = lanes.get(place) if isinstance(place, str) else None
             if interval is None or value is None or not contains(interval, value):
                 continue
-            if (other.comparable(value), place, other.rank) < own and other.filter.evaluate(item):
+            if (other.comparable(value), place, other.rank) < own and self._passes(other, item):
                 return False
         return True
 
+    def _passes(self, branch: Branch, item: Item) -> bool:
+        """Whether a record passes a branch's filter, which may look at what this index has in its keys alone."""
+        missing = branch.filter.attributes() - item.keys()
+        return branch.filter.evaluate({**values_in_keys(self.entity, item, missing), **item} if missing else item)
 
-def check_agreement(branches: Sequence[Branch]) -> None:
+
+def check_agreement(entity: EntityType[Any], branches: Sequence[Branch]) -> None:
     """Refuses branches whose order can't be merged, or that can't be told to overlap. Raises UnsupportedQuery."""
     first = branches[0]
     for branch in branches[1:]:
@@ -128,7 +136,8 @@ def check_agreement(branches: Sequence[Branch]) -> None:
     needed = {name for branch in branches for name in (branch.view.hash_name, branch.view.range_name)}
     needed |= {name for branch in branches for name in branch.filter.attributes()}
     for branch in branches:
-        hidden = sorted(needed - branch.view.projected) if branch.view.projected is not None else []
+        hidden = hidden_in(entity, branch.view, needed)
+        hidden += [name for name in sorted(needed) if is_unclear(entity, branch.view, name)]
         if hidden:
             raise UnsupportedQuery(
                 f"{branch.view.title} does not project {', '.join(hidden)}, which another branch needs",

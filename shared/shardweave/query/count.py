@@ -13,7 +13,9 @@ from ..errors import DeadlineTooShort, LaneFailed
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
+from .branches import Branch
 from .fanout import FanOut
+from .from_keys import attributes_for
 from .merge import LaneState
 from .plan import Plan
 from .spec import ANY_TIME, LaneReport, QueryStats
@@ -79,7 +81,7 @@ class Counter:
             interval=state.interval,
             index=branch.view.index,
             filter=condition,
-            projection=None if self._by_table else self._read_names(),
+            projection=None if self._by_table else self._read_names(branch),
             start_key=state.last_key,
             consistent=plan.consistent,
             count_only=self._by_table,
@@ -92,13 +94,15 @@ class Counter:
         live = Or((Missing(ttl), Compare(ttl, ">", int(self._now))))
         return live if condition is None else And((condition, live))
 
-    def _read_names(self) -> tuple[str, ...]:
-        plan = self._plan
-        names = [name for name in (plan.entity.ttl, plan.entity.timestamp if plan.window != ANY_TIME else None) if name]
-        for branch in plan.branches:
-            names += [branch.view.hash_name, branch.view.range_name, *sorted(branch.filter.attributes())]
-            names += branch.view.page_key if branch.filter.in_keys else ()
-        return tuple(dict.fromkeys(names))
+    def _read_names(self, branch: Branch) -> tuple[str, ...]:
+        plan, seen = self._plan, branch.view.projected
+        timed = [plan.entity.timestamp] if plan.entity.timestamp and plan.window != ANY_TIME else []
+        names = attributes_for(plan.entity, branch.view, timed)
+        names += [plan.entity.ttl] if plan.entity.ttl else []
+        for each in plan.branches:
+            names += [each.view.hash_name, each.view.range_name]
+            names += attributes_for(plan.entity, branch.view, sorted(each.filter.attributes()))
+        return tuple(name for name in dict.fromkeys(names) if seen is None or name in seen)
 
     def _take(self, state: LaneState, answer: PageAnswer) -> None:
         state.scanned += answer.scanned

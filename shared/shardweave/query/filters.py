@@ -38,7 +38,7 @@ from ..table.conditions import (
 from ..table.expression_size import fits, nodes_of, operands_of
 from ..table.values import Item, to_attribute_value
 from .filter_tests import WORDS, compiled_test, has_none, has_value, word_of
-from .from_keys import hidden_in, is_unclear, values_in_keys
+from .from_keys import attributes_for, hidden_in, is_unclear, values_in_keys
 from .value_order import AFTER_READING, OrMade
 
 MAX_DEPTH = 8
@@ -53,26 +53,28 @@ _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", 
 @dataclass(frozen=True)
 class SplitFilter:
     """A compiled filter in two parts that must both hold: what DynamoDB evaluates and what is evaluated here. `in_keys`
-    are the properties that the part here finds in the keys of a record alone, `decoded` reads them."""
+    are the properties that the part here finds in keys of a record alone, `keys` the attributes of those keys, and
+    `decoded` reads them."""
 
     by_table: Condition | None = None
     here: Condition | None = None
     in_keys: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
     decoded: Callable[[Item], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     def attributes(self) -> frozenset[str]:
-        """Every attribute that either part looks at, beside keys."""
+        """Every attribute that either part looks at."""
         return self.attributes_here() | frozenset(self.by_table.attributes() if self.by_table else ())
 
     def attributes_here(self) -> frozenset[str]:
         """Those that the part here looks at."""
-        return frozenset(self.here.attributes() if self.here else ()) - self.in_keys
+        return frozenset(self.here.attributes() if self.here else ()) - self.in_keys | self.keys
 
     def holds_here(self, item: Item) -> bool:
         """The answer of the part here for an item that has the keys of its view."""
         if self.here is None:
             return True
-        return self.here.evaluate({**item, **self.decoded(item)} if self.decoded else item)
+        return self.here.evaluate({**self.decoded(item), **item} if self.decoded else item)
 
     def evaluate(self, item: Mapping[str, Any]) -> bool:
         """The whole filter's answer for an item that has every attribute the filter looks at."""
@@ -120,8 +122,9 @@ def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[P
         )
         fitting = evaluable and fits(And((*by_table, part)), spare_operators=SPARE_OPERATORS, spare_bytes=SPARE_BYTES)
         (by_table if fitting else here).append(part)
-    decoded = partial(values_in_keys, entity, (view,)) if in_keys else None
-    return SplitFilter(_all(tuple(by_table)), _all(tuple(here)), in_keys, decoded)
+    sources = frozenset(attributes_for(entity, view, in_keys))
+    decoded = partial(values_in_keys, entity, names=in_keys) if in_keys else None
+    return SplitFilter(_all(tuple(by_table)), _all(tuple(here)), in_keys, sources, decoded)
 
 
 def _check_projected(entity: EntityType[Any], view: IndexView, condition: Condition, where: str) -> None:

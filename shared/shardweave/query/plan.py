@@ -31,7 +31,7 @@ from .choice import choose
 from .conditions import Conditions, expanded, normalized
 from .cursor import fingerprint_of
 from .filters import compile_filter, signature
-from .from_keys import hidden_in, is_unclear
+from .from_keys import attributes_for, hidden_in, is_unclear
 from .lanes import Lane, generations_of, lanes_of
 from .limits import check_limits
 from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Equal, Prefix, QuerySpec, Range
@@ -45,7 +45,7 @@ class Plan:
     """All that an executor needs.
 
     `window` is the closed range of record timestamps that were asked for. `attributes` is what to read of each
-    record, None for everything that the index holds; `shown` what to return of it, None for whole records.
+    record, as far as its index has it, None for everything that the index holds; `shown` what to return of it, None for whole records.
     `fingerprint` binds cursors.
     """
 
@@ -75,7 +75,7 @@ class Plan:
         lanes: list[dict[str, Interval | None]] = [{} for _ in self.branches]
         for lane in self.lanes:
             lanes[lane.rank][lane.hash_value] = lane.interval
-        return Overlap(self.branches, lanes)
+        return Overlap(self.entity, self.branches, lanes)
 
     @cached_property
     def defaults(self) -> tuple[tuple[str, Default], ...]:
@@ -99,6 +99,12 @@ class Plan:
     def whole(self) -> bool:
         """Whether whole records are returned, not chosen properties."""
         return self.hydrate or (self.shown is None and all(branch.view.projected is None for branch in self.branches))
+
+    def projection(self, branch: Branch) -> tuple[str, ...] | None:
+        """What to read of each record of a branch, None for everything that its index holds."""
+        if self.attributes is None or branch.view.projected is None:
+            return self.attributes
+        return tuple(name for name in self.attributes if name in branch.view.projected)
 
     def title(self, lane: Lane) -> str:
         """A lane's name for whoever asked: its hash key may hold a value that the query gave."""
@@ -182,7 +188,7 @@ def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple
     if len(branches) > MAX_BRANCHES:
         raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
     if len(branches) > 1:
-        check_agreement(branches)
+        check_agreement(entity, branches)
         if names_to_leave_out(branches):
             branches = [
                 replace(branch, names=tuple(element.name for element in branch.view.range_elements))
@@ -210,7 +216,7 @@ def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]
     if entity.timestamp is None:
         raise UnsupportedQuery("the entity has no timestamp property", where="earliest", fix="drop the time window")
     for branch in branches:
-        if branch.view.projected is not None and entity.timestamp not in branch.view.projected:
+        if hidden_in(entity, branch.view, [entity.timestamp]):
             raise UnsupportedQuery(
                 f"the index {branch.view.index!r} does not project {entity.timestamp}",
                 where="earliest",
@@ -245,14 +251,21 @@ def _attributes(
                 where="properties",
                 fix="ask for what it projects, or hydrate",
             )
-    views = [branch.view for branch in branches if branch.view.projected is not None]
-    needed = [name for name in wanted if all(name in (view.projected or ()) for view in views)]
+    windowed = [entity.timestamp] if entity.timestamp and Range(spec.earliest, spec.latest) != ANY_TIME else []
+    needed: list[str] = []
     for branch in branches:
+        needed += attributes_for(entity, branch.view, [*wanted, *windowed])
         needed += [*branch.view.page_key, branch.view.hash_name, branch.view.range_name]
-        needed += sorted(branch.filter.attributes() if len(branches) > 1 else branch.filter.attributes_here())
+        needed += attributes_for(entity, branch.view, _looked_at(branches))
     needed += [name for name in (entity.ttl,) if name]
-    needed += [entity.timestamp] if entity.timestamp and Range(spec.earliest, spec.latest) != ANY_TIME else []
     return tuple(dict.fromkeys(needed))
+
+
+def _looked_at(branches: Sequence[Branch]) -> list[str]:
+    """What the filters of all branches look at after reading."""
+    if len(branches) == 1:
+        return sorted(branches[0].filter.attributes_here())
+    return sorted({name for branch in branches for name in branch.filter.attributes()})
 
 
 def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) -> bytes:

@@ -30,9 +30,8 @@ def shown(plan: Plan, item: Item) -> Any:
     """The record, or, when properties are left out, the Part that is there."""
     if plan.whole:
         return plan.entity.load(item)
-    visible = {**values_in_keys(plan.entity, (branch.view for branch in plan.branches), item)} | plan.entity.visible(
-        item
-    )
+    in_keys = values_in_keys(plan.entity, item)
+    visible = {name: in_keys[name] for name in in_keys if name in plan.entity.properties} | plan.entity.visible(item)
     for name, default in plan.defaults:
         if name not in visible and (form := default.form()) is not None:
             visible[name] = form

@@ -26,12 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import DeadlineTooShort, LaneFailed, ShardweaveError
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
 from .cursor import Position
 from .fanout import FanOut, too_late
+from .from_keys import value_in
 from .hydrate import WholeRecords
 from .merge import LaneState, Order, Record, Snapshot, needed, snapshot
 from .plan import Plan
@@ -256,7 +258,7 @@ class Walk:
             interval=state.interval,
             index=branch.view.index,
             filter=branch.filter.by_table,
-            projection=plan.attributes,
+            projection=plan.projection(branch),
             descending=plan.descending,
             limit=size,
             start_key=state.last_key,
@@ -298,7 +300,7 @@ def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
         if entity.is_expired(item, now_seconds):
             return False
         if timestamp is not None:
-            created = item[timestamp]
+            created: Any = value_in(entity, item, timestamp)
             if window.low is not None and created < window.low:
                 return False
             if window.high is not None and created > window.high:
