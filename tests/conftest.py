@@ -18,7 +18,7 @@ settings.register_profile(
 settings.register_profile("thorough", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-CASES_A_TEST = 50
+QUESTIONS_A_TEST = 50
 HISTORIES_A_TEST = 25
 
 
@@ -28,8 +28,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--query-cases", type=int, default=2000, help="random queries to compare with a brute force")
-
+    parser.addoption("--questions", type=int, default=2000, help="random queries to compare with a brute force")
+    parser.addoption("--first-question", type=int, default=0, help="the seed of the first of them")
+    parser.addoption("--question-shapes", action="store_true", help="print how often each shape of query was met")
     parser.addoption("--reshard-users", type=int, default=2000, help="users that are moved while they are used")
     parser.addoption("--histories", type=int, default=500, help="random histories of a re-shard")
     parser.addoption("--first-history", type=int, default=0, help="the seed of the first of them")
@@ -41,10 +42,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         seeds = range(first, first + metafunc.config.getoption("--histories"))
         parts = [seeds[start : start + HISTORIES_A_TEST] for start in range(0, len(seeds), HISTORIES_A_TEST)]
         metafunc.parametrize("histories", parts, ids=[f"from {part.start}" for part in parts])
-    if "query_cases" in metafunc.fixturenames:
-        cases = range(metafunc.config.getoption("--query-cases"))
-        parts = [cases[start : start + CASES_A_TEST] for start in range(0, len(cases), CASES_A_TEST)]
-        metafunc.parametrize("query_cases", parts, ids=[f"from {part.start}" for part in parts])
+    if "questions" in metafunc.fixturenames:
+        first = metafunc.config.getoption("--first-question")
+        seeds = range(first, first + metafunc.config.getoption("--questions"))
+        parts = [seeds[start : start + QUESTIONS_A_TEST] for start in range(0, len(seeds), QUESTIONS_A_TEST)]
+        metafunc.parametrize("questions", parts, ids=[f"from {part.start}" for part in parts])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

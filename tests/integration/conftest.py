@@ -18,6 +18,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from shardweave.table.dynamodb.client import Connection, Settings
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from tests.integration.local_server import START_SECONDS
+from tests.integration.question_shapes import table_of, too_rare
 from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer
 from tests.integration.table_contract import OpenTable
 from tests.integration.table_differences import DIFFERENCES
@@ -47,6 +49,39 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that opens tables runs once for each backend."""
     if "backend" in metafunc.fixturenames:
         metafunc.parametrize("backend", BACKENDS)
+
+
+class QuestionShapes:
+    """Adds up the shapes that the questions of all test processes met, and fails the run where one was too rare."""
+
+    def __init__(self, *, printed: bool) -> None:
+        self._printed = printed
+        self._questions = 0
+        self._counts: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told: dict[str, Any] = dict(report.user_properties)
+        if report.when == "call" and "shapes" in told:
+            self._questions += told["questions"]
+            self._counts.update(told["shapes"])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if too_rare(self._counts, self._questions) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        rare = too_rare(self._counts, self._questions)
+        if self._questions and (self._printed or rare):
+            terminalreporter.section("shapes of questions")
+            for line in [*table_of(self._counts, self._questions), *(f"met too rarely: {each}" for each in rare)]:
+                terminalreporter.line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    # A process that tests are handed to has no terminal, and tells the one that has.
+    if config.pluginmanager.has_plugin("terminalreporter") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(QuestionShapes(printed=config.getoption("--question-shapes")))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

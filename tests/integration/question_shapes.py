@@ -1,0 +1,73 @@
+"""The shapes of questions that the model test must meet, and how often it did.
+
+A shape is a number of branches and of generations, whether generations are read in stages, what cut a page (or that
+nothing did), and the direction. Every shape is aimed at equally often; what is counted is what really happened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from itertools import product
+
+from shardweave.query.plan import Plan
+
+CUTS = ("nothing", "deadline", "budget", "bytes", "lane fails", "lane left out")
+BRANCHES = (1, 2, 3)
+ONE_IN = 500
+"""Of so many questions, each shape must be met by one."""
+
+
+@dataclass(frozen=True, order=True)
+class Shape:
+    """`branches` and `generations`: 3 stands for more too."""
+
+    branches: int
+    generations: int
+    staged: bool
+    cut: str
+    reverse: bool
+
+    @property
+    def text(self) -> str:
+        staged = "staged" if self.staged else "together"
+        direction = "descending" if self.reverse else "ascending"
+        return f"{self.branches} {self.generations} {staged:8} {self.cut:13} {direction}"
+
+
+SHAPES = tuple(
+    Shape(branches, generations, staged, cut, reverse)
+    for branches, (generations, staged), cut, reverse in product(
+        BRANCHES, ((1, False), (2, False), (2, True), (3, False), (3, True)), CUTS, (False, True)
+    )
+)
+
+
+def shape_of(plan: Plan, cut: str) -> Shape:
+    """The shape of a page of a plan."""
+    generations = len({lane.generation for lane in plan.lanes})
+    return Shape(min(3, len(plan.branches)), generations, plan.stages > 1, cut, plan.descending)
+
+
+def met(shapes: Counter[Shape]) -> dict[str, int]:
+    """Counts by the shapes' texts, as a report carries them."""
+    return {shape.text: count for shape, count in shapes.items()}
+
+
+def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
+    """The shapes that so many questions met too rarely."""
+    return [shape.text for shape in SHAPES if counts.get(shape.text, 0) < questions // ONE_IN]
+
+
+def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
+    """Lines that say how often each shape was met."""
+    columns = [(cut, reverse) for cut in CUTS for reverse in (False, True)]
+    titles = "".join(f"{cut + (' desc' if reverse else ''):>20}" for cut, reverse in columns)
+    lines = [f"{questions} questions; pages (walks, where nothing cut them) of each shape", f"{'':34}{titles}"]
+    for branches, generations, staged in dict.fromkeys(astuple(shape)[:3] for shape in SHAPES):
+        shapes = [Shape(branches, generations, staged, cut, reverse) for cut, reverse in columns]
+        word = "staged" if staged else "together"
+        name = f"{branches} branches, {generations} generations, {word}"
+        lines.append(f"{name:34}" + "".join(f"{counts.get(shape.text, 0):>20}" for shape in shapes))
+    return lines
