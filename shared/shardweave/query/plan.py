@@ -45,8 +45,8 @@ class Plan:
     """All that an executor needs.
 
     `window` is the closed range of record timestamps that were asked for. `attributes` is what to read of each
-    record, as far as its index has it, None for everything that the index holds; `shown` what to return of it, None for whole records.
-    `fingerprint` binds cursors.
+    record, as far as its index has it, None for everything that the index holds; `shown` what to return of it, None
+    for whole records. `fingerprint` binds cursors.
     """
 
     entity: EntityType[Any]
