@@ -92,8 +92,9 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
         return Annotated[annotation, BeforeValidator(_among(*arguments))]
     if origin in (Union, types.UnionType):
         return Union[tuple(json_type(each, within) for each in arguments)]  # noqa: UP007 - made, not written
-    if origin in _GENERIC or (isinstance(origin, type) and origin.__module__ == collections.abc.__name__):
-        return origin[tuple(json_type(each, within) for each in arguments)]
+    if arguments and _is_generic(origin):
+        first = _key_type if _is_mapping(origin) else functools.partial(json_type, within=within)
+        return origin[(first(arguments[0]), *(json_type(each, within) for each in arguments[1:]))]
     meant = None if annotation is JsonValue else stands_for(annotation)
     return annotation if meant is None else json_type(meant, within)
 
@@ -107,6 +108,27 @@ def without_none(annotation: Any) -> Any:
     if origin in (Union, types.UnionType) and others:
         return Union[others]  # noqa: UP007 - made, not written
     return annotation
+
+
+def _is_generic(kind: Any) -> bool:
+    return kind in _GENERIC or _is_mapping(kind) or getattr(kind, "__module__", "") == collections.abc.__name__
+
+
+def _is_mapping(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, collections.abc.Mapping)
+
+
+def _key_type(annotation: Any) -> Any:
+    """The type of the keys of a mapping, which are text in JSON: a number is written as it is in JSON."""
+    if annotation is int:
+        return Annotated[int, BeforeValidator(_integer_in_key)]
+    if annotation is float:
+        return Annotated[float, BeforeValidator(_float_in_key)]
+    if typing.get_origin(annotation) is Annotated:
+        kind, *rest = typing.get_args(annotation)
+        return Annotated[(_key_type(kind), *rest)]
+    meant = stands_for(annotation)
+    return json_type(annotation) if meant is None else _key_type(meant)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -221,6 +243,19 @@ def _as_float(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and is_inexact(value):
         raise PydanticCustomError("float_inexact", "Input should be a number of no more digits than a float holds")
     return value
+
+
+def _integer_in_key(value: Any) -> Any:
+    """Digits as an int is written, so that no two texts are one key."""
+    return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) and str(int(value)) == value else value
+
+
+def _float_in_key(value: Any) -> Any:
+    if not isinstance(value, str) or not _DECIMAL.fullmatch(value):
+        return value
+    if is_inexact(Decimal(value)):
+        raise PydanticCustomError("float_inexact", "Input should be a number of no more digits than a float holds")
+    return float(value)
 
 
 def _as_decimal(value: Any) -> Any:

@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError
 
 from .codecs import stands_for
 from .errors import InputError, ValueRefused
-from .stored_form import stored_form
+from .stored_form import is_written_as_text, stored_form
 
 if TYPE_CHECKING:
     from .entity_property import Property
@@ -170,13 +170,28 @@ def _of_members(arguments: tuple[Any, ...], depth: int) -> Iterator[Any]:
     each = [list(itertools.islice(_examples(one, depth), 8)) for one in arguments]
     yield from (value for values in itertools.zip_longest(*each, fillvalue=None) for value in values)
     if str in arguments:
-        others = (value for values in each for value in values if isinstance(value, _TEXTS))
+        others = (value for values in each for value in values if _has_text(value))
         yield from (stored_form(value) for value in others)
+
+
+def _has_text(value: Any) -> bool:
+    return isinstance(value, _TEXTS) or is_written_as_text(type(value))
+
+
+def _written_as_text(kind: type) -> Iterator[Any]:
+    """Addresses, networks, paths and URLs."""
+    for text in ("192.0.2.1", "2001:db8::1", "192.0.2.0/24", "2001:db8::/32", "https://a.example/", "postgres://a/b"):
+        try:
+            yield kind(text)
+        except ValueError:
+            continue
 
 
 def _of_class(kind: type, arguments: tuple[Any, ...], depth: int) -> Iterable[Any]:
     if issubclass(kind, enum.Enum):
         return list(kind)
+    if is_written_as_text(kind):
+        return _written_as_text(kind)
     if issubclass(kind, Mapping):
         return _of_mapping(arguments, depth)
     if issubclass(kind, tuple) and arguments and arguments[-1] is not Ellipsis:

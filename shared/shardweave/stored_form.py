@@ -4,24 +4,33 @@ Guarantees: what a property of a supported type holds comes back equal when its 
 what has no exact form is refused. Subclasses of str, int and Decimal become the plain type, so that what is written
 never depends on how a subclass prints itself.
 
-Format: datetimes, dates, times, time spans (ISO 8601) and UUIDs are text; Enums their values; floats
-`Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets. A number
-is as the table gives it back: an int when it is whole, no zeros at its end, no negative zero. The rest
-is as `table.values` has it.
+Format: datetimes, dates, times, time spans (ISO 8601), UUIDs, addresses, paths and URLs are text; Enums their values;
+floats `Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets. A
+number is as the table gives it back: an int when it is whole, no zeros at its end, no negative zero. The rest is as
+`table.values` has it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import enum
+import ipaddress
 import re
+import sys
 import uuid
 from collections.abc import Mapping, Set
 from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
 
 from .errors import ValueRefused
 from .table.values import Value, number, number_text
+
+_WRITTEN_AS_TEXT = (
+    *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
+    PurePath,
+)
+_ANY_ADDRESS = ("IPvAnyAddress", "IPvAnyInterface", "IPvAnyNetwork")
 
 _WHOLE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{5,8}([.,][0-9]{1,6})?([Zz]|[+-][0-9]{2}:?[0-9]{2})", re.ASCII
@@ -39,6 +48,13 @@ def stored_form(value: Any) -> Value:
     if isinstance(value, (Mapping, list, tuple, Set)):
         return _stored_collection(value)
     return _stored_scalar(value)
+
+
+def is_written_as_text(kind: type) -> bool:
+    """Whether values of a class are stored as what `str` makes of them: addresses, networks, paths and URLs."""
+    networks = sys.modules.get("pydantic.networks")  # where it was not imported nothing is of its types
+    found = [getattr(networks, name, None) for name in ("AnyUrl", "PostgresDsn", "MongoDsn", "NatsDsn", *_ANY_ADDRESS)]
+    return issubclass(kind, (*_WRITTEN_AS_TEXT, *(each for each in found if each is not None)))
 
 
 def datetime_text(value: dt.datetime) -> str:
@@ -119,4 +135,6 @@ def _stored_time(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, dt.time):
         return value.isoformat(timespec="microseconds")
+    if is_written_as_text(type(value)):
+        return str(value)
     raise ValueRefused(f"a {type(value).__name__} has no stored form", fix="declare another type for the property")

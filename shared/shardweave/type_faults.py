@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
+import typing_extensions
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
@@ -24,7 +25,7 @@ from .entity import Entity, Role
 from .errors import Fault, ValidationFailed, ValueRefused
 from .model_faults import model_faults
 from .round_trip_faults import round_trip_faults
-from .stored_form import stored_form
+from .stored_form import is_written_as_text, stored_form
 
 if TYPE_CHECKING:
     from .entity_property import Property
@@ -44,7 +45,25 @@ _STORED: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 """Types and what they are stored as, the first that fits."""
 
-_UNSTORED_IN_PYDANTIC = ("SecretStr", "SecretBytes", "NameEmail")
+_STORED_OF_PYDANTIC = ("AwareDatetime", "PastDate", "FutureDate", "PastDatetime", "FutureDatetime", "EmailStr")
+"""Types of pydantic that are no class of their values, which have a stored form."""
+
+_UNSTORED: dict[str, str] = {
+    "Json": "declare the type of what its text says",
+    "ImportString": "declare a text",
+    "InstanceOf": "declare the type alone",
+    "PathType": "declare Path: whether a file is there changes after the record is written",
+    "SecretStr": "declare a text, and mark it with Private() where callers must not see it",
+    "SecretBytes": "declare bytes, and mark them with Private() where callers must not see them",
+    "Secret": "declare the type alone, and mark it with Private() where callers must not see it",
+    "NameEmail": "declare EmailStr, and a text for the name",
+    "deque": "declare a list",
+    "Counter": "declare dict[str, int]",
+    "defaultdict": "declare a dict",
+}
+"""Types, and what stands in annotations, that take another value than they give, and what to declare instead."""
+
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def type_faults(model: type[Entity]) -> Iterator[Fault]:
@@ -52,8 +71,8 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
     from .schema import properties_of
 
     properties = properties_of(model)
-    for name, field in model.model_fields.items():
-        found = dict.fromkeys(_annotation_faults(field.annotation, frozenset()))
+    for name in model.model_fields:
+        found = dict.fromkeys(_annotation_faults(properties[name].annotation, frozenset()))
         for message, fix in found or round_trip_faults(properties[name]):
             yield Fault(f"entity {model.__name__}.{name}", message, fix)
     yield from model_faults(model)
@@ -71,8 +90,17 @@ def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
     """`within` are the aliases that a type stands in: it may stand in itself."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
+        for each in arguments[1:]:
+            name = (each if isinstance(each, type) else type(each)).__name__
+            if name in _UNSTORED and _is_of_pydantic(each if isinstance(each, type) else type(each)):
+                yield f"{name} has no stored form", _UNSTORED[name]
         yield from _annotation_faults(arguments[0], within)
-    elif origin is not None and origin is not Literal:
+    elif origin is Literal:
+        if any(isinstance(each, bytes) for each in arguments):
+            yield "bytes in a Literal have no JSON form", "declare a Literal of texts"
+    elif origin is not None:
+        if isinstance(origin, type) and origin is not types.UnionType:
+            yield from _class_faults(origin)
         yield from _member_faults(origin, arguments)
         for each in arguments:
             yield from _annotation_faults(each, within)
@@ -89,9 +117,37 @@ def _class_faults(kind: type) -> Found:
         yield "a value of its type is a model, which has no stored form", "declare a dict, or properties of its own"
     elif kind is pydantic.NaiveDatetime:
         yield "a datetime without a zone has no stored form", "declare datetime, and give one with a zone"
+    elif kind.__name__ in _UNSTORED and (_is_of_pydantic(kind) or kind.__module__ == "collections"):
+        yield f"a {kind.__name__} has no stored form", _UNSTORED[kind.__name__]
+    elif typing_extensions.is_typeddict(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        yield from _named_member_faults(kind)
     elif _kinds(kind) is None or dataclasses.is_dataclass(kind):
         fix = "declare a text, a number, bytes, a time, a UUID, an Enum, or a list, set or dict of those"
         yield f"a {kind.__name__} has no stored form", fix
+
+
+def _is_of_pydantic(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "pydantic"
+
+
+def _named_member_faults(kind: type) -> Found:
+    """What a TypedDict or NamedTuple says of its members goes by pydantic alone, which has other rules for all but
+    plain values."""
+    hints = typing_extensions.get_type_hints(kind)
+    if not all(_is_plain(each) for each in hints.values()):
+        fix = "declare texts, numbers, bools, None, and lists and dicts of those there, or properties of their own"
+        yield f"{kind.__name__} has members that are more than plain values", fix
+
+
+def _is_plain(annotation: Any) -> bool:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Literal:
+        return all(isinstance(each, _PLAIN) for each in arguments)
+    if origin is dict:
+        return arguments[0] is str and _is_plain(arguments[1])
+    if origin in (list, typing.Union, types.UnionType):
+        return all(_is_plain(each) for each in arguments)
+    return annotation in _PLAIN
 
 
 def _enum_faults(members: type[enum.Enum]) -> Found:
@@ -135,10 +191,11 @@ def _kinds(annotation: Any) -> set[str] | None:
         return set()
     if issubclass(kind, enum.Enum):
         return set().union(*(_kinds(type(member.value)) or set() for member in kind))
+    if is_written_as_text(kind):
+        return {"text"}
     found = next((stored for classes, stored in _STORED if issubclass(kind, classes)), None)
     if found is None and hasattr(kind, "__get_pydantic_core_schema__"):
-        is_unstored = kind.__module__.startswith("pydantic.") and kind.__name__ in _UNSTORED_IN_PYDANTIC
-        return None if is_unstored else set()
+        return None if _is_of_pydantic(kind) and kind.__name__ not in _STORED_OF_PYDANTIC else set()
     return None if found is None else {found}
 
 

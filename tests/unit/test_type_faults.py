@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-import pathlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -73,7 +73,7 @@ def faults_of(annotation: Any, default: Any = ...) -> list[str]:
         (Pair, "a Pair has no stored form"),
         (complex, "a complex has no stored form"),
         (complex | None, "a complex has no stored form"),
-        (dict[str, list[pathlib.Path]], "a Path has no stored form"),
+        (dict[str, list[re.Pattern[str]]], "a Pattern has no stored form"),
         (NewType("Whole", complex), "a complex has no stored form"),
         (pydantic.SecretStr, "a SecretStr has no stored form"),
         (pydantic.NaiveDatetime, "a datetime without a zone has no stored form"),

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 from ..codecs import BinaryCodec, BooleanCodec, Codec, EnumCodec, SemanticVersionCodec, stands_for
 from ..entity_property import Property
 from ..errors import ValueRefused
+from ..stored_form import is_written_as_text
 from ..table.conditions import OPERATORS, Comparator, Compare, Condition, Contains, OnAttribute
 from ..table.values import Item, Value
 
@@ -34,7 +35,8 @@ Place = Callable[[Value], Any]
 
 Kind = Literal["text", "bytes", "sorted", "span", "clock", "ranked", "coded", "list", "map", "none", "any"]
 """What values of a type are to a filter. `sorted` sorts as it is stored and has no parts; `span` is a length of time,
-`clock` a time of day; `ranked` is an Enum, or true and false; `coded` has a codec of its own; `any` is not known."""
+`clock` a time of day; `ranked` is an Enum, true and false, or an address, path or URL, whose text has
+another order; `coded` has a codec of its own; `any` is not known."""
 
 _KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
     ((enum.Enum, bool), "ranked"),
@@ -132,6 +134,8 @@ def _kind_of_class(kind: Any) -> Kind:
     found: Kind | None = next((kind_ for classes, kind_ in _KINDS if issubclass(kind, classes)), None)
     if found is not None:
         return found
+    if is_written_as_text(kind):
+        return "ranked"
     if typing.is_typeddict(kind):
         return "map"
     return "list" if issubclass(kind, Iterable) else "any"

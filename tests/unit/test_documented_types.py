@@ -1,0 +1,150 @@
+"""The tables of the guide to types, row by row: what is stored comes back equal, and what is refused says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import enum
+import ipaddress
+import re
+import typing
+import uuid
+from collections import Counter, OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+import typing_extensions
+
+from shardweave.codecs import DecimalCodec, Timestamp
+from shardweave.entity import Entity, unique_property
+from shardweave.errors import SchemaError
+from shardweave.query.value_order import has_length, kinds_of, order_of
+from shardweave.schema import Schema
+from tests.unit.api_world import Client, api_of, json_of
+from tests.unit.store_world import World
+
+GUIDE = Path(__file__).parents[2] / "docs" / "types.md"
+_BREAK = re.compile(r"(?<!\\)\|")
+
+
+class Colour(enum.Enum):
+    """Texts."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Number(enum.Enum):
+    """Numbers."""
+
+    ONE = 1
+
+
+class Point(typing.NamedTuple):
+    """Plain values by place."""
+
+    x: int
+    y: int
+
+
+class Size(typing_extensions.TypedDict):
+    """Plain values by name."""
+
+    wide: int
+
+
+class Dated(typing_extensions.TypedDict):
+    """Holds more than plain values."""
+
+    day: dt.date
+
+
+class Model(pydantic.BaseModel):
+    """A model."""
+
+    size: int
+
+
+@dataclasses.dataclass
+class Pair:
+    """A dataclass."""
+
+    one: int
+
+
+NAMES: dict[str, Any] = {
+    **vars(typing),
+    **{name: getattr(pydantic, name) for name in pydantic.__all__ if name[0].isupper()},
+    **{each.__name__: each for each in (Colour, Number, Point, Size, Dated, Model, Pair, DecimalCodec, Decimal)},
+    **{each.__name__: each for each in (Counter, OrderedDict, defaultdict, deque, Fraction, Path)},
+    **{each.__name__: each for each in (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID)},
+    **{each.__name__: each for each in (ipaddress.IPv4Address, ipaddress.IPv6Network)},
+    "Timestamp": Timestamp,
+    "UTC": dt.UTC,
+}
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The rows of the table under a heading of the guide."""
+    section = GUIDE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    return [[cell.strip().replace("\\|", "|") for cell in _BREAK.split(line)[1:-1]] for line in lines]
+
+
+def value_of(cell: str) -> Any:
+    """What the code in a cell says."""
+    return eval(cell.split("`")[1], dict(NAMES))
+
+
+def entity_of(annotation: Any) -> type[Entity]:
+    body = {
+        "__module__": __name__,
+        "__annotations__": {"thing_id": str, "held": annotation},
+        "thing_id": unique_property(),
+    }
+    return type(Entity)("Thing", (Entity,), body, token="thing")
+
+
+@pytest.mark.parametrize("row", rows("What is stored"), ids=lambda row: row[0])
+def test_a_type_that_is_stored(row: list[str]) -> None:
+    declared, value, stored, shown, in_key, in_filter = row
+    model, given = entity_of(value_of(declared)), value_of(value)
+    schema = Schema([model])
+    world, client = World(schema=schema), Client(api_of(schema))
+
+    world.store.create(model(thing_id="a", held=given))
+    assert world.stored(model).get("held") == (None if stored == "nothing" else value_of(stored))
+    read = world.store.get(model, "a")
+    assert read is not None
+    assert (read.held, type(read.held)) == (given, type(given))  # type: ignore[attr-defined]
+
+    document = {"thingId": "a", "held": value_of(shown)}
+    for method, target in (("POST", "/v1/things"), ("PUT", "/v1/things/a"), ("PATCH", "/v1/things/a")):
+        assert json_of(client.send(method, target, document)) == document
+    assert json_of(client.get("/v1/things/a")) == document
+
+    each = schema[model].properties["held"]
+    alone = "alone" if each.codec is not None and each.codec.key_type is not None else "no"
+    assert in_key == ("yes" if each.codec is not None and each.codec.sortable else alone)
+    order, listed = order_of(each) is not None, "list" in kinds_of(each)
+    assert in_filter == ("order" if order else "members" if listed and has_length(each) else "equality")
+
+
+@pytest.mark.parametrize("row", rows("What is refused"), ids=lambda row: row[0])
+def test_a_type_that_is_refused(row: list[str]) -> None:
+    declared, message, fix = row
+    model = entity_of(value_of(declared))
+    with pytest.raises(SchemaError) as raised:
+        Schema([model])
+    assert [(each.where, each.message, each.fix) for each in raised.value.faults] == [
+        ("entity Thing.held", message, fix)
+    ]
+
+
+def test_both_tables_are_read() -> None:
+    assert len(rows("What is stored")) > 40
+    assert len(rows("What is refused")) > 25
