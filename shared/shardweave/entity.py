@@ -141,6 +141,17 @@ class Entity(BaseModel):
     def rev(self) -> str | None:
         return self._rev
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another record is of the same entity and has the same properties. The revision that it was read at
+        is none: what was stored is equal to what was given."""
+        if not isinstance(other, Entity):
+            return NotImplemented
+        names = type(self).model_fields
+        return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in type(self).model_fields)))
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with some properties changed, by stored or Python name. Each new value is read as its type, without
         the validators of the class. Raises ValidationFailed for a name that the entity does not have, one that is given

@@ -24,6 +24,7 @@ from shardweave.entity import (
     ttl_property,
     unique_property,
 )
+from shardweave.entity_type import REVISION
 from shardweave.errors import KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
 from shardweave.key_format import ARTICLE
 from shardweave.schema import Index, Schema
@@ -382,3 +383,13 @@ def test_another_shard_map_moves_every_sharded_attribute_and_nothing_else() -> N
     item = {"documentId": "d", "title": "t"}
     one, other = DOCUMENT.complete(item), DOCUMENT.complete(item, ShardMap.of_bumps((ShardBump(0, 1, 5),)))
     assert {name for name in one if one[name] != other[name]} == {"hashKey", "titleHashKey", "digestHashKey"}
+
+
+def test_what_was_stored_is_equal_to_what_was_given_whatever_its_revision() -> None:
+    given = Everything(everything_id="e", created=NOW, text="a")
+    entity = Schema([Everything], [])[Everything]
+    stored = entity.record_of({**entity.dump(given), REVISION: "r"})
+    assert (stored.rev, given.rev) == ("r", None)
+    assert stored == given
+    assert stored != given.model_copy(update={"text": "b"})
+    assert stored != given.model_dump()

@@ -14,7 +14,7 @@ from shardweave.errors import ShardMapChanged
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.reshard.control import control_key
-from shardweave.reshard.maps import LeasedMaps, maps_in_force
+from shardweave.reshard.maps import LeasedMaps, guards_inside_writes, maps_in_force
 from shardweave.reshard.phases import Waits
 from shardweave.schema import Index, Schema
 from shardweave.service import reshard_driver, reshard_operator
@@ -168,3 +168,27 @@ def test_the_declared_maps_are_had_by_name_only() -> None:
     table = OverTheNetwork(EmbeddedTable(schema.layout))
     Store(schema, table, maps=StaticMaps()).get(Parcel, "p")
     assert GetItem(control_key(schema[Parcel]), consistent=True) not in table.asked
+
+
+class Wrapper:
+    """A table that says nothing of its guards, as one that somebody wraps for a purpose of their own."""
+
+    def __init__(self, inner: Table) -> None:
+        self.inner = inner
+        self.layout = inner.layout
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        return self.inner.run(operation, guard=guard)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_a_table_that_says_nothing_of_its_guards_is_taken_to_be_of_the_weaker_kind() -> None:
+    schema = parcels()
+    wrapper: Any = Wrapper(EmbeddedTable(schema.layout))
+    assert not guards_inside_writes(wrapper)
+    made = Store(schema, wrapper).create(Parcel(parcel_id="p", town="t"))
+    found = Store(schema, wrapper).get(Parcel, "p")
+    assert found == made
+    assert hash(found) == hash(made)

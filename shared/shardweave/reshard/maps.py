@@ -91,7 +91,7 @@ class LeasedMaps:
         self.clock = clock
         self._lease_ms = waits.lease_ms
         self._monotonic = monotonic
-        self._exact = table.guards_inside_writes if exact is None else exact
+        self._exact = guards_inside_writes(table) if exact is None else exact
         self._waiting = waiting or Waiting()
         self._known: dict[int, _Known] = {}
         self._lock = threading.Lock()
@@ -224,12 +224,18 @@ _in_force: WeakValueDictionary[int, LeasedMaps] = WeakValueDictionary()
 _making = threading.Lock()
 
 
+def guards_inside_writes(table: Table) -> bool:
+    """What a table says of its guards. One that says nothing, such as a wrapper for a purpose of its own, is taken to
+    be of the weaker kind."""
+    return getattr(table, "guards_inside_writes", False)
+
+
 def maps_in_force(table: Table, clock: Callable[[], int] = now_ms) -> LeasedMaps:
     """The shard maps in force in a table, right for a stage of any waits; the same for all in this process that name
     the table and the clock."""
     with _making:
         found = _in_force.get(id(table))
         if found is None or found.clock != clock:
-            waits = EMBEDDED if table.guards_inside_writes else ANY_STAGE
+            waits = EMBEDDED if guards_inside_writes(table) else ANY_STAGE
             found = _in_force[id(table)] = LeasedMaps(table, waits, clock=clock)
         return found
