@@ -15,6 +15,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, ShardweaveError, Unauthenticated
+from ..store.operations import NONE_VISIBLE, Related, Visible
 from ..table.values import Value
 from .caller import Caller
 from .grant import Grant
@@ -52,7 +53,18 @@ class Access:
         """What a caller may do with an entity's records. Raises Unauthenticated, Forbidden."""
         owners = self._owners(entity, operation, caller)
         bound = {name: self._claimed(entity, name, claim, caller) for name, claim in entity.claims.items()}
-        return Grant(entity, caller, bound, owners)
+        return Grant(entity, caller, bound, owners, self.related(caller))
+
+    def related(self, caller: Caller) -> Related | None:
+        """Which records of other entities there are for a caller, by what `get` of them is allowed; None for all."""
+
+        def visible(token: str) -> Visible:
+            try:
+                return self.grant(self._entities[token], "get", caller).visible
+            except (Unauthenticated, Forbidden):
+                return NONE_VISIBLE
+
+        return visible if self.restricts else None
 
     def _owners(self, entity: EntityType[Any], operation: str, caller: Caller) -> tuple[str, ...] | None:
         if not self.has_rules:

@@ -1,20 +1,22 @@
 """What one caller may do with the records of one entity, in one operation.
 
 `bound` are the properties whose values the caller's claims say, `owners` those of which one must be the caller's
-subject (None: any record will do). What does not fit does not exist for the caller. Everything here is worked out from
+subject (None: any record will do); `related` tells the store which records of other entities there are, as parents
+and children of the caller's. What does not fit does not exist for the caller. Everything here is worked out from
 values at hand; queries are narrowed by conditions, so that the plan itself has no lane of another tenant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
+from ..store.operations import Related, Visible
 from ..stored_form import stored_form
 from ..table.conditions import Compare, Condition, Or
 from ..table.values import Item, Value
@@ -32,6 +34,7 @@ class Grant:
     caller: Caller
     bound: Mapping[str, Value]
     owners: tuple[str, ...] | None = None
+    related: Related | None = field(default=None, compare=False)
 
     # -- records
 
@@ -55,6 +58,12 @@ class Grant:
     def among(self) -> Any:
         """Tells the store which records there are, None when all are."""
         return self.sees if self.is_limited else None
+
+    @property
+    def visible(self) -> Visible:
+        """Which records there are, and what decides it."""
+        claims = frozenset(self.entity.claims.values())
+        return Visible(self.among, (*self.bound, *(self.owners or ())), claims if self.owners is None else None)
 
     def names_it(self, identity: Item) -> bool:
         """Whether a record of the caller could have an identity."""

@@ -76,15 +76,16 @@ class Batches:
     def write(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
         _check_members(call.document, "puts", "deletes")
-        model, document, among = self._models.entity.model, call.document, grant.among
+        model, document = self._models.entity.model, call.document
         to_put, to_delete = _listed(document, "puts"), _listed(document, "deletes")
         _check_count("puts, deletes", len(to_put) + len(to_delete))
         written, faults = self._written(to_put)
         keys, of_keys = self._keys("deletes", to_delete)
         _refuse([*faults, *of_keys])
         kept = self._models.kept
-        puts = [Put(grant.made(values, kept), model, among=among, keeping=kept) for values in written]
-        deletes = [Delete(model, key, among=among) for key in keys]
+        asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        puts = [Put(grant.made(values, kept), model, keeping=kept, **asker) for values in written]
+        deletes = [Delete(model, key, **asker) for key in keys]
         removed = tuple(map(self._models.keys.path_of_json, to_delete))
 
         def places(outcomes: Sequence[WriteOutcome]) -> Iterator[str]:

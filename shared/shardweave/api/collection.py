@@ -101,7 +101,7 @@ class Collection:
     def create(self, call: Call) -> Response:
         grant = self._grant("create", call)
         values = grant.made(self._models.written(call.document))
-        return self._write(call, Create(values, self._entity.model, grant.among))
+        return self._write(call, Create(values, self._entity.model, grant.among, grant.related))
 
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
@@ -140,7 +140,9 @@ class Collection:
         if self._keys.named(patch) not in (None, self._entity.identify(key)):
             raise self._keys.contradicted()
         with condition.or_refuse():
-            return self._write(call, Update(self._entity.model, key, changes, condition.rev, grant.among))
+            return self._write(
+                call, Update(self._entity.model, key, changes, condition.rev, grant.among, grant.related)
+            )
 
     def put(self, call: Call) -> Response:
         grant = self._grant("put", call)
@@ -153,12 +155,13 @@ class Collection:
         for name, value in self._entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        model, among, keeping = self._entity.model, grant.among, frozenset() if condition.absent else self._models.kept
-        values = grant.made(values, keeping)
-        put = Put(values, model, condition.rev, condition.exists, among, keeping=keeping)
+        keeping = frozenset() if condition.absent else self._models.kept
+        values, model = grant.made(values, keeping), self._entity.model
+        asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        put = Put(values, model, condition.rev, condition.exists, keeping=keeping, **asker)
         try:
             with condition.or_refuse():
-                return self._write(call, Create(values, model, among) if condition.absent else put)
+                return self._write(call, Create(values, model, **asker) if condition.absent else put)
         except NotFound:
             if not condition.exists:
                 raise
@@ -166,7 +169,7 @@ class Collection:
 
     def delete(self, call: Call) -> Response:
         grant, condition = self._grant("delete", call), required(call.headers)
-        operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev, grant.among)
+        operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev, grant.among, grant.related)
         with condition.or_refuse():
             return carried_out(self._store, call, [operation], lambda made: Response(204))
 

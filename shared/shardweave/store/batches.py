@@ -129,7 +129,8 @@ class Batches:
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
                 continue
-            item = unconditional_item(plan.actions, generated=step.draft.generated)
+            alone = step.draft.generated and not plan.parents
+            item = unconditional_item(plan.actions, generated=alone)
             if item is not None:
                 found[position] = Plain(step, item, WriteOutcome("written", plan.record), moment.lease)
         return found

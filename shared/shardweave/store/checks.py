@@ -5,10 +5,11 @@ Pure. `part` says for whom it is required: the operation that names the record, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..entity_type import REVISION, EntityType
-from ..table.conditions import And
+from ..table.conditions import And, Condition
 from ..table.operations import ConditionCheck
 from ..table.values import Item
 from .lookups import identity_lookup_key, placed
@@ -24,9 +25,10 @@ def presence_actions(
     revision_matters: bool,
     part: Part = Part.RECORD,
     about: str = "",
+    seen: Sequence[Condition] = (),
 ) -> tuple[PlannedAction, ...]:
-    """Require that the record found is still live, and in that revision if it matters."""
-    conditions = list(live(entity, moment))
+    """Require that the record found is still live, as it was `seen`, and in that revision if it matters."""
+    conditions = [*live(entity, moment), *seen]
     if revision_matters:
         conditions.append(has_revision(found.item.get(REVISION)))
     check = ConditionCheck(key_of(entity, found.item), And(tuple(conditions)), return_on_failure=True)

@@ -3,7 +3,8 @@
 Pure. Where operations touch the same items beside their records, or one does so twice, their actions become one:
     a value that one operation gives up and another takes is one claim
     a value that several give up, since it is not known yet whose it is, is given up once, whosever of them it is
-    what is required of a record that another action writes is left out: the writing requires as much
+    what is required of a record that another action writes is left out: the writing requires as much; what another
+    action only checks is one check
     what is required of a record more than once is one check of all of it
     parents and counters are named once, with the sum of their changes
 What contradicts itself is refused before anything is sent: two records with one unique value, a child of a parent that
@@ -87,11 +88,13 @@ def _share_requirements(steps: Sequence[Step], actions: list[list[PlannedAction]
     for own in actions:
         kept = []
         for each in own:
+            key = _key(steps, each)
             if each.part in _REQUIRED:
-                key = _key(steps, each)
                 if key in written or key not in required:
                     continue
                 each = _requiring(each, required.pop(key))
+            elif key in required and isinstance(each.action, ConditionCheck) and each.action.condition is not None:
+                each = _requiring(each, [each.action.condition, *required[key]])
             kept.append(each)
         own[:] = kept
 

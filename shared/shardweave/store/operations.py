@@ -6,7 +6,7 @@ model and a key: the value of the one property that identifies a record, or a ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,12 +37,36 @@ Among = Callable[[Item], bool]
 
 
 @dataclass(frozen=True)
+class Visible:
+    """The records of an entity that there are for whoever asks: those that `among` is true of (None: all), which the
+    attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides."""
+
+    among: Among | None = None
+    names: tuple[str, ...] = ()
+    claims: frozenset[str] | None = frozenset()
+
+    def has_all(self, claims: Collection[str]) -> bool:
+        """Whether every record of these claims of the asker is there."""
+        return self.claims is not None and self.claims <= set(claims)
+
+
+NONE_VISIBLE = Visible(lambda item: False, claims=None)
+
+
+Related = Callable[[str], Visible]
+"""Which records of an entity, by its token, there are for whoever asks. For them, no other is a parent, and children
+are named where every one is there."""
+
+
+@dataclass(frozen=True)
 class Create:
-    """Write a record whose identity no live record has. `among` says which there are, as in the others."""
+    """Write a record whose identity no live record has. `among` says which there are, and `related` which of other
+    entities, as in the others."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
     among: Among | None = None
+    related: Related | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +84,7 @@ class Put:
     among: Among | None = None
     numbered: frozenset[str] = frozenset()
     keeping: frozenset[str] = frozenset()
+    related: Related | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +96,7 @@ class Update:
     changes: Changes
     rev: Rev = None
     among: Among | None = None
+    related: Related | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +107,7 @@ class Delete:
     key: Key
     rev: Rev = None
     among: Among | None = None
+    related: Related | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ and on the child, beside its properties:
 
 Protocol. A write that makes a child, or leads it to another parent, holds in its one transaction
     the child's record, as always, with the relation in `_counted`
-    ConditionCheck of the parent's record [live]
+    ConditionCheck of the parent's record [live, and still there for whoever writes: see `operations.Related`]
     Update of the parent's counter: ADD 1
 one that removes a counted child, or leads it away, ADD -1. Deleting a parent is one transaction too: its record, and
     Delete of its counter [absent, or 0 for each relation]
@@ -39,6 +39,7 @@ from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import Delete, Update
 from ..table.values import Item, Value
 from .lookups import internal_key, owner_text
+from .operations import Related, Visible
 from .planned import Part, PlannedAction
 
 COUNTED = "_counted"
@@ -64,6 +65,14 @@ class Parent:
     def is_in(self, item: Item) -> bool:
         """Whether a stored record with its identity is the one that is meant."""
         return all(item.get(name) == value for name, value in self.shared.items())
+
+    def seen(self, item: Item | None, related: Related | None) -> tuple[Condition, ...]:
+        """What must stay as it was seen, so that a stored record with its identity is a parent for whoever asks. Raises
+        ParentMissing where it is none."""
+        visible = Visible() if related is None else related(self.entity.token)
+        if item is None or not self.is_in(item) or not (visible.among is None or visible.among(item)):
+            raise self.missing()
+        return tuple(Compare(name, "=", item[name]) if name in item else Missing(name) for name in visible.names)
 
     def missing(self) -> ParentMissing:
         return ParentMissing(
@@ -161,13 +170,15 @@ def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int])
     return PlannedAction(delete, Part.COUNTER)
 
 
-def has_children(entity: EntityType[Any], counter: Item | None) -> HasChildren:
-    """The refusal of a deletion, by what the counter showed."""
+def has_children(entity: EntityType[Any], counter: Item | None, related: Related | None = None) -> HasChildren:
+    """The refusal of a deletion, by what the counter showed. Children that whoever asks may not see are not named."""
     numbers = counter or {}
     found = [link for link in entity.children if numbers.get(link.attribute)] or list(entity.children)
-    tokens = ", ".join(dict.fromkeys(link.token for link in found))
+    claims = entity.claims.values()
+    shown = [link.token for link in found if related is None or related(link.token).has_all(claims)]
+    what = f"records of {', '.join(dict.fromkeys(shown))}" if shown else "records that belong to it"
     return HasChildren(
-        f"the {entity.token} has records of {tokens}", where=", ".join(entity.identity), fix="delete or move them first"
+        f"the {entity.token} has {what}", where=", ".join(entity.identity), fix="delete or move them first"
     )
 
 

@@ -28,12 +28,13 @@ from ..errors import (
     ValueRefused,
 )
 from ..schema import Schema
+from ..table.operations import Put as PutAction
 from ..table.values import Item
 from .actions import create_actions, remove_actions, replace_actions
 from .checks import absence_actions, presence_actions
 from .claims import NOTHING_MET, Met
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
-from .operations import Among, Changes, Check, Create, Operation, Put, Rev, Update
+from .operations import Among, Changes, Check, Create, Delete, Operation, Put, Related, Rev, Update
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
@@ -58,6 +59,17 @@ class Plan:
     tallies: tuple[Tally, ...] = ()
     closes: bool = False
 
+    @property
+    def writes(self) -> bool:
+        """Whether the actions write or remove the record, instead of leaving it alone."""
+        return bool(self.actions) and (self.record is not None or self.removes)
+
+    @property
+    def written(self) -> Item | None:
+        """The record as the actions write it."""
+        written = (each for each in self.actions if each.part is Part.RECORD and isinstance(each.action, PutAction))
+        return next((each.key_or_item for each in written), None)
+
 
 @dataclass(frozen=True)
 class Context:
@@ -73,13 +85,15 @@ class Context:
 @dataclass(frozen=True)
 class Step:
     """One operation on its way. `met` are the lookup records of others that its attempts came upon, `remnant` what they
-    found that events had said of its record; `among` says which records there are for whoever asks."""
+    found that events had said of its record; `among` says which records there are for whoever asks, `related` which of
+    the entities that enforced relations connect it with."""
 
     entity: EntityType[Any]
     identity: Item
     met: Met = field(default=NOTHING_MET, kw_only=True)
     remnant: Item | None = field(default=None, kw_only=True)
     among: Among | None = field(default=None, kw_only=True)
+    related: Related | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> tuple[Any, ...]:
@@ -292,7 +306,7 @@ class DeleteStep(Step):
     def again(self, refused: Refused, moment: Moment) -> Step:
         counters = [reason.item for planned, reason in refused if planned.part is Part.COUNTER]
         if counters and all(planned.part is not Part.RECORD for planned, _ in refused):
-            raise has_children(self.entity, counters[0])
+            raise has_children(self.entity, counters[0], self.related)
         return replace(self.having_met(refused), direct=False)
 
     def on_another_map(self) -> Step:
@@ -403,11 +417,11 @@ class StepMaker:
         entity = self._schema[operation.model]
         identity = entity.identify(operation.key)
         if isinstance(operation, Update):
-            return UpdateStep(entity, identity, operation.changes, operation.rev, among=operation.among)
+            return UpdateStep(entity, identity, operation.changes, operation.rev, **_asker(operation))
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
         direct = isinstance(operation.rev, str) and operation.among is None and self._has_one_place(entity)
-        return DeleteStep(entity, identity, operation.rev, strict, direct, among=operation.among)
+        return DeleteStep(entity, identity, operation.rev, strict, direct, **_asker(operation))
 
     def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[Step, ...]:
         """The steps of a transaction. With `named` an error says which operation it is about."""
@@ -432,13 +446,13 @@ class StepMaker:
         if isinstance(operation, Create) or draft.generated:
             if operation.among is not None and entity.shares_ids and not draft.generated:
                 raise ValueRefused("it is made up here", where=", ".join(entity.identity), fix="leave it out")
-            return CreateStep(entity, identity, draft, among=operation.among)
+            return CreateStep(entity, identity, draft, **_asker(operation))
         return self._putting(entity, identity, operation, draft)
 
     @staticmethod
     def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: Draft | None) -> PutStep:
         rev, exists, numbered, keeping = operation.rev, operation.exists, operation.numbered, operation.keeping
-        return PutStep(entity, identity, operation.record, draft, rev, exists, numbered, keeping, among=operation.among)
+        return PutStep(entity, identity, operation.record, draft, rev, exists, numbered, keeping, **_asker(operation))
 
     def drafted(self, step: PutStep, stored: Item) -> Draft:
         """The record to be written in place of a stored one, if there is one. Raises what `PutStep.drafted` does."""
@@ -455,6 +469,11 @@ class StepMaker:
     def _has_one_place(self, entity: EntityType[Any]) -> bool:
         seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
         return not seen_first and self._moment_of(entity).shard_map.sole is not None
+
+
+def _asker(operation: Create | Put | Update | Delete) -> dict[str, Any]:
+    """What there is for whoever asks for an operation."""
+    return {"among": operation.among, "related": operation.related}
 
 
 def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | None:

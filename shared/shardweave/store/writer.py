@@ -13,12 +13,15 @@ from dataclasses import replace
 from typing import Any
 
 from ..entity_type import EntityType
-from ..errors import InputError, LimitExceeded, OutcomeUnknown, ShardMapChanged, ShardweaveError
+from ..errors import InputError, LimitExceeded, OutcomeUnknown, ParentMissing, ShardMapChanged, ShardweaveError
 from ..shard_maps import Lease
+from ..table.conditions import Condition
 from ..table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
+from ..table.values import Item
 from .checks import presence_actions
 from .combining import Placed, combined
 from .idempotency import Keeping, TakenMeanwhile
+from .parents import Parent
 from .places import Sighting
 from .planned import Moment, Part, PlannedAction, PrimaryKey, is_known
 from .readiness import Readiness
@@ -142,24 +145,26 @@ class Writer:
         self, steps: Sequence[Step], plans: Sequence[Plan], placed: Placed
     ) -> tuple[tuple[Plan, ...], list[Lease]]:
         """The plans with a check of each parent that they need, and what these rest on. Raises ParentMissing."""
-        written = {
-            step.name for step, plan in zip(steps, plans, strict=True) if plan.record is not None or plan.removes
-        }
+        written = {step.name: plan.written for step, plan in zip(steps, plans, strict=True) if plan.writes}
         asked = {
             (position, parent.name): (parent, self._moment_of(parent.entity))
             for position, plan in enumerate(plans)
             for parent in plan.parents
             if parent.name not in written
         }
+        for position, (step, plan) in enumerate(zip(steps, plans, strict=True)):
+            for parent in plan.parents:
+                if written.get(parent.name) is not None:
+                    _seen(parent, written[parent.name], step, position, placed)
         seen = self._reader.find([Wanted(parent.entity, parent.identity, moment) for parent, moment in asked.values()])
         checks: dict[int, list[PlannedAction]] = {}
         for ((position, _), (parent, moment)), sighting in zip(asked.items(), seen, strict=True):
-            if sighting.found is None or not parent.is_in(sighting.found.item):
-                raise placed(parent.missing(), position)
-            about = parent.property_name
+            found, about = sighting.found, parent.property_name
+            seen_as = _seen(parent, None if found is None else found.item, steps[position], position, placed)
+            assert found is not None, "what is not there is not seen"
             checks.setdefault(position, []).extend(
                 presence_actions(
-                    parent.entity, sighting.found, moment, revision_matters=False, part=Part.PARENT, about=about
+                    parent.entity, found, moment, revision_matters=False, part=Part.PARENT, about=about, seen=seen_as
                 )
             )
         checked = tuple(
@@ -197,6 +202,14 @@ class Writer:
             except ShardweaveError as error:
                 raise placed(error, position) from None
         return tuple(renewed)
+
+
+def _seen(parent: Parent, item: Item | None, step: Step, position: int, placed: Placed) -> tuple[Condition, ...]:
+    """What must stay as it was seen of a step's parent. Raises ParentMissing."""
+    try:
+        return parent.seen(item, step.related)
+    except ParentMissing as missing:
+        raise placed(missing, position) from None
 
 
 def check_distinct(steps: Sequence[Step], names: Sequence[str] = ()) -> None:
