@@ -221,6 +221,39 @@ def test_by_the_answer_to_an_event(writer: Client) -> None:
     assert holds_no_secret(writer.get("/v1/wages/ann")) == {"colleagueId": "ann"}
 
 
+LARGE, RECORDS = "x" * 200_000, 40
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"index": "byName"},
+        {"index": "whole", "hydrate": True},
+        {"properties": ["colleagueId"]},
+        {"expand": ["buddy"]},
+    ],
+    ids=str,
+)
+def test_by_where_a_page_is_cut(asked: dict[str, Any]) -> None:
+    """All private values together are more than a page's bytes, those shown are not."""
+    told = []
+    for text in ("", LARGE):
+        table = EmbeddedTable(SCHEMA.layout)
+        store, client = Store(SCHEMA, table), Client(api_of(SCHEMA, table=table))
+        people = (
+            {"colleagueId": f"c{at:02}", "team": "red", "name": f"{at:02}", "file": {"text": text}}
+            for at in range(RECORDS)
+        )
+        for values in people:
+            store.create(values, Colleague)
+        question = {"conditions": {"team": "red"}, "limit": RECORDS, **asked}
+        told.append(json_of(client.post("/v1/colleagues/query", question)))
+    assert told[0] == told[1]
+    assert len(told[1]["items"]) == RECORDS
+    assert told[1]["complete"]
+
+
 # -- what is asked ----------------------------------------------------------------------------------------------------
 
 

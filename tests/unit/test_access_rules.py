@@ -364,3 +364,22 @@ def _parts(schema: Schema) -> Parts:
     table = EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
     queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
     return Parts(schema, table, Store(schema, table, clock=clock, first=queries.first), queries)
+
+
+@pytest.mark.parametrize("default", ["ann", ""])
+def test_an_owner_that_nobody_said_is_nobody(default: str) -> None:
+    class Draft(Entity, token="draft", access=[Allow("*", owner="user_id")]):
+        draft_id: str = unique_property()
+        user_id: str = default
+
+    with pytest.raises(SchemaError) as caught:
+        Schema([Draft], [Index("mine", "hash_key", "user_id", owner="user_id")])
+    assert [(fault.where, fault.fix) for fault in caught.value.faults] == [
+        (where, "leave the default out, or let it be None") for where in ("entity Draft, access[0]", "index mine")
+    ]
+
+    class Free(Entity, token="free", access=[Allow("*", owner="user_id")]):
+        free_id: str = unique_property()
+        user_id: str | None = None
+
+    assert Schema([Free])

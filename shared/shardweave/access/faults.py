@@ -145,3 +145,6 @@ def _owner_faults(where: str, owner: str | None, properties: Properties) -> Iter
         yield Fault(where, f"there is no property {owner!r}", f"use one of {', '.join(properties)}")
     elif not isinstance(found.codec, StringCodec) or found.private:
         yield Fault(where, f"{owner!r} can't be an owner", "use a property of type str that is not private")
+    elif found.refills:
+        message = f"{owner!r} has a default, which would make a record that says no owner somebody's"
+        yield Fault(where, message, "leave the default out, or let it be None")

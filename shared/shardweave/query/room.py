@@ -1,7 +1,8 @@
 """The room that a page has: how many bytes its records may take where they are answered.
 
 The reading stops by what is stored (as the table counts it), the page by what is answered: `sizes_of` measures records
-as they are written. The first record of a page always fits, so that a walk always advances.
+as they are written. Neither counts what is private, since where a page ends would tell how long that is. The first
+record of a page always fits, so that a walk always advances.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..entity_type import EntityType
 from ..table.values import Item, item_bytes
 
 
@@ -25,9 +27,14 @@ class Room:
         return fitting(self.sizes_of(records), self.bytes)
 
 
-def stored(items: Iterable[Item], limit: int) -> int:
-    """How many of the first items fit as they are stored."""
-    return fitting(map(item_bytes, items), limit)
+def stored(entity: EntityType[Any], items: Iterable[Item], limit: int) -> int:
+    """How many of the first items fit as they are stored, without what is private."""
+    shown = {name for name, each in entity.properties.items() if not each.private}
+    if len(shown) == len(entity.properties):
+        return fitting(map(item_bytes, items), limit)
+    # Attributes that are no property may be made of a private one, as the key of an index that is not exposed is.
+    parts = ({name: value for name, value in item.items() if name in shown} for item in items)
+    return fitting(map(item_bytes, parts), limit)
 
 
 def fitting(sizes: Iterable[int], limit: int) -> int:

@@ -161,7 +161,8 @@ class Walk:
         """How many of the records fit behind those given."""
         if self._bounds.bytes is None:
             return len(records)
-        return stored((item for _, item, _ in (*given, *records)), self._bounds.bytes) - len(given)
+        items = (item for _, item, _ in (*given, *records))
+        return stored(self._plan.entity, items, self._bounds.bytes) - len(given)
 
     def _is_spent(self) -> bool:
         bounds = self._bounds
