@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
@@ -44,11 +43,6 @@ class Grant:
             return False
         return self.owners is None or any(item.get(name) == self.caller.subject for name in self.owners)
 
-    def sees_record(self, record: Entity) -> bool:
-        """Whether a record exists for the caller."""
-        names = (*self.bound, *(self.owners or ()))
-        return self.sees({name: self._stored(name, getattr(record, self._property(name).name)) for name in names})
-
     @property
     def is_limited(self) -> bool:
         """Whether some records may not exist for the caller."""
@@ -63,7 +57,9 @@ class Grant:
     def visible(self) -> Visible:
         """Which records there are, and what decides it."""
         claims = frozenset(self.entity.claims.values())
-        return Visible(self.among, (*self.bound, *(self.owners or ())), claims if self.owners is None else None)
+        if self.owners is None:
+            return Visible(self.among, tuple(self.bound), claims)
+        return Visible(self.among, (*self.bound, *self.owners), None, self._owned(self.owners))
 
     def names_it(self, identity: Item) -> bool:
         """Whether a record of the caller could have an identity."""

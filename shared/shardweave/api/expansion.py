@@ -22,7 +22,6 @@ from typing import Any, Literal
 
 from ..access.access import Access
 from ..access.caller import Caller
-from ..access.grant import Grant
 from ..entity import Entity
 from ..errors import (
     AnswerTooLarge,
@@ -108,12 +107,13 @@ class Expansion:
         AnswerTooLarge."""
         if not names:
             return [Carried(self._models.json(record)) for record in records]
-        grants = {name: self._access.grant(self._targets[name].entity, "get", caller) for name in names}
-        found = self._store.expanding(records, *names, deadline=deadline)
+        for name in names:
+            self._access.grant(self._targets[name].entity, "get", caller)
+        found = self._store.expanding(records, *names, deadline=deadline, visible=self._access.related(caller))
         texts: list[Carried] = []
         total = 0
         for record, related in zip(records, found, strict=False):
-            texts.append(Carried(_with(self._models.json(record), self._expanded(related, grants))))
+            texts.append(Carried(_with(self._models.json(record), self._expanded(related))))
             total += texts[-1].size
             if total > MAX_PAGE_BYTES:
                 break
@@ -125,16 +125,14 @@ class Expansion:
             raise AnswerTooLarge("one record with its related records fills more than an answer", where=EXPAND, fix=fix)
         return texts
 
-    def _expanded(self, related: Mapping[str, Any], grants: Mapping[str, Grant]) -> bytes:
-        return b",".join(
-            b'"' + name.encode() + b'":' + self._related(name, each, grants[name]) for name, each in related.items()
-        )
+    def _expanded(self, related: Mapping[str, Any]) -> bytes:
+        return b",".join(b'"' + name.encode() + b'":' + self._related(name, each) for name, each in related.items())
 
-    def _related(self, name: str, related: Any, grant: Grant) -> bytes:
+    def _related(self, name: str, related: Any) -> bytes:
         models = self._targets[name]
         if isinstance(related, tuple):
-            return b"[" + b",".join(models.json(each) for each in related if grant.sees_record(each)) + b"]"
-        return b"null" if related is None or not grant.sees_record(related) else models.json(related)
+            return b"[" + b",".join(map(models.json, related)) + b"]"
+        return b"null" if related is None else models.json(related)
 
 
 def _with(text: bytes, expanded: bytes) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from ..entity import Entity
 from ..entity_type import EntityType
@@ -36,13 +36,11 @@ from .operations import Among, BatchWriteResult, Delete, Put, WriteOutcome, shar
 from .places import Sighting
 from .planned import Moment, key_of
 from .readiness import Readiness
-from .reads import Reader, Wanted
+from .reads import Reader, Wanted, record_among
 from .retries import UNANSWERED, Pauses, Waiting
 from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
 from .writer import Writer, check_distinct
-
-E = TypeVar("E", bound=Entity)
 
 MOST_SECONDS = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
@@ -228,10 +226,3 @@ class Batches:
 def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None], among: Among | None) -> list[Entity | None]:
     """The live records that were seen, None where there is none, or where nothing could be seen."""
     return [None if sighting is None else record_among(entity, sighting, among) for sighting in sightings]
-
-
-def record_among(entity: EntityType[E], sighting: Sighting, among: Among | None) -> E | None:
-    """The live record that was seen, None where there is none for whoever asks. Raises StoredRecordInvalid."""
-    if sighting.found is None or (among is not None and not among(sighting.found.item)):
-        return None
-    return entity.load(sighting.found.item)

@@ -5,6 +5,7 @@ together, consistently; what is not there, or not live, is None (or left out of 
 that no record of the target can have: too long for a key, or nothing that the property takes. Records related by a
 lookup are read consistently too; those by an index are as current as the index is. An index leads from a record that is
 bound to a claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
+Records that are not there for whoever asks are passed over, and not looked at any closer.
 
 Related records are read in the order of the records that lead to them, some hundreds at a time. With a deadline nothing
 is begun after it but the first of these; the records whose related ones were all read by then are answered.
@@ -37,15 +38,17 @@ from ..errors import (
 )
 from ..query.spec import MAX_TIME_LIMIT_MS, Equal, QuerySpec
 from ..schema import Schema
-from ..table.conditions import And, Compare
+from ..table.conditions import And, Compare, Condition
 from ..table.operations import MAX_BATCH_GET
 from ..table.values import Item, Value
 from .at_once import MAX_WORKERS, at_once
 from .finding import Finder
 from .lookups import identity_lookup_key, value_key
+from .operations import Related as RelatedRecords
+from .operations import Visible
 from .places import places
 from .planned import Moment
-from .reads import Reader
+from .reads import Reader, record_among
 
 MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
 """Links that are followed together: batched reads for every thread."""
@@ -67,6 +70,7 @@ class _Link:
     target: EntityType[Any]
     values: tuple[Value, ...]
     bound: tuple[tuple[str, Value], ...] = ()
+    visible: Visible = field(default=Visible(), compare=False)
 
     @property
     def name(self) -> tuple[Any, ...]:
@@ -87,8 +91,9 @@ class _Link:
 @dataclass
 class _Page:
     """The distinct links of a page of records: those that nothing was read for yet, and what others were found to lead
-    to."""
+    to. `visible` says to which records they may lead, by the target's token."""
 
+    visible: RelatedRecords
     known: set[tuple[Any, ...]] = field(default_factory=set)
     waiting: list[_Link] = field(default_factory=list)
     found: dict[tuple[Any, ...], Entity | None] = field(default_factory=dict)
@@ -105,11 +110,16 @@ class Expander:
     first: First | None
 
     def expand(
-        self, records: Sequence[Entity], names: Sequence[str], deadline: float | None = None
+        self,
+        records: Sequence[Entity],
+        names: Sequence[str],
+        deadline: float | None = None,
+        visible: RelatedRecords | None = None,
     ) -> Iterator[dict[str, Related]]:
         """The related records of each record, by the names of the relations; of the first records only, as far as they
-        were read by the deadline (`time.monotonic`). What nobody asks for any more is not read. Raises UnknownName."""
-        page, place, coming = _Page(), 0, iter(records)
+        were read by the deadline (`time.monotonic`). What nobody asks for any more is not read; what is not `visible`
+        is not there. Raises UnknownName."""
+        page, place, coming = _Page(visible or (lambda token: Visible())), 0, iter(records)
         led: list[dict[str, list[_Link]]] = []
         while place < len(records):
             while len(page.waiting) < MAX_LINKS_AT_ONCE and (record := next(coming, None)) is not None:
@@ -138,7 +148,8 @@ class Expander:
         links = []
         for values in many:
             try:
-                link = _Link(relation, target, self._parsed(relation, target, values), bound)
+                parsed = self._parsed(relation, target, values)
+                link = _Link(relation, target, parsed, bound, page.visible(target.token))
             except _NOBODYS:
                 continue
             if link.name not in page.known:
@@ -194,7 +205,7 @@ class Expander:
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         wanted = [(each.target, each.identity) for each in links]
         for link, seen in zip(links, self.reader.find_now(wanted, _seconds_to(deadline)), strict=True):
-            page.found[link.name] = None if seen.found is None else link.target.load(seen.found.item)
+            page.found[link.name] = record_among(link.target, seen, link.visible.among)
 
     def _by_lookup(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         groups: dict[tuple[str, str], list[_Link]] = {}
@@ -203,7 +214,8 @@ class Expander:
             groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
         for (_, lookup), grouped in groups.items():
             values = [link.by_lookup for link in grouped]
-            records = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline))
+            among = grouped[0].visible.among
+            records = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline), among)
             for link, record in zip(grouped, records, strict=True):
                 page.found[link.name] = record
 
@@ -228,13 +240,17 @@ class Expander:
             name: Equal(link.target.properties[name].python(value)) for name, value in link.bound if name in hashed
         }
         seen = [(name, value) for name, value in link.bound if view.projected is None or name in view.projected]
-        others = [Compare(name, "=", value) for name, value in seen if name not in hashed]
+        others: list[Condition] = [Compare(name, "=", value) for name, value in seen if name not in hashed]
+        owned = link.visible.owned
+        if owned is not None and (view.projected is None or set(owned.attributes()) <= set(view.projected)):
+            others.append(owned)
         spec = QuerySpec(
             link.target.token,
             {**asked, relation.on: Equal(link.values[0])},
             index=relation.index,
             filter=And(tuple(others)) if others else None,
             hydrate=view.projected is not None,
+            among=link.visible.among,
             time_limit_ms=None if deadline is None else _milliseconds_to(deadline),
         )
         try:

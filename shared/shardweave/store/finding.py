@@ -26,7 +26,7 @@ from ..table.values import MAX_RANGE_KEY_BYTES, Item
 from .lookups import OWNER, owner_identity, value_key
 from .operations import Among
 from .readiness import Readiness
-from .reads import Reader
+from .reads import Reader, record_among
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -112,10 +112,15 @@ class Finder:
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
-        self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
+        self,
+        entity: EntityType[Any],
+        name: str,
+        many: Sequence[Item],
+        seconds: float | None = None,
+        among: Among | None = None,
     ) -> list[Entity | None]:
-        """The live record of each of several unique values, read together: a value that changes hands meanwhile may
-        find none. It ends in so many `seconds`. Raises BatchIncomplete."""
+        """The live record of each of several unique values, of those that `among` says there are, read together: a
+        value that changes hands meanwhile may find none. It ends in so many `seconds`. Raises BatchIncomplete."""
         lookup = self._ready(entity, name)
         keys = [value_key(entity, lookup, values) for values in many]
         given = [key for key in keys if key is not None]
@@ -126,7 +131,7 @@ class Finder:
         found: list[Entity | None] = [None] * len(many)
         for at, sighting in zip(wanted, seen, strict=True):
             if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:
-                found[at] = entity.load(sighting.found.item)
+                found[at] = record_among(entity, sighting, among)
         return found
 
     # -- parts

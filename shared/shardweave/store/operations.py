@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ..entity import Entity
 from ..errors import ShardweaveError
 from ..shard_key.key import AnyKey
+from ..table.conditions import Condition
 from ..table.values import Item
 
 Key = Any
@@ -39,11 +40,17 @@ Among = Callable[[Item], bool]
 @dataclass(frozen=True)
 class Visible:
     """The records of an entity that there are for whoever asks: those that `among` is true of (None: all), which the
-    attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides."""
+    attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides, which
+    `owned` is the filter for."""
 
     among: Among | None = None
     names: tuple[str, ...] = ()
     claims: frozenset[str] | None = frozenset()
+    owned: Condition | None = None
+
+    def includes(self, item: Item) -> bool:
+        """Whether a stored record is there."""
+        return self.among is None or self.among(item)
 
     def has_all(self, claims: Collection[str]) -> bool:
         """Whether every record of these claims of the asker is there."""
@@ -54,8 +61,8 @@ NONE_VISIBLE = Visible(lambda item: False, claims=None)
 
 
 Related = Callable[[str], Visible]
-"""Which records of an entity, by its token, there are for whoever asks. For them, no other is a parent, and children
-are named where every one is there."""
+"""Which records of an entity, by its token, there are for whoever asks. For them, relations lead to no other, no other
+is a parent, and children are named where every one is there."""
 
 
 @dataclass(frozen=True)

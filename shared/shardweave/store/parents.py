@@ -70,7 +70,7 @@ class Parent:
         """What must stay as it was seen, so that a stored record with its identity is a parent for whoever asks. Raises
         ParentMissing where it is none."""
         visible = Visible() if related is None else related(self.entity.token)
-        if item is None or not self.is_in(item) or not (visible.among is None or visible.among(item)):
+        if item is None or not self.is_in(item) or not visible.includes(item):
             raise self.missing()
         return tuple(Compare(name, "=", item[name]) if name in item else Missing(name) for name in visible.names)
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled
 from ..shard_maps import confirm
@@ -22,9 +23,12 @@ from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Que
 from ..table.values import Item
 from .at_once import MAX_WORKERS, at_once
 from .lookups import identity_lookup_key, placed
+from .operations import Among
 from .places import Found, Place, Sighting, home, places
 from .planned import Moment, PrimaryKey
 from .retries import CONTENDED, UNANSWERED, Pauses, Waiting
+
+E = TypeVar("E", bound=Entity)
 
 
 @dataclass(frozen=True)
@@ -209,3 +213,10 @@ class Reader:
 
     def _tuple(self, item: Item) -> PrimaryKey:
         return item[self._names[0]], item[self._names[1]]
+
+
+def record_among(entity: EntityType[E], sighting: Sighting, among: Among | None) -> E | None:
+    """The live record that was seen, None where there is none for whoever asks. Raises StoredRecordInvalid."""
+    if sighting.found is None or (among is not None and not among(sighting.found.item)):
+        return None
+    return entity.load(sighting.found.item)

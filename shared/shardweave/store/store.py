@@ -39,7 +39,7 @@ from ..shard_maps import ShardMaps
 from ..table import Table
 from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
-from .batches import MOST_SECONDS, Batches, record_among
+from .batches import MOST_SECONDS, Batches
 from .expanding import Expander, First, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
@@ -58,11 +58,12 @@ from .operations import (
     Written,
     shard_of,
 )
+from .operations import Related as RelatedRecords
 from .parents import enforced
 from .planned import Moment
 from .projecting import Applied, Projector
 from .readiness import Readiness
-from .reads import Reader
+from .reads import Reader, record_among
 from .remnants import remnants_of
 from .retries import Waiting
 from .sending import Sender
@@ -294,11 +295,15 @@ class Store:
         return list(self._expander.expand(records, names, deadline))
 
     def expanding(
-        self, records: Sequence[Entity], *names: str, deadline: float | None = None
+        self,
+        records: Sequence[Entity],
+        *names: str,
+        deadline: float | None = None,
+        visible: RelatedRecords | None = None,
     ) -> Iterator[dict[str, Related]]:
         """As `expand`, one after the other: reading stops, some hundreds of related records later, where nobody asks
-        for the next."""
-        return self._expander.expand(records, names, deadline)
+        for the next. `visible` says which related records there are."""
+        return self._expander.expand(records, names, deadline, visible)
 
     # -- once
 
