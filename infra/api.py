@@ -18,6 +18,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.configuration import Configuration
+from infra.domain import Domain
 from infra.function import NAMESPACE, Function
 from infra.key_rings import KeyRings
 from infra.log import log_group
@@ -26,7 +27,6 @@ from infra.table import Table
 
 TIMEOUT = Duration.seconds(29)
 """An HTTP API waits 30 seconds at most."""
-WHOLE_CORE_MB = 1769
 
 
 class Api(Construct):
@@ -50,7 +50,7 @@ class Api(Construct):
             description=f"The HTTP API of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=[*use_records(table.table, table.layout), key_rings.rights("GetSecretValue")],
+            statements=[*use_records(table), *key_rings.rights("GetSecretValue")],
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "THROTTLE": str(configuration.lanes),
@@ -60,7 +60,8 @@ class Api(Construct):
                 **key_rings.environment,
             },
             timeout=TIMEOUT,
-            memory_mb=WHOLE_CORE_MB,
+            memory_mb=configuration.memory_mb,
+            warm=configuration.warm,
         )
         self.api = http.HttpApi(
             self,
@@ -84,6 +85,8 @@ class Api(Construct):
             ),
             access_log_settings=_AccessLog(self.access_log),
         )
+        if configuration.domain is not None:
+            Domain(self, "Domain", domain=configuration.domain, api=self.api, stage=self.stage)
         self._refused = self.access_log.add_metric_filter(
             "Refused",
             filter_pattern=aws_logs.FilterPattern.string_value("$.status", "=", "429"),

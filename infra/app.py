@@ -1,13 +1,17 @@
-"""The CDK app: reads the context, builds the stack, writes its template. An error is its message alone."""
+"""The CDK app: reads the context, builds the stack, writes its template. An error is its message alone.
+
+Of waves each is an assembly of its own below the app's, with the same stack; they share the assets.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from aws_cdk import App
+from aws_cdk import App, Stage
 
 from infra.configuration import Configuration, check_names
 from infra.stack import ShardweaveStack
+from infra.waves import wave_name
 from shardweave.errors import ShardweaveError
 
 CDK_CONTEXT = ("@aws-cdk", "aws-cdk", "aws:")
@@ -19,7 +23,11 @@ def main() -> None:
     own = [name for name in app.node.get_all_context() if not name.startswith(CDK_CONTEXT)]
     try:
         check_names(own)
-        ShardweaveStack(app, Configuration.from_context(app.node))
+        configuration = Configuration.from_context(app.node)
+        if not configuration.waves:
+            ShardweaveStack(app, configuration)
+        for number, wave in enumerate(configuration.waves, 1):
+            ShardweaveStack(Stage(app, wave_name(number)), configuration.at(wave))
     except ShardweaveError as error:
         sys.exit(f"error: {error}")
     app.synth()

@@ -17,11 +17,16 @@ from difflib import get_close_matches
 from typing import Protocol, cast, get_args
 
 from infra.callers import Issuer, issuer_of, operators_of, out_of_reach
+from infra.domain import DomainName, domain_of
+from infra.encryption import encryption_key_of
+from infra.existing_table import ExistingTable, existing_table_of
 from infra.kept_choices import encode_choices
 from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
 from infra.stage_record import StageRecord
-from infra.waves import MOST_INDEXES
+from infra.tags import tags_of
+from infra.target import Target, target_of
+from infra.waves import MOST_INDEXES, Wave, decode_waves
 from shardweave.access.faults import access_advice
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import KEY_FORMATS, key_format
@@ -34,6 +39,12 @@ from shardweave.service_modules import service_schema
 from shardweave.table.layout import IndexLayout, KeyType, TableLayout
 
 THROWN_AWAY = ("dev", "local", "test")
+LOG_DAYS, THROWN_AWAY_LOG_DAYS = 90, 7
+POSSIBLE_LOG_DAYS = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
+    *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
+"""What CloudWatch takes."""
 
 CHOICES: Mapping[str, str] = {
     "service": "user_service",
@@ -55,8 +66,20 @@ CHOICES: Mapping[str, str] = {
     "reshardWaits": "normal",
     "reshardPolicy": "propose",
     "operators": "",
+    "memory": "1769",
+    "warm": "0",
+    "logDays": "",
+    "domain": "",
+    "certificate": "",
+    "encryptionKey": "",
+    "tags": "",
+    "account": "",
+    "region": "",
+    "table": "",
     "indexes": "",
     "hidden": "",
+    "protection": "on",
+    "waves": "",
 }
 """service            the module in shared/services/
 stage              names the stack, and decides what is protected
@@ -76,7 +99,23 @@ reshardWaits       how long the phases of a re-shard last: normal, or, for stage
 reshardPolicy      off; propose: an alarm says when more shards would help; apply: they are made then
 operators          who may move records and send events: group:NAME, ARNs, or a token's issuer and subject with a space
                    between, by commas
-indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet"""
+memory             megabytes of the API's function, whose share of a core grows with it
+warm               how many of the API's function are kept started
+logDays            how long logs are kept: 90 days, 7 where a stage is thrown away
+domain, certificate   a domain of one's own for the API, and the ARN of its certificate
+encryptionKey      the ARN of the KMS key that encrypts records and key rings: one of AWS
+tags               of every resource, besides service and stage: name=value, by commas
+account, region    where the stage belongs; another is refused
+table              the ARN of the stream of a table that is used in place of an own one
+indexes, hidden    one wave of `./run deploy`: the indexes that the table is to have, and those not to be read yet
+protection         off: a first deployment of `./run deploy`, so that one that fails can be taken back
+waves              the deployments that `./run deploy` makes of one synthesis: JSON, see `infra.waves`"""
+
+ONE_REGION = (
+    "a table has one region: DynamoDB evaluates conditions a region at a time, so with replicas revisions, unique "
+    "values, sequences and re-shards would not hold."
+)
+_OF_REGIONS = ("replica", "replicas", "regions", "replicaregions", "globaltable")
 
 _STAGE = re.compile("[a-z][a-z0-9-]{0,29}")
 _TOPIC = re.compile(r"arn:[\w-]+:sns:[\w-]*:\d{12}:[\w.-]{1,256}")
@@ -109,9 +148,19 @@ class Configuration:
     lanes: int
     layout: TableLayout
     hidden: tuple[str, ...]
+    protection: bool
+    waves: tuple[Wave, ...]
     reshard_waits: str
     reshard_policy: str
     operators: str
+    memory_mb: int
+    warm: int
+    log_days: int
+    domain: DomainName | None
+    encryption_key: str
+    tags: Mapping[str, str]
+    target: Target
+    table: ExistingTable | None
     choices: str
     """What of this the stage keeps, see `kept_choices`."""
 
@@ -149,15 +198,36 @@ class Configuration:
             lanes=_whole(given, "lanes", 1_000),
             layout=layout,
             hidden=_hidden(given["hidden"], schema.layout, layout),
+            protection=_switch(given, "protection"),
+            waves=decode_waves(given["waves"], layout.indexes),
             reshard_waits=_reshard_waits(given),
             reshard_policy=_one_of(given, "reshardPolicy", MODES),
             operators=operators_of(given["operators"], issuer),
+            memory_mb=_whole(given, "memory", 10_240, least=128),
+            warm=_warm(given),
+            log_days=_log_days(given),
+            domain=domain_of(given),
+            encryption_key=encryption_key_of(given["encryptionKey"]),
+            tags=tags_of(given["tags"]),
+            target=target_of(given),
+            table=existing_table_of(given["table"]),
             choices=encode_choices(given, CHOICES),
         )
 
     @property
     def protected(self) -> bool:
+        """Whether what holds data is kept when the stack goes."""
         return self.stage not in THROWN_AWAY
+
+    @property
+    def locked(self) -> bool:
+        """Whether neither the stack nor its table can be deleted without a second step."""
+        return self.protected and self.protection
+
+    def at(self, wave: Wave) -> Configuration:
+        """The configuration of one wave."""
+        layout = replace(self.layout, indexes=wave.indexes)
+        return replace(self, layout=layout, hidden=wave.hidden, protection=wave.protection, waves=())
 
     @property
     def stage_record(self) -> StageRecord:
@@ -189,6 +259,8 @@ def check_names(names: Iterable[str]) -> None:
     ConfigurationError."""
     for name in names:
         if name not in CHOICES:
+            if name.lower() in _OF_REGIONS:
+                raise ConfigurationError(ONE_REGION, where=f"context `{name}`", fix="deploy a stage in each region")
             near = get_close_matches(name, CHOICES, 1)
             meant = f"it is spelled {near[0]}" if near else f"use some of {', '.join(CHOICES)}"
             raise ConfigurationError("there is no such choice.", where=f"context `{name[:80]}`", fix=meant)
@@ -267,6 +339,23 @@ def _alarm_topic(arn: str) -> str:
     return arn
 
 
+def _warm(given: Mapping[str, str]) -> int:
+    warm = _whole(given, "warm", 1_000, least=0)
+    if warm and _switch(given, "snapStart"):
+        raise ConfigurationError(
+            "Lambda keeps nothing started that starts from a snapshot.",
+            where="context `warm`",
+            fix="leave it out, or use -c snapStart=off",
+        )
+    return warm
+
+
+def _log_days(given: Mapping[str, str]) -> int:
+    if not given["logDays"]:
+        return THROWN_AWAY_LOG_DAYS if given["stage"] in THROWN_AWAY else LOG_DAYS
+    return int(_one_of(given, "logDays", tuple(map(str, POSSIBLE_LOG_DAYS))))
+
+
 def _switch(given: Mapping[str, str], key: str) -> bool:
     return _one_of(given, key, ("on", "off")) == "on"
 
@@ -279,11 +368,11 @@ def _one_of(given: Mapping[str, str], key: str, values: tuple[str, ...]) -> str:
     return given[key]
 
 
-def _whole(given: Mapping[str, str], key: str, most: int) -> int:
+def _whole(given: Mapping[str, str], key: str, most: int, least: int = 1) -> int:
     text = given[key]
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
         raise ConfigurationError(
-            f"{text[:40]!r} is no whole number from 1 to {most:,}.",
+            f"{text[:40]!r} is no whole number from {least:,} to {most:,}.",
             where=f"context `{key}`",
             fix=f"use -c {key}={CHOICES[key]}, say",
         )

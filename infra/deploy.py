@@ -1,8 +1,9 @@
 """`./run deploy`: the stack into an AWS account, as often as needed.
 
-The first deployment makes everything at once. A later one looks at the table that is there: several index changes are
-rolled out in waves, each waiting until the table has it, and queries do not use an index before it is filled. It can be
-interrupted and started again at any time. What the stage was deployed with the last time is read from its own stack, so
+The first deployment makes everything and then protects it, so that one that fails can be repeated. A later one looks at
+the table that is there: several index changes are rolled out in waves, each waiting until the table has it, and queries
+do not use an index before it is filled. One synthesis makes the templates of all waves. It can be interrupted and
+started again at any time. What the stage was deployed with the last time is read from its own stack, so
 what would hide its records is refused, whatever checkout it comes from. The stage of a service that is kept is written
 into its manifest at the end.
 """
@@ -14,8 +15,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -25,13 +27,15 @@ from infra.account import add_account_options, choose_account
 from infra.cdk_command import cdk
 from infra.configuration import CHOICES, Configuration
 from infra.deployed_stack import described, outputs_of, stage_record, table_of
+from infra.existing_table import ExistingTable, existing_table_faults
 from infra.kept_choices import kept_choices
 from infra.manifest import read_manifest, write_manifest
-from infra.options import add_options, choices_of, context_of, parsed, stack_of
+from infra.options import Given, add_options, choices_of, context_of, parsed, stack_of
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
-from infra.waves import Wave, plan_waves
-from shardweave.errors import Fault, SchemaError, ShardweaveError
+from infra.target import check_regions, target_of
+from infra.waves import Wave, encode_waves, everything_else, first_waves, plan_waves, wave_name
+from shardweave.errors import ConfigurationError, Fault, SchemaError, ShardweaveError
 from shardweave.key_format import ORDERED
 from shardweave.manifest import encode_index, manifest_of, new_bumps
 from shardweave.reshard.control import control_key, decode_control
@@ -50,8 +54,15 @@ def main(arguments: list[str]) -> int:
     try:
         options, others = parsed(parser_of(), arguments)
         service_schema(choices_of(options).get("service", CHOICES["service"]), ORDERED)
-        choose_account(os.environ, options.profile, options.region)
-        deployment = deployment_of(boto3.client("cloudformation"), options, others)
+        target = target_of({**CHOICES, **choices_of(options)})
+        choose_account(os.environ, options.profile, options.region or target.region_unless(os.environ))
+        session = boto3.session.Session()
+        account = session.client("sts").get_caller_identity()["Account"]
+        target.check(account, session.region_name)
+        deployment = deployment_of(session.client("cloudformation"), options, others)
+        deployment.configuration.target.check(account, session.region_name)
+        check_regions(deployment.choices, session.region_name)
+        say(f"{deployment.configuration.stack_name} in account {account}, {session.region_name}")
         code = deployment.run()
     except KeyboardInterrupt:
         say("stopped; the same command goes on from there")
@@ -78,6 +89,7 @@ def parser_of() -> argparse.ArgumentParser:
     )
     add_options(parser)
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
+    parser.add_argument("-o", "--output", default=str(ROOT / "cdk.out"), metavar="FOLDER", help="of the templates")
     add_account_options(parser)
     return parser
 
@@ -90,17 +102,8 @@ def deployment_of(cloudformation: Any, options: argparse.Namespace, others: list
     for choice, value in kept.items():
         say(f"As at the last deployment: -c {choice}={value}")
     choices |= kept
-    return Deployment(Configuration.from_context(Given(choices)), found, context_of(choices), others, options.poll)
-
-
-class Given:
-    """Choices as the CDK's context would give them."""
-
-    def __init__(self, choices: Mapping[str, str]) -> None:
-        self._choices = choices
-
-    def try_get_context(self, key: str) -> object:
-        return self._choices.get(key)
+    configuration = Configuration.from_context(Given(choices))
+    return Deployment(configuration, found, choices, others, Path(options.output), options.poll)
 
 
 @dataclass(frozen=True)
@@ -109,31 +112,49 @@ class Deployment:
 
     configuration: Configuration
     found: Mapping[str, Any] | None
-    context: list[str]
+    choices: Mapping[str, str]
     others: list[str]
+    output: Path
     poll_seconds: float
+    cdk: Callable[[Sequence[str]], int] = cdk
 
     def run(self) -> int:
         """Deploy all waves, and give the exit code of the first that failed."""
-        session = boto3.session.Session()
-        account = session.client("sts").get_caller_identity()["Account"]
-        name = self.configuration.stack_name
-        say(f"{name} in account {account}, {session.region_name}")
+        name, wanted = self.configuration.stack_name, self.configuration.schema.layout.indexes
         table = table_of(self.found, name)
+        existing = self.configuration.table
+        if existing is not None:
+            check_existing(existing, self.configuration.schema.layout)
         if table is None:
-            return self._deploy([])
-        record = stage_record(session.client("cloudformation"), name)
+            return self.roll_out(first_waves(wanted, protected=self.configuration.protected), wanted)
+        table = table_after(table, existing, name)
+        record = stage_record(boto3.client("cloudformation"), name)
         if record is None:
             say(f"{name} does not say what it was deployed with: only infra/manifests/ stands against a change")
         settled = self._settled(table)
         self._check(record, settled, table)
-        waves = plan_waves(settled, self.configuration.schema.layout.indexes)
+        waves = plan_waves(settled, wanted) if existing is None else everything_else(wanted)
+        return self.roll_out(waves, (*settled, *wanted), lambda: self._settled(table))
+
+    def roll_out(
+        self,
+        waves: Sequence[Wave],
+        indexes: Sequence[IndexLayout],
+        settle: Callable[[], object] = lambda: None,
+    ) -> int:
+        """Synthesize once and deploy each wave; between them, wait until the table has what a wave changed. `indexes`
+        are all that the waves name."""
+        known = {index.name: encode_index(index) for index in indexes}
+        context = context_of({**self.choices, "indexes": json.dumps(known), "waves": encode_waves(waves)})
+        if code := self.cdk(["synth", "**", "--quiet", "--output", str(self.output), *context]):
+            return code
         for number, wave in enumerate(waves, 1):
             if len(waves) > 1:
                 say(f"Wave {number} of {len(waves)}: {wave.meaning}")
-            if code := self._deploy(_context_of(wave)):
+            app = str(self.output / f"assembly-{wave_name(number)}")
+            if code := self.cdk(["deploy", "--all", "--app", app, *self.others]):
                 return code
-            self._settled(table)
+            settle()
         return 0
 
     def _check(self, record: StageRecord | None, indexes: tuple[IndexLayout, ...], table: str) -> None:
@@ -145,9 +166,6 @@ class Deployment:
             connected.close()
         if found:
             raise SchemaError(found)
-
-    def _deploy(self, context: list[str]) -> int:
-        return cdk(["deploy", self.configuration.stack_name, *self.context, *context, *self.others])
 
     def _settled(self, table: str) -> tuple[IndexLayout, ...]:
         """The table's indexes, once none is on its way any more."""
@@ -165,10 +183,25 @@ class Deployment:
             connected.close()
 
 
-def _context_of(wave: Wave) -> list[str]:
-    indexes = json.dumps({index.name: encode_index(index) for index in wave.indexes})
-    hidden = ["-c", f"hidden={','.join(wave.hidden)}"] if wave.hidden else []
-    return ["-c", f"indexes={indexes}", *hidden]
+def table_after(there: str, existing: ExistingTable | None, own: str) -> str:
+    """The table that a stage will use which uses one now. Raises ConfigurationError when that would be a new one, where
+    its records are not."""
+    if existing is None and there != own:
+        raise ConfigurationError(
+            f"the stage's records are in the table {there}, which would not be used any more.",
+            where="context `table`",
+            fix="leave it as it was, or name the stream of the table that is to be used: -c table=ARN",
+        )
+    return there if existing is None else existing.name
+
+
+def check_existing(table: ExistingTable, layout: TableLayout) -> None:
+    """Refuse a table that is not what the schema needs. Raises SchemaError."""
+    client = boto3.client("dynamodb")
+    found = client.describe_table(TableName=table.name)["Table"]
+    ttl = client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
+    if faults := existing_table_faults(table, found, layout, ttl):
+        raise SchemaError(faults)
 
 
 def faults_of(

@@ -12,23 +12,26 @@ import fcntl
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from infra.cdk_command import cdk
-from infra.configuration import check_names
+from infra.configuration import CHOICES, Configuration, check_names
 from infra.deployed_api import DeployedApi
 from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
-from infra.options import add_options, choices_of, context_of, stack_of
+from infra.options import Given, add_options, choices_of, context_of, stack_of
 from infra.sources import ROOT
+from infra.target import target_of
 from shardweave.errors import ConfigurationError, ShardweaveError
 
 FOLDER = ROOT / ".data" / "emulator"
 DEFAULT_PORT = 4566
 MOST_PORTS = 65_535
 STAGE = "local"
+CALLER = f"arn:aws:iam::{ACCOUNT}:root"
+"""Whom the emulator takes its credentials for."""
 EXAMPLES = {
     "date-time": "2025-01-31T09:30:00Z",
     "date": "2025-01-31",
@@ -68,13 +71,17 @@ def main(arguments: list[str]) -> int:
         return 1
     if outputs is None:
         return 1
-    print(how_to_call(emulator, outputs), flush=True)
+    schema = Configuration.from_context(Given(choices)).schema
+    print(how_to_call(emulator, outputs, list(schema.entities)), flush=True)
     return 0
 
 
 def choices_here(options: argparse.Namespace) -> dict[str, str]:
-    """What is chosen, with the stage of an emulator where none is."""
-    return {"stage": STAGE, **choices_of(options)}
+    """What is chosen, with the stage of an emulator where none is, and whose credentials are printed as the operator
+    where callers sign. Raises ConfigurationError for an account or a region that an emulator is not."""
+    chosen = {"stage": STAGE, **choices_of(options)}
+    target_of({**CHOICES, **chosen}).check(ACCOUNT, REGION)
+    return chosen if chosen.get("issuer") else {"operators": CALLER, **chosen}
 
 
 def port(text: str) -> int:
@@ -135,8 +142,8 @@ def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> Deploy
 # -- what is printed --------------------------------------------------------------------------------------------------
 
 
-def how_to_call(emulator: Emulator, outputs: Mapping[str, str]) -> str:
-    """Calls of the deployed API, to copy into a shell."""
+def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence[str]) -> str:
+    """Calls of the deployed API, to copy into a shell. `tokens` are those of the service's entities."""
     api = api_of(emulator, outputs, credentials=CREDENTIALS)
     described = api.get("/openapi.json").document
     curl = ["curl", "-s", "--aws-sigv4", f"aws:amz:{REGION}:execute-api", "--user", ":".join(CREDENTIALS)]
@@ -148,12 +155,30 @@ def how_to_call(emulator: Emulator, outputs: Mapping[str, str]) -> str:
         create = ["-H", "Content-Type: application/json", "-d", json.dumps(example, ensure_ascii=False)]
         calls["Create a record"] = [*curl, *create, f"{emulator.url}{path}"]
         calls["List records"] = [*curl, f"{emulator.url}{path}?limit=5"]
+    for path, space in list(reshards(api, tokens))[:1]:
+        post = [*curl, "-H", "Content-Type: application/json", "-d", json.dumps(space)]
+        calls["What more shards would take; without /estimate they are made"] = [
+            *post,
+            f"{emulator.url}{path}/estimate",
+        ]
+        calls["How far that is"] = [*curl, f"{emulator.url}{path}"]
     calls["All that there is"] = [*curl, f"{emulator.url}/openapi.json"]
     calls["Nobody comes in without signing"] = ["curl", "-s", *curl[-2:], f"{emulator.url}/openapi.json"]
     none = [] if found else ["# Its records need a token's claims: deploy it with -c issuer=... -c audience=...\n"]
     lines = none + [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
     table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
     return "\n".join([*lines, f"{table}# The emulator's log is {emulator.log}.\n# ./run deploy-local --stop ends it."])
+
+
+def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
+    """The re-shards that the caller may start: where, and to which shard space."""
+    for token in tokens:
+        path = f"/v1/_reshard/{token}"
+        for chars in (2, 3):
+            space = {"charBits": 2, "chars": chars}
+            if api.call("POST", f"{path}/estimate", space).status == 200:
+                yield path, space
+                break
 
 
 def first_collection(described: Mapping[str, Any], answers: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:

@@ -15,6 +15,8 @@ from botocore.exceptions import ClientError
 from infra.stage_record import StageRecord, decode_stage_record
 from shardweave.errors import ConfigurationError
 
+FAILED_CREATIONS = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
+
 
 def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
     """What CloudFormation says of a stack, None when there is none that was deployed."""
@@ -34,17 +36,36 @@ def outputs_of(found: Mapping[str, Any] | None) -> dict[str, str]:
 
 def table_of(found: Mapping[str, Any] | None, stack: str) -> str | None:
     """The name of a described stack's table, or None when there is no such stack. Raises ConfigurationError when the
-    stack is not in a state that can be updated."""
+    stack is not in a state that can be updated. What is left of a creation that failed holds nothing, and the CDK
+    removes it before it makes the stack anew."""
     if found is None:
         return None
     outputs = outputs_of(found)
-    if "TableName" not in outputs:
+    if "TableName" in outputs:
+        return str(outputs["TableName"])
+    if found["StackStatus"] not in FAILED_CREATIONS:
         raise ConfigurationError(
             f"the stack is {found['StackStatus']} and has no table.",
             where=stack,
-            fix=f"remove it with `./run cdk destroy {stack}` and deploy again",
+            fix=f"wait until that has ended; or remove the stack with `./run destroy {stack}`, and deploy again",
         )
-    return str(outputs["TableName"])
+    if is_locked(found):
+        raise ConfigurationError(
+            "the stack's creation failed, and it is protected from being removed.",
+            where=stack,
+            fix=f"run `{unlock(stack)}`, and deploy again",
+        )
+    return None
+
+
+def is_locked(found: Mapping[str, Any]) -> bool:
+    """Whether a described stack can't be deleted before its protection is taken off."""
+    return bool(found.get("EnableTerminationProtection"))
+
+
+def unlock(stack: str) -> str:
+    """The command that takes a stack's protection off."""
+    return f"aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name {stack}"
 
 
 def stage_record(cloudformation: Any, stack: str) -> StageRecord | None:

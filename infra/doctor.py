@@ -37,7 +37,7 @@ class Doctor(Construct):
             description=f"Examines the table of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=describe(table.table),
+            statements=describe(table),
             environment={"TABLE_NAME": table.table.table_name},
             timeout=Duration.minutes(5),
             memory_mb=512,

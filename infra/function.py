@@ -26,6 +26,7 @@ from infra.log import log_group
 from infra.sources import ROOT, copy_sources
 
 FUNCTIONS = ROOT / "functions"
+CODEDEPLOY_POLICY = "AWSCodeDeployRoleForLambdaLimited"
 NAMESPACE = "Shardweave"
 """Of the metrics that functions write, with the dimensions `service` and `stage`."""
 
@@ -33,7 +34,8 @@ NAMESPACE = "Shardweave"
 class Function(Construct):
     """The function of `functions/<name>/handler.py`.
 
-    `statements` are its rights. `failures` takes the events of asynchronous calls that failed for good.
+    `statements` are its rights, `warm` how many are kept started; `failures` takes the events of asynchronous calls
+    that failed for good.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Function(Construct):
         environment: Mapping[str, str],
         timeout: Duration,
         memory_mb: int = 1024,
+        warm: int = 0,
         failures: aws_sqs.IQueue | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -95,6 +98,7 @@ class Function(Construct):
             "Alias",
             alias_name="live",
             version=self.function.current_version,
+            provisioned_concurrent_executions=warm or None,
             on_failure=None if failures is None else FailureDestination(failures),
             retry_attempts=None if failures is None else 2,
         )
@@ -114,12 +118,17 @@ class Function(Construct):
     def shift_gradually(self, alarms: Sequence[cloudwatch.IAlarm]) -> None:
         """When the configuration asks for it, take new versions into use by a tenth first, and go back on an alarm."""
         if self._configuration.canary:
-            aws_codedeploy.LambdaDeploymentGroup(
+            group = aws_codedeploy.LambdaDeploymentGroup(
                 self,
                 "Canary",
                 alias=self.alias,
                 alarms=list(alarms),
                 deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
+            )
+            acknowledge(
+                group,
+                f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/{CODEDEPLOY_POLICY}]",
+                "It is what AWS keeps for CodeDeploy's work with functions, and the least that it takes.",
             )
 
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Mapping
 
 OUTPUT = "Choices"
-OF_A_RUN = frozenset({"service", "stage", "layer", "assets", "deployWith", "indexes", "hidden"})
+OF_A_RUN = frozenset({"service", "stage", "layer", "assets", "deployWith", "indexes", "hidden", "protection", "waves"})
 
 
 def encode_choices(given: Mapping[str, str], defaults: Mapping[str, str]) -> str:

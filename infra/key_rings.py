@@ -15,7 +15,7 @@ import string
 from dataclasses import dataclass
 from typing import cast
 
-from aws_cdk import Duration, RemovalPolicy, aws_iam, aws_sqs
+from aws_cdk import Duration, aws_iam, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -23,7 +23,9 @@ from constructs import Construct
 
 from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
+from infra.encryption import use_key
 from infra.function import Function
+from infra.removal import kept_when_made
 from infra.schedule import schedule
 from shardweave.schema import Schema
 
@@ -65,10 +67,11 @@ class KeyRings(Construct):
         """Where a function finds them."""
         return {kind.variable: arn for kind, arn in self._arns.items()}
 
-    def rights(self, *actions: str) -> aws_iam.PolicyStatement:
+    def rights(self, *actions: str) -> list[aws_iam.PolicyStatement]:
         """The right to do something with them."""
         named = [f"secretsmanager:{action}" for action in actions]
-        return aws_iam.PolicyStatement(actions=named, resources=list(self._arns.values()))
+        own = aws_iam.PolicyStatement(actions=named, resources=list(self._arns.values()))
+        return [own, *use_key(self._configuration.encryption_key, "secretsmanager")]
 
     def turn_with(self, layer: lambda_.ILayerVersion, failures: aws_sqs.IQueue) -> Function:
         """Make the function that turns them, and the schedules that start it."""
@@ -79,7 +82,7 @@ class KeyRings(Construct):
             description="Adds a key to a key ring, and takes the one added before into use",
             configuration=self._configuration,
             layer=layer,
-            statements=[self.rights("GetSecretValue", "PutSecretValue")],
+            statements=self.rights("GetSecretValue", "PutSecretValue"),
             environment={"KEPT_WHOLE": ",".join(arn for kind, arn in self._arns.items() if kind.keep is None)},
             timeout=Duration.seconds(30),
             memory_mb=512,
@@ -109,12 +112,14 @@ class KeyRings(Construct):
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=FIRST_KEY_CHARACTERS, exclude_characters=string.punctuation
             ),
-            removal_policy=RemovalPolicy.RETAIN if self._configuration.protected else RemovalPolicy.DESTROY,
+            removal_policy=kept_when_made(self._configuration.protected),
         )
+        made = cast(secretsmanager.CfnSecret, secret.node.default_child)
+        made.kms_key_id = self._configuration.encryption_key or None
         acknowledge(
             secret,
             "AwsSolutions-SMG4",
             "A function turns the key ring on a schedule; Secrets Manager's own rotation can't publish a key before it "
             "is used.",
         )
-        return cast(secretsmanager.CfnSecret, secret.node.default_child)
+        return made

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws, Fn, RemovalPolicy, aws_logs
+from typing import cast
+
+from aws_cdk import Aws, Fn, aws_logs
 from constructs import Construct
 
 from infra.configuration import Configuration
+from infra.removal import kept_when_made
 
 VENDED = "/aws/vendedlogs"
 """Below it groups that AWS services write to need no room in the one resource policy that an account has for logs."""
@@ -14,12 +17,11 @@ VENDED = "/aws/vendedlogs"
 def log_group(
     scope: Construct, construct_id: str, configuration: Configuration, *, vended: bool = False
 ) -> aws_logs.LogGroup:
-    """A log group. A protected stage keeps entries for three months and the group when the stack goes. `vended`: an AWS
-    service writes to it. Its name then has that of the stack and what tells it from an earlier stack's kept group."""
-    if configuration.protected:
-        kept, removal = aws_logs.RetentionDays.THREE_MONTHS, RemovalPolicy.RETAIN
-    else:
-        kept, removal = aws_logs.RetentionDays.ONE_WEEK, RemovalPolicy.DESTROY
+    """A log group. A protected stage keeps the group when the stack goes. `vended`: an AWS service writes to it.
+    Its name then has that of the stack and what tells it from an earlier stack's kept group."""
     made = Fn.select(2, Fn.split("/", Aws.STACK_ID))
     name = f"{VENDED}/{configuration.stack_name}/{made}" if vended else None
-    return aws_logs.LogGroup(scope, construct_id, log_group_name=name, retention=kept, removal_policy=removal)
+    removal = kept_when_made(configuration.protected)
+    group = aws_logs.LogGroup(scope, construct_id, log_group_name=name, removal_policy=removal)
+    cast(aws_logs.CfnLogGroup, group.node.default_child).retention_in_days = configuration.log_days
+    return group

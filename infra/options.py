@@ -7,10 +7,15 @@ for the CDK. `choices_of` reads the options once; the context that the CDK gets 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 
 from infra.configuration import CHOICES, check_names, stack_name
+from infra.sources import ROOT
+
+PROJECT = ROOT / "cdk.json"
 
 _COMMON = {
     "service": "the module in shared/services/",
@@ -52,10 +57,28 @@ def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpa
     return options, others
 
 
-def choices_of(options: argparse.Namespace) -> dict[str, str]:
-    """The choices that are given, whatever they say, by name."""
+def choices_of(options: argparse.Namespace, project: Path = PROJECT) -> dict[str, str]:
+    """The choices that are given, whatever they say, by name: those of cdk.json, which the CDK reads as well, and over
+    them those of the command line."""
     common = {key: str(value) for key in _COMMON if (value := getattr(options, key)) is not None}
-    return common | dict(options.context)
+    return committed_choices(project) | common | dict(options.context)
+
+
+def committed_choices(project: Path) -> dict[str, str]:
+    """The choices that a cdk.json makes. What is no text there the app refuses."""
+    context = json.loads(project.read_text()).get("context", {})
+    return {name: value for name, value in context.items() if name in CHOICES and isinstance(value, str)}
+
+
+class Given:
+    """Choices as the CDK's context would give them."""
+
+    def __init__(self, choices: Mapping[str, str]) -> None:
+        self._choices = choices
+
+    def try_get_context(self, key: str) -> object:
+        """The choice of that name, None when it is not made."""
+        return self._choices.get(key)
 
 
 def context_of(choices: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ each item.
 from __future__ import annotations
 
 import jsii
-from aws_cdk import Duration, RemovalPolicy, aws_sqs
+from aws_cdk import Duration, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
@@ -18,6 +18,7 @@ from constructs import Construct
 from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
+from infra.removal import kept_when_made
 from infra.rights import move_records, read_stream
 from infra.schedule import schedule
 from infra.table import Table
@@ -50,7 +51,7 @@ class Resharding(Construct):
             description=f"Is given every change of the table of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=[*read_stream(table.table), *move_records(table.table, table.layout)],
+            statements=[*read_stream(table), *move_records(table)],
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),
@@ -112,7 +113,7 @@ class Failures(Construct):
             encryption=aws_sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
-            removal_policy=RemovalPolicy.RETAIN if protected else RemovalPolicy.DESTROY,
+            removal_policy=kept_when_made(protected),
         )
         for finding in ("AwsSolutions-SQS3", "Serverless-SQSRedrivePolicy"):
             acknowledge(self.queue, finding, "It is itself where failures end, and has an alarm.")

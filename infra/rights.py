@@ -6,10 +6,10 @@ of their parts is judged as the plain operation that it is.
 
 from __future__ import annotations
 
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 
-from shardweave.table.layout import TableLayout
+from infra.encryption import use_key
+from infra.table import Table
 
 READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem")
 WRITE_BATCHES = ("dynamodb:BatchWriteItem",)
@@ -21,38 +21,43 @@ WRITE_ITEMS = (
 )
 
 
-def use_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.PolicyStatement]:
+def use_records(table: Table) -> list[iam.PolicyStatement]:
     """Read, query and write records, through the table and its indexes. Not scan."""
-    return [_items(table, *READ_ITEMS, *WRITE_BATCHES, *WRITE_ITEMS), _queries(table, layout)]
+    return [_items(table, *READ_ITEMS, *WRITE_BATCHES, *WRITE_ITEMS), _queries(table), *_key(table)]
 
 
-def move_records(table: dynamodb.ITableV2, layout: TableLayout) -> list[iam.PolicyStatement]:
+def move_records(table: Table) -> list[iam.PolicyStatement]:
     """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning. Not
     write in batches: each write of a mover has a condition."""
-    return [_items(table, *READ_ITEMS, *WRITE_ITEMS, "dynamodb:Scan"), _queries(table, layout)]
+    return [_items(table, *READ_ITEMS, *WRITE_ITEMS, "dynamodb:Scan"), _queries(table), *_key(table)]
 
 
-def describe(table: dynamodb.ITableV2) -> list[iam.PolicyStatement]:
+def describe(table: Table) -> list[iam.PolicyStatement]:
     """Ask what the table looks like."""
-    return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table_arn])]
+    return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table.table_arn])]
 
 
-def read_stream(table: dynamodb.ITableV2) -> list[iam.PolicyStatement]:
+def read_stream(table: Table) -> list[iam.PolicyStatement]:
     """Be given the table's changes."""
-    assert table.table_stream_arn is not None
+    assert table.table.table_stream_arn is not None
     return [
         iam.PolicyStatement(
             actions=["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
-            resources=[table.table_stream_arn],
+            resources=[table.table.table_stream_arn],
         ),
         iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
     ]
 
 
-def _items(table: dynamodb.ITableV2, *actions: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(actions=list(actions), resources=[table.table_arn])
+def _items(table: Table, *actions: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=list(actions), resources=[table.table.table_arn])
 
 
-def _queries(table: dynamodb.ITableV2, layout: TableLayout) -> iam.PolicyStatement:
-    indexes = [f"{table.table_arn}/index/{index.name}" for index in layout.indexes]
-    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table.table_arn, *indexes])
+def _queries(table: Table) -> iam.PolicyStatement:
+    indexes = [f"{table.table.table_arn}/index/{index.name}" for index in table.layout.indexes]
+    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table.table.table_arn, *indexes])
+
+
+def _key(table: Table) -> list[iam.PolicyStatement]:
+    """Use the key that encrypts the table, and its stream."""
+    return use_key(table.encryption_key, "dynamodb")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Stack, Tags
+from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Environment, Stack, Tags
 from constructs import Construct
 
 from infra.api import Api
@@ -32,17 +32,22 @@ class ShardweaveStack(Stack):
     """Everything that a service needs in an account. Raises ConfigurationError when its assets can't be made."""
 
     def __init__(self, scope: Construct, configuration: Configuration) -> None:
+        target = configuration.target
         super().__init__(
             scope,
             configuration.stack_name,
+            stack_name=configuration.stack_name,
             description=f"Shardweave: {configuration.service}, stage {configuration.stage}",
-            termination_protection=configuration.protected,
+            env=Environment(account=target.account or None, region=target.region or None),
+            termination_protection=configuration.locked,
             synthesizer=CliCredentialsStackSynthesizer() if configuration.own_credentials else None,
         )
         self.template_options.metadata = encode_stage_record(configuration.stage_record)
         self._provide_assets(configuration)
         for name, fault in configuration.warnings.items():
             Annotations.of(self).add_warning_v2(f"shardweave:{name}", str(fault))
+        for tag, value in configuration.tags.items():
+            Tags.of(self).add(tag, value)
         Tags.of(self).add("service", configuration.service)
         Tags.of(self).add("stage", configuration.stage)
         table = Table(
@@ -51,6 +56,9 @@ class ShardweaveStack(Stack):
             name=configuration.stack_name,
             layout=configuration.layout,
             protected=configuration.protected,
+            locked=configuration.locked,
+            encryption_key=configuration.encryption_key,
+            existing=configuration.table,
         )
         layer = Layer(self, "Layer", platform=configuration.layer).version
         failures = Failures(self, "Failures", protected=configuration.protected).queue

@@ -22,7 +22,7 @@ from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
 
 METADATA = "ShardweaveManifest"
-ROLL_BACK = "deploy a checkout that has it; what goes back without it: `Rolling back` in docs/deploy.md"
+ROLL_BACK = "deploy a checkout that has it; what goes back without it: `Rolling back` in docs/operating.md"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,16 @@ storage: the recovery window by stored size, insights by throttled events only.
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy
-from aws_cdk import aws_dynamodb as dynamodb
-from constructs import Construct
+from typing import cast
 
+import jsii
+from aws_cdk import Stack, aws_kms
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct, IValidation
+
+from infra.configuration import ONE_REGION
+from infra.existing_table import ExistingTable
+from infra.removal import kept_when_made
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
 
 _TYPES = {
@@ -21,15 +27,33 @@ _TYPES = {
 
 
 class Table(Construct):
-    """The one table of a deployment. `protected`: it can't be deleted, and outlives its stack.
+    """The one table of a deployment. `protected`: it outlives its stack; `locked`: it can't be deleted;
+    `encryption_key`: the ARN of a key of one's own, if any. An `existing` table is used as it is.
 
     It has a name of its own, and not only to be found by it: CloudFormation refuses to replace what has one, so no
     change of the template can exchange a full table for an empty one.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, name: str, layout: TableLayout, protected: bool) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        layout: TableLayout,
+        protected: bool,
+        locked: bool,
+        encryption_key: str = "",
+        existing: ExistingTable | None = None,
+    ) -> None:
         super().__init__(scope, construct_id)
         self.layout = layout
+        self.encryption_key = encryption_key
+        if existing is not None:
+            self.table = dynamodb.TableV2.from_table_attributes(
+                self, "Existing", table_arn=existing.arn, table_stream_arn=existing.stream_arn
+            )
+            return
         self.table = dynamodb.TableV2(
             self,
             "Resource",
@@ -46,9 +70,33 @@ class Table(Construct):
             contributor_insights_specification=dynamodb.ContributorInsightsSpecification(
                 enabled=True, mode=dynamodb.ContributorInsightsMode.THROTTLED_KEYS
             ),
-            deletion_protection=protected,
-            removal_policy=RemovalPolicy.RETAIN if protected else RemovalPolicy.DESTROY,
+            encryption=self._encryption(),
+            deletion_protection=locked,
+            removal_policy=kept_when_made(protected),
         )
+        self.node.add_validation(_OneRegion(self.table))
+
+    def _encryption(self) -> dynamodb.TableEncryptionV2 | None:
+        if not self.encryption_key:
+            return None
+        return dynamodb.TableEncryptionV2.customer_managed_key(
+            aws_kms.Key.from_key_arn(self, "EncryptionKey", self.encryption_key)
+        )
+
+
+@jsii.implements(IValidation)
+class _OneRegion:
+    """That a table has no replica in another region."""
+
+    def __init__(self, table: dynamodb.TableV2) -> None:
+        self._table = table
+
+    @jsii.member(jsii_name="validate")
+    def validate(self) -> list[str]:
+        """What is wrong with the table."""
+        made = self._table.node.default_child
+        replicas = Stack.of(self._table).resolve(cast(dynamodb.CfnGlobalTable, made).replicas)
+        return [ONE_REGION] if len(replicas) > 1 else []
 
 
 def _attribute(key: KeyAttribute) -> dynamodb.Attribute:

@@ -250,7 +250,7 @@ def test_the_records_are_still_there(api: DeployedApi, people: list[dict[str, An
 
 def test_destroying_a_stage_that_is_thrown_away_leaves_nothing(stack: Deployed) -> None:
     done = subprocess.run(
-        [ROOT / "run", "cdk", "destroy", stack.name, "--force", "--app", stack.emulator.folder / "cdk.out"],
+        [ROOT / "run", "destroy", stack.name, "--force"],
         env=stack.emulator.variables,
         capture_output=True,
         text=True,

@@ -17,6 +17,28 @@ from infra.stack import ShardweaveStack
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = json.loads((ROOT / "cdk.json").read_text())["context"]
 
+_OF_ACCOUNT = "eu-west-1:123456789012"
+RESTORED = f"arn:aws:dynamodb:{_OF_ACCOUNT}:table/orders-restored/stream/2026-01-31T09:30:00.000"
+LARGEST = {
+    "stage": "prod",
+    "issuer": "https://login.example.com/",
+    "audience": "orders,stock",
+    "alarmTopic": f"arn:aws:sns:{_OF_ACCOUNT}:alarms",
+    "canary": "on",
+    "operators": "group:movers",
+    "reshardPolicy": "apply",
+    "memory": "3008",
+    "warm": "2",
+    "logDays": "365",
+    "domain": "api.example.com",
+    "certificate": f"arn:aws:acm:{_OF_ACCOUNT}:certificate/4f1f2c9e-1111-2222-3333-444455556666",
+    "encryptionKey": f"arn:aws:kms:{_OF_ACCOUNT}:key/5a1f2c9e-1111-2222-3333-444455556666",
+    "tags": "team=orders,costCenter=4711",
+    "account": "123456789012",
+    "region": "eu-west-1",
+}
+"""All that can be chosen to be there besides, at once."""
+
 
 def app_with(**context: str) -> App:
     return App(context={**FLAGS, "aws:cdk:bundling-stacks": [], **context})

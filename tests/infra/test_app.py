@@ -15,7 +15,7 @@ from cfnlint.api import lint_all
 from infra.configuration import CHOICES, Configuration
 from shardweave.errors import ConfigurationError
 from shardweave.service_modules import service_names
-from tests.infra.conftest import FLAGS, ROOT, app_with, template_for
+from tests.infra.conftest import FLAGS, LARGEST, RESTORED, ROOT, app_with, template_for
 
 DEAD_END = "http://127.0.0.1:9"
 
@@ -171,9 +171,10 @@ def test_the_command_synthesizes_without_account_and_network(tmp_path: Path) -> 
     assert [file.name for file in tmp_path.glob("*.template.json")] == ["shardweave-user-service-prod.template.json"]
 
 
+@pytest.mark.parametrize("choices", [{}, LARGEST, {**LARGEST, "table": RESTORED}], ids=["none", "all", "table"])
 @pytest.mark.parametrize("service", service_names())
-def test_the_template_follows_cloudformations_rules(service: str) -> None:
+def test_the_template_follows_cloudformations_rules(service: str, choices: dict[str, str]) -> None:
     # W3005: the CDK names dependencies that follow from references as well.
-    found = lint_all(json.dumps(template_for(service=service)))
+    found = lint_all(json.dumps(template_for(service=service, **choices)))
     severe = [match for match in found if match.rule.severity != "informational" and match.rule.id != "W3005"]
     assert severe == []

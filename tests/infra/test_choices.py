@@ -8,9 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from infra.configuration import CHOICES, Configuration
-from infra.deploy import Given
-from infra.options import add_options, choices_of, parsed
+from infra.configuration import CHOICES, Configuration, check_names
+from infra.options import Given, add_options, choices_of, parsed
 from shardweave.errors import ShardweaveError
 from shardweave.schema import Schema
 from shardweave.service_modules import service_names
@@ -18,6 +17,7 @@ from tests.infra.conftest import app_with, configuration
 
 ISSUER = "https://login.example.com/"
 TOKENS = {"issuer": ISSUER, "audience": "orders"}
+CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/4f1f2c9e-1111"
 INDEX = {"hashKey": "a:S", "rangeKey": "b:S", "projection": "ALL"}
 
 
@@ -52,8 +52,20 @@ WRONG: Mapping[str, list[str]] = {
         f"{ISSUER} ann",
         "arn:aws:iam::123456789012:role/Movers",
     ],
+    "memory": ["127", "10241", "1 GB", ""],
+    "warm": ["-1", "1001", "on"],
+    "logDays": ["2", "0", "for ever"],
+    "domain": ["api", "https://api.example.com", "API.example.com", "*.example.com"],
+    "certificate": ["mine", CERTIFICATE],
+    "encryptionKey": ["alias/orders", "arn:aws:kms:eu-west-1:123456789012:alias/orders"],
+    "tags": ["team", "=x", "aws:a=b", "AWS:a=b", "service=x", "stage=prod", "a=1,a=2", "a=<b>"],
+    "account": ["12345678901", "1234567890123", "prod"],
+    "region": ["Ireland", "eu-west", "eu-west-1a"],
+    "table": ["orders", "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"],
     "indexes": ["junk", "[]", '{"one": 1}', wave(hashKey="a:Z"), wave(projection="SOME"), wave(more=1)],
     "hidden": ["nope", "created,nope"],
+    "protection": ["no", "false"],
+    "waves": ["junk", "{}", "[1]", '[{"indexes": ["nope"], "hidden": [], "protection": true}]', '[{"indexes": []}]'],
 }
 EMPTY = [name for name, default in CHOICES.items() if not default]
 
@@ -148,3 +160,36 @@ def schema_of(service: str) -> Schema:
 
 def test_some_service_has_records_that_belong_to_claims() -> None:
     assert "(tenant)" in str(configuration(service="issue_tracker").warnings["claims"])
+
+
+# -- choices that go together -----------------------------------------------------------------------------------------
+
+
+def test_a_domain_and_its_certificate_go_together() -> None:
+    assert "context `domain`: a domain has a certificate" in said_of(domain="api.example.com")
+    assert configuration(domain="api.example.com", certificate=CERTIFICATE).domain is not None
+
+
+def test_what_starts_from_a_snapshot_is_not_kept_started() -> None:
+    assert "-c snapStart=off" in said_of(warm="1", snapStart="on")
+
+
+@pytest.mark.parametrize(
+    ("choice", "arn"),
+    [
+        ("alarmTopic", "arn:aws:sns:us-east-1:123456789012:alarms"),
+        ("certificate", CERTIFICATE.replace("eu-west-1", "us-east-1")),
+        ("encryptionKey", "arn:aws:kms:us-east-1:123456789012:key/5a1f2c9e"),
+        ("table", "arn:aws:dynamodb:us-east-1:123456789012:table/orders/stream/2026-01-31T09:30:00.000"),
+    ],
+)
+def test_what_is_in_another_region_than_the_stage_is_refused(choice: str, arn: str) -> None:
+    domain = {"domain": "api.example.com"} if choice == "certificate" else {}
+    assert f"context `{choice}`: it is in us-east-1" in said_of(region="eu-west-1", **{choice: arn}, **domain)
+    assert configuration(region="us-east-1", **{choice: arn}, **domain)
+
+
+@pytest.mark.parametrize("name", ["replicas", "regions", "replicaRegions"])
+def test_more_regions_are_no_choice_and_it_is_said_why(name: str) -> None:
+    with pytest.raises(ShardweaveError, match="revisions, unique values, sequences and re-shards would not hold"):
+        check_names([name])

@@ -12,7 +12,7 @@ from infra.sources import ROOT
 from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.key_ring import MIN_BARE_CHARACTERS
 from shardweave.schema import Schema
-from tests.infra.conftest import template_for
+from tests.infra.conftest import LARGEST, template_for
 from tests.infra.templates import properties, resources
 
 NAMES = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))
@@ -47,7 +47,49 @@ def test_each_runs_on_arm_and_the_newest_python_with_traces_and_a_log_of_its_own
 def test_logs_of_a_protected_stage_are_kept_for_three_months() -> None:
     groups = resources(template_for(stage="prod"), "AWS::Logs::LogGroup").values()
     assert {group["Properties"]["RetentionInDays"] for group in groups} == {90}
-    assert {group["DeletionPolicy"] for group in groups} == {"Retain"}
+    assert {group["DeletionPolicy"] for group in groups} == {"RetainExceptOnCreate"}
+
+
+def test_logs_are_kept_for_as_long_as_is_chosen() -> None:
+    groups = resources(template_for(**LARGEST), "AWS::Logs::LogGroup").values()
+    assert {group["Properties"]["RetentionInDays"] for group in groups} == {365}
+
+
+def test_the_apis_function_has_the_memory_that_is_chosen_and_is_kept_started(template: dict[str, Any]) -> None:
+    assert functions(template)["api"]["MemorySize"] == 1769
+    chosen = template_for(**LARGEST)
+    assert functions(chosen)["api"]["MemorySize"] == 3008
+    assert functions(chosen)["doctor"]["MemorySize"] == functions(template)["doctor"]["MemorySize"]
+    warm = {
+        name: alias["Properties"].get("ProvisionedConcurrencyConfig")
+        for name, alias in resources(chosen, "AWS::Lambda::Alias").items()
+    }
+    assert [config for config in warm.values() if config] == [{"ProvisionedConcurrentExecutions": 2}]
+    assert all(
+        "ProvisionedConcurrencyConfig" not in alias["Properties"]
+        for alias in resources(template, "AWS::Lambda::Alias").values()
+    )
+
+
+def test_everything_that_can_be_tagged_has_the_chosen_tags() -> None:
+    tagged = [each["Properties"] for each in template_for(**LARGEST)["Resources"].values() if "Properties" in each]
+    lists = [each["Tags"] for each in tagged if isinstance(each.get("Tags"), list)]
+    assert len(lists) > 10
+    for tags in lists:
+        assert {"costCenter": "4711", "team": "orders", "service": "user_service", "stage": "prod"}.items() <= {
+            tag["Key"]: tag["Value"] for tag in tags
+        }.items()
+
+
+def test_a_domain_leads_to_the_api_with_its_certificate() -> None:
+    template = template_for(**LARGEST)
+    domain = properties(template, "AWS::ApiGatewayV2::DomainName")
+    assert domain["DomainName"] == "api.example.com"
+    assert domain["DomainNameConfigurations"][0]["CertificateArn"] == LARGEST["certificate"]
+    assert domain["DomainNameConfigurations"][0]["SecurityPolicy"] == "TLS_1_2"
+    mapping = properties(template, "AWS::ApiGatewayV2::ApiMapping")
+    assert mapping["ApiId"] == {"Ref": next(iter(resources(template, "AWS::ApiGatewayV2::Api")))}
+    assert "DomainTarget" in template["Outputs"]
 
 
 def test_every_function_is_called_by_its_alias(template: dict[str, Any]) -> None:
@@ -124,13 +166,13 @@ def test_cloudformation_makes_the_first_keys_of_letters_and_digits(template: dic
         assert "SecretString" not in secret
 
 
-@pytest.mark.parametrize(("stage", "kept"), [("prod", "Retain"), ("dev", "Delete")])
+@pytest.mark.parametrize(("stage", "kept"), [("prod", "RetainExceptOnCreate"), ("dev", "Delete")])
 def test_secrets_are_kept_as_long_as_the_records_that_need_them(stage: str, kept: str) -> None:
     secrets = resources(template_for(stage=stage), "AWS::SecretsManager::Secret").values()
     assert {secret["DeletionPolicy"] for secret in secrets} == {kept}
 
 
-@pytest.mark.parametrize(("stage", "kept"), [("prod", "Retain"), ("dev", "Delete")])
+@pytest.mark.parametrize(("stage", "kept"), [("prod", "RetainExceptOnCreate"), ("dev", "Delete")])
 def test_what_failed_for_good_is_kept_as_long_as_the_records(stage: str, kept: str) -> None:
     (queue,) = resources(template_for(stage=stage), "AWS::SQS::Queue").values()
     assert queue["DeletionPolicy"] == kept

@@ -12,11 +12,20 @@ import pytest
 
 from infra.account import choose_account
 from infra.configuration import Configuration, check_names
-from infra.deploy import Given, deployment_of, parser_of
+from infra.deploy import deployment_of, parser_of
 from infra.deploy import main as deploy_main
-from infra.deploy_local import STAGE, check_port, choices_here, example_of, first_collection, only_one_at_a_time, port
+from infra.deploy_local import (
+    CALLER,
+    STAGE,
+    check_port,
+    choices_here,
+    example_of,
+    first_collection,
+    only_one_at_a_time,
+    port,
+)
 from infra.emulator import Process
-from infra.options import add_options, choices_of, context_of, parsed, stack_of
+from infra.options import Given, add_options, choices_of, context_of, parsed, stack_of
 from shardweave.errors import ConfigurationError
 
 
@@ -82,18 +91,43 @@ SAME_STAGE = {
 @pytest.mark.parametrize("spelled", SAME_STAGE)
 def test_every_spelling_of_a_stage_names_the_stack_that_is_made(spelled: str) -> None:
     options, _ = options_of(*SAME_STAGE[spelled])
-    for choices in (choices_of(options), choices_here(options)):
+    for choices in (choices_of(options), without_operators(choices_here(options))):
         assert choices == PROD
         assert stack_of(choices) == "shardweave-order-tracking-prod"
         assert Configuration.from_context(Given(choices)).stack_name == stack_of(choices)
         assert sorted(context_of(choices)) == ["-c", "-c", "service=order_tracking", "stage=prod"]
 
 
+def without_operators(choices: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in choices.items() if name != "operators"}
+
+
+def test_who_deploys_to_an_emulator_is_its_operator_unless_others_are_named() -> None:
+    assert choices_here(options_of()[0])["operators"] == CALLER
+    configuration = Configuration.from_context(Given(choices_here(options_of()[0])))
+    assert configuration.operators == CALLER
+    assert choices_here(options_of("-c", "operators=")[0])["operators"] == ""
+    assert "operators" not in choices_here(options_of("-c", "issuer=https://a.example/", "-c", "audience=b")[0])
+
+
+@pytest.mark.parametrize("pinned", ["account=123456789012", "region=eu-west-1"])
+def test_an_emulator_is_no_account_that_is_pinned(pinned: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"the stage belongs to {pinned.partition('=')[2]}"):
+        choices_here(options_of("-c", pinned)[0])
+
+
+def test_choices_of_the_project_count_where_the_command_line_says_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "cdk.json"
+    project.write_text(json.dumps({"context": {"@aws-cdk/x": "y", "account": "123456789012", "lanes": "8"}}))
+    options, _ = options_of("-c", "lanes=64")
+    assert choices_of(options, project) == {"account": "123456789012", "lanes": "64"}
+
+
 @pytest.mark.parametrize("spelled", SAME_STAGE)
 def test_what_is_kept_is_that_of_the_stage_which_is_deployed(spelled: str) -> None:
     stacks = StacksByName({"shardweave-order-tracking-prod": {"lanes": "64"}, "shardweave-user-service-dev": {}})
     deployment = deployment_of(stacks, *parsed(parser_of(), SAME_STAGE[spelled]))
-    assert sorted(deployment.context[1::2]) == ["lanes=64", "service=order_tracking", "stage=prod"]
+    assert deployment.choices == {"lanes": "64", **PROD}
     assert (deployment.configuration.stack_name, deployment.configuration.lanes) == (stack_of(PROD), 64)
     assert stacks.asked == [stack_of(PROD)]
 

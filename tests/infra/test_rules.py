@@ -9,12 +9,13 @@ from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 from infra.configuration import Configuration
 from infra.stack import ShardweaveStack
 from shardweave.service_modules import service_names
-from tests.infra.conftest import app_with
+from tests.infra.conftest import LARGEST, app_with
 
 
+@pytest.mark.parametrize("choices", [{"stage": "prod"}, LARGEST], ids=["none", "all"])
 @pytest.mark.parametrize("service", service_names())
-def test_a_stage_that_is_kept_breaks_no_rule(service: str) -> None:
-    app = app_with(service=service, stage="prod")
+def test_a_stage_that_is_kept_breaks_no_rule(service: str, choices: dict[str, str]) -> None:
+    app = app_with(service=service, **choices)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
     ShardweaveStack(app, Configuration.from_context(app.node))
     app.synth()

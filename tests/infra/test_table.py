@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Environment, Stack
 from aws_cdk.assertions import Template
+from aws_cdk.aws_dynamodb import TableV2
 
 from infra.configuration import Configuration
 from infra.table import Table
 from shardweave.service_modules import service_names
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from tests.infra.conftest import app_with, template_for
+from tests.infra.conftest import LARGEST, RESTORED, app_with, template_for
+from tests.infra.templates import as_list, properties, resources, statements
 
 LAYOUT = TableLayout(
     hash_key=KeyAttribute("hashKey"),
@@ -40,7 +42,7 @@ def the_replica(template: dict[str, Any]) -> dict[str, Any]:
 def laid_out() -> dict[str, Any]:
     """A table with an index of each kind, as a template's properties."""
     stack = Stack(App(), "Stack")
-    Table(stack, "Table", name="orders", layout=LAYOUT, protected=False)
+    Table(stack, "Table", name="orders", layout=LAYOUT, protected=False, locked=False)
     return dict(the_table(Template.from_stack(stack).to_json())["Properties"])
 
 
@@ -123,7 +125,7 @@ def test_throttled_keys_are_reported_for_the_table_and_for_each_index(template: 
 def test_a_stage_that_is_not_thrown_away_keeps_its_table(stage: str) -> None:
     template = template_for(stage=stage)
     assert the_replica(template)["DeletionProtectionEnabled"] is True
-    assert the_table(template)["DeletionPolicy"] == "Retain"
+    assert the_table(template)["DeletionPolicy"] == "RetainExceptOnCreate"
     assert the_table(template)["UpdateReplacePolicy"] == "Retain"
 
 
@@ -132,3 +134,42 @@ def test_a_stage_that_is_thrown_away_leaves_nothing_behind(stage: str) -> None:
     template = template_for(stage=stage)
     assert the_replica(template)["DeletionProtectionEnabled"] is False
     assert the_table(template)["DeletionPolicy"] == "Delete"
+
+
+def test_a_replica_in_another_region_is_refused_with_what_would_not_hold() -> None:
+    app = App()
+    stack = Stack(app, "Stack", env=Environment(account="123456789012", region="eu-west-1"))
+    table = Table(stack, "Table", name="orders", layout=LAYOUT, protected=True, locked=True).table
+    assert isinstance(table, TableV2)
+    table.add_replica(region="eu-central-1")
+    with pytest.raises(RuntimeError, match="conditions a region at a time"):
+        app.synth()
+
+
+def test_a_key_of_ones_own_encrypts_records_and_key_rings_and_may_be_used_through_their_services_only() -> None:
+    template, key = template_for(**LARGEST), LARGEST["encryptionKey"]
+    assert the_replica(template)["SSESpecification"] == {"KMSMasterKeyId": key}
+    secrets = resources(template, "AWS::SecretsManager::Secret").values()
+    assert {secret["Properties"]["KmsKeyId"] for secret in secrets} == {key}
+    for part, services in {
+        "ApiHandler": {"dynamodb", "secretsmanager"},
+        "Resharder": {"dynamodb"},
+        "Rotator": {"secretsmanager"},
+        "Doctor": set[str](),
+    }.items():
+        using = [each for each in statements(template, part) if each["Resource"] == [key]]
+        through = [each["Condition"]["StringEquals"]["kms:ViaService"] for each in using]
+        assert {as_list(each)[0]["Fn::Join"][1][0] for each in through} == {f"{name}." for name in services}
+
+
+def test_a_table_that_is_there_is_used_and_none_is_made() -> None:
+    template = template_for(**LARGEST, table=RESTORED)
+    arn = RESTORED.partition("/stream/")[0]
+    assert not resources(template, "AWS::DynamoDB::GlobalTable")
+    assert template["Outputs"]["TableName"]["Value"] == "orders-restored"
+    assert properties(template, "AWS::Lambda::EventSourceMapping")["EventSourceArn"] == RESTORED
+    for part in ("ApiHandler", "Resharder", "Doctor"):
+        found = [each for each in statements(template, part) if each["Action"][0].startswith("dynamodb:")]
+        of_table = [text for each in found for text in each["Resource"] if text != "*"]
+        assert of_table
+        assert all(text.startswith(arn) for text in of_table)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.waves import MOST_INDEXES, plan_waves
+from infra.waves import MOST_INDEXES, decode_waves, encode_waves, first_waves, plan_waves
 from shardweave.errors import ConfigurationError, SchemaError
 from shardweave.table.layout import IndexLayout, KeyAttribute
 
@@ -81,3 +83,24 @@ def test_new_indexes_need_room_beside_the_old_ones() -> None:
     with pytest.raises(ConfigurationError, match="without the old ones first"):
         plan_waves(layouts(full), layouts([*full[1:], "new"]))
     assert len(plan_waves(layouts(full), layouts(full[1:]))) == 2
+
+
+def test_a_stage_that_is_kept_is_protected_once_it_stands() -> None:
+    """CloudFormation takes back a creation that fails, and could not if nobody may delete the table."""
+    first, second = first_waves(layouts({"a"}), protected=True)
+    assert (first.protection, second.protection) == (False, True)
+    assert first.indexes == second.indexes == tuple(layouts({"a"}))
+    assert len(first_waves(layouts({"a"}), protected=False)) == 1
+
+
+@given(there=NAMES, wanted=NAMES)
+def test_what_is_there_is_never_without_protection(there: set[str], wanted: set[str]) -> None:
+    assert all(wave.protection for wave in plan_waves(layouts(there), layouts(wanted)))
+
+
+@given(there=NAMES, wanted=NAMES)
+def test_waves_are_read_as_they_were_written(there: set[str], wanted: set[str]) -> None:
+    waves = [*first_waves(layouts(wanted), protected=True), *plan_waves(layouts(there), layouts(wanted))]
+    read = decode_waves(encode_waves(waves), [*layouts(there), *layouts(wanted)])
+    assert [replace(wave, meaning="") for wave in waves] == list(read)
+    assert decode_waves("", layouts(there)) == ()
