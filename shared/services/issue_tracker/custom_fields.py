@@ -78,8 +78,8 @@ def declare_field(parts: Parts) -> Operation:
     models = RecordModels(parts.schema[Project], parts.external_keys)
 
     def run(call: Call) -> Response:
-        given = validated(NewField, call.document)
-        key = {"tenant_id": tenant_of(parts, Project, "update", call), "project_id": given["projectId"]}
+        tenant_id, given = tenant_of(parts, Project, "update", call), validated(NewField, call.document)
+        key = {"tenant_id": tenant_id, "project_id": given["projectId"]}
 
         def changes(project: Project) -> dict[str, Any]:
             return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
@@ -108,7 +108,7 @@ def set_values(parts: Parts) -> Operation:
     models = RecordModels(entity, parts.external_keys)
 
     def run(call: Call) -> Response:
-        given = validated(NewValues, call.document)
+        tenant_id, given = tenant_of(parts, Issue, "update", call), validated(NewValues, call.document)
         fields: dict[str, str] = {}
 
         def changes(issue: Issue) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def set_values(parts: Parts) -> Operation:
             place = entity.properties[fields[name]]
             return place.stored, None if value is None else place.read_json(value, ("values", name))
 
-        key = {"tenant_id": tenant_of(parts, Issue, "update", call), "issue_id": given["issueId"]}
+        key = {"tenant_id": tenant_id, "issue_id": given["issueId"]}
         with blaming("issueId"):
             return carried_out(parts.store, call, [Update(Issue, key, changes)], by_name)
 

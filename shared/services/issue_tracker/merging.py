@@ -282,8 +282,8 @@ def merge_projects(parts: Parts) -> Route:
     merger = Merger(parts.store, parts.queries)
 
     def run(call: Call) -> Response:
-        given = validated(ProjectMerge, call.document)
-        merge = merger.begin(tenant_of(parts, Project, "delete", call), given["sourceId"], given["targetId"])
+        tenant_id, given = tenant_of(parts, Project, "delete", call), validated(ProjectMerge, call.document)
+        merge = merger.begin(tenant_id, given["sourceId"], given["targetId"])
         merge, moved = merger.go_on(merge, _in_time(call))
         return Response.json(200, json_bytes({"state": merge.state.value, "moved": moved}))
 
