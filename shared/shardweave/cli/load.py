@@ -1,9 +1,9 @@
 """`shardweave load`: writes JSON lines of records into a table.
 
-Each record is put: it takes the place of the one with its identity, whose creation time stays. So a load can be
-repeated, and lines that were refused can be corrected and loaded again. A line is of the entity that `--entity` names;
-without it, of the only one that has all of the line's properties, or of the only one of several that is identified by
-them.
+Each record is put: it takes the place of the one with its identity, whose creation time stays. Private properties that
+a line leaves out, as lines that were read without `--private` do, keep what is stored. So a load can be repeated, and
+lines that were refused can be corrected and loaded again. A line is of the entity that `--entity` names; without it, of
+the only one that has all of the line's properties, or of the only one of several that is identified by them.
 
 Costs: a batch of at most 250 records is in memory; see the store for what a batch costs.
 """
@@ -86,7 +86,8 @@ class Loading:
         if identity in self._identities or len(self._waiting) == BATCH:
             self._write()
         self._identities.add(identity)
-        self._waiting.append((line.number, Put(values, entity.model)))
+        private = frozenset(each.stored for each in entity.properties.values() if each.private)
+        self._waiting.append((line.number, Put(values, entity.model, keeping=private)))
 
     def _write(self) -> None:
         """One record stands once in a batch, so that lines about it are written in their order."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -18,10 +19,12 @@ from ..api.list_query import ListQuery
 from ..api.models import RecordModels
 from ..api.pages import item_json, token_named
 from ..api.query_answers import costs, explained
+from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName
 from ..query.explain import Explanation
 from ..query.runner import QueryRunner
+from ..query.show import Part
 from ..query.spec import Page, QuerySpec, QueryStats
 from ..query.spec_json import spec_from_json
 from .json_lines import parse_json
@@ -46,6 +49,7 @@ def add_paging_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `query` alone."""
     parser.add_argument("--all", action="store_true", help="every page, not just the first")
     parser.add_argument("--count", action="store_true", help="only how many records there are")
+    parser.add_argument("--private", action="store_true", help="private properties too, as copies of records need them")
 
 
 def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
@@ -85,17 +89,29 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
         _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
         return 0
     with token_named():
-        _write_pages(options, RecordModels(entity), runner.pages(spec) if options.all else iter([runner.run(spec)]))
+        _write_pages(options, entity, runner.pages(spec) if options.all else iter([runner.run(spec)]))
     return 0
 
 
-def _write_pages(options: argparse.Namespace, models: RecordModels, pages: Iterator[Page]) -> None:
+def _write_pages(options: argparse.Namespace, entity: EntityType[Any], pages: Iterator[Page]) -> None:
+    models = RecordModels(entity)
+    whole = RecordModels(
+        replace(entity, properties={name: replace(e, private=False) for name, e in entity.properties.items()})
+    )
+
+    def shown(record: Any) -> dict[str, Any]:
+        text = item_json(models, record)
+        if options.private and isinstance(record, Entity):
+            text = whole.part_json(Part(entity.readable(entity.dump(record))))
+        document: dict[str, Any] = json.loads(text)
+        return document
+
     if options.json:
-        _write([_page_json(models, page) for page in pages])
+        _write([_page_json(shown, page) for page in pages])
         return
     for page in pages:
         for record in page.items:
-            _write(_record_json(models, record))
+            _write(shown(record))
         print_stats(page.stats)
         for lane in page.failed:
             print(visible(f"failed: {lane}"), file=sys.stderr)
@@ -180,19 +196,15 @@ def _print_table(table: Table, stream: TextIO) -> None:
     stream.write("".join(f"{line}\n" for line in lines if line))
 
 
-def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
+def _page_json(shown: Callable[[Any], dict[str, Any]], page: Page) -> dict[str, Any]:
     return {
-        "items": [_record_json(models, record) for record in page.items],
+        "items": [shown(record) for record in page.items],
         "nextToken": page.cursor,
         "complete": page.complete,
         "failed": list(page.failed),
         "late": page.late,
         "stats": costs(page.stats),
     }
-
-
-def _record_json(models: RecordModels, record: Any) -> Any:
-    return json.loads(item_json(models, record))
 
 
 def _write(content: Any) -> None:

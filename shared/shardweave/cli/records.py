@@ -33,7 +33,7 @@ def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str
     _refuse(_repeated(entity, values))
     given = {entity.stored_name(name): value for name, value in values.items() if name not in entity.computed}
     try:
-        read = as_given(entity, validated(RecordModels(entity).write, given, every_digit=_open(entity)), given)
+        read = as_given(entity, validated(RecordModels(entity).put, given, every_digit=_open(entity)), given)
     except InputError as error:
         error.where = ""
         raise
