@@ -14,13 +14,17 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .codecs import (
+    BinaryCodec,
+    BooleanCodec,
     Codec,
+    DateCodec,
     DateTimeCodec,
     DecimalCodec,
     EnumCodec,
     IntegerCodec,
     NumberCodec,
     StringCodec,
+    UuidCodec,
     codec_of,
     is_number,
 )
@@ -33,6 +37,21 @@ from .stored_form import datetime_begin, stored_form
 from .table.values import Value
 from .untyped import Walk, check_untyped, read_untyped, walk_of
 from .validators import is_validated, without_validators
+
+_OF_TYPES: frozenset[type[Codec]] = frozenset(
+    {
+        BinaryCodec,
+        BooleanCodec,
+        DateCodec,
+        DateTimeCodec,
+        EnumCodec,
+        IntegerCodec,
+        NumberCodec,
+        StringCodec,
+        UuidCodec,
+    }
+)
+"""The codecs that properties have by their types."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,11 @@ class Property:
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.annotation)
+
+    @property
+    def has_declared_codec(self) -> bool:
+        """Whether its codec was declared with its type, and is not the one that every property of the type has."""
+        return self.codec is not None and type(self.codec) not in _OF_TYPES
 
     @cached_property
     def has_validators(self) -> bool:

@@ -20,9 +20,7 @@ from pydantic import ValidationError
 from pydantic.fields import ComputedFieldInfo
 
 from .access.rules import Allow
-from .codecs import (
-    TimestampCodec,
-)
+from .codecs import Codec, TimestampCodec
 from .declared import ChildLink, LookupType, RelationType, SequenceType
 from .entity import Entity, plain_id
 from .entity_property import Property
@@ -287,6 +285,12 @@ class EntityType(Generic[E]):
             hash_key = item.get(self.keys.design.hash_name)
             record._shard = None if hash_key is None else self.keys.suffix_of_key(hash_key)
         return record
+
+    @cached_property
+    def declared_codecs(self) -> tuple[tuple[str, Codec], ...]:
+        """The properties (stored names) whose codec was declared with their type, and so says what they can be."""
+        found = ((each.stored, each.codec) for each in self.properties.values() if each.has_declared_codec)
+        return tuple((name, codec) for name, codec in found if codec is not None)
 
     @cached_property
     def _untyped(self) -> tuple[tuple[str, Walk], ...]:

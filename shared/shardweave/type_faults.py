@@ -60,6 +60,7 @@ _UNSTORED: dict[str, str] = {
     "deque": "declare a list",
     "Counter": "declare dict[str, int]",
     "defaultdict": "declare a dict",
+    "OrderedDict": "declare a dict, or a list of pairs where their order matters",
 }
 """Types, and what stands in annotations, that take another value than they give, and what to declare instead."""
 

@@ -169,7 +169,7 @@ def test_a_condition_names_every_attribute_that_it_looks_at(condition: Condition
 
 def test_an_empty_combination_can_not_be_built() -> None:
     for combination in (And, Or):
-        with pytest.raises(ValueError, match="at least one"):
+        with pytest.raises(ValueRefused, match="at least one"):
             combination(())
 
 
@@ -277,3 +277,19 @@ def test_what_dynamodb_would_refuse_is_not_sent(build: Any) -> None:
             send()
         assert refused.value.where == "secret"
         assert refused.value.fix
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "~", "", "in", None, 5])
+def test_what_compares_nothing_is_refused(operator: Any) -> None:
+    with pytest.raises(ValueRefused, match="no such comparison"):
+        Compare("a", operator, 1).check()
+    with pytest.raises(ValueRefused, match="no such comparison"):
+        Size("a", operator, 1)
+
+
+@pytest.mark.parametrize("values", [5, "ab", {1}, None])
+def test_values_to_choose_from_are_a_tuple(values: Any) -> None:
+    with pytest.raises(ValueRefused, match="must be a tuple"):
+        In("a", values)
+    listed: Any = [1, 2]
+    assert In("a", listed) == In("a", (1, 2))

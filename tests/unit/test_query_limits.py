@@ -109,3 +109,9 @@ def test_an_explanation_names_the_time_window(people: People) -> None:
 def test_a_failed_lane_does_not_advise_what_was_done_or_has_no_meaning() -> None:
     assert "partial" in LaneFailed("lane", Throttled()).fix
     assert LaneFailed("lane", Throttled(), optional=False).fix == "try again"
+
+
+def test_a_cursor_that_is_no_text_is_refused(people: People) -> None:
+    cursor: Any = 5
+    with pytest.raises(InputError, match="a cursor must be text"):
+        people.runner.run(QuerySpec("person", index="first", cursor=cursor))

@@ -125,10 +125,16 @@ class Grant:
         page. Raises UnsupportedQuery where records are read that the caller may not see, or not whole: what they cost
         would tell of them."""
         asked = [name for name, is_asked in {**told, "budget": spec.budget is not None}.items() if is_asked]
-        if asked and not self._shows_all(spec):
-            message = "what is read is not told here, since records are read that are not shown, or not whole"
-            fix = f"leave {asked[0]} out" + (f", or fix {self.owners[0]}" if self.owners else "")
+        if not asked:
+            return
+        fix = f"leave {asked[0]} out"
+        if any(each.private for each in self.entity.properties.values()):
+            message = "what is read is not told here, since records have properties that are not shown"
             raise UnsupportedQuery(message, where=asked[0], fix=fix)
+        if not all(self._reads_own(each) for each in _branches(spec)):
+            message = "what is read is not told here, since records are read that are not shown"
+            more = f", or fix {self.owners[0]}" if self.owners else ""
+            raise UnsupportedQuery(message, where=asked[0], fix=fix + more)
 
     def hidden_indexes(self, spec: QuerySpec) -> frozenset[str]:
         """The indexes that may not be chosen for a query."""
@@ -160,12 +166,6 @@ class Grant:
                 raise self._another(stored)
             del found[name]
         return {**found, **{name: Equal(self._property(name).python(each)) for name, each in self.bound.items()}}
-
-    def _shows_all(self, spec: QuerySpec) -> bool:
-        """Whether a query reads records alone that the caller may see, and they are shown whole."""
-        if any(each.private for each in self.entity.properties.values()):
-            return False
-        return all(self._reads_own(each) for each in _branches(spec))
 
     def _reads_own(self, branch: BranchSpec) -> bool:
         """Whether conditions keep a branch to records of the caller, so that no others are read."""

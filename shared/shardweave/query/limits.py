@@ -62,6 +62,9 @@ def _check_types(spec: QuerySpec) -> None:
         bound = getattr(spec, name)
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
             raise InputError("it is a whole number in the timestamp's unit", where=name, fix="give epoch time")
+    token: Any = spec.cursor
+    if token is not None and not isinstance(token, str):
+        raise InputError("a cursor must be text", where="cursor", fix="give the cursor of a page as it is")
     named: Any = spec.properties
     if named is not None and (isinstance(named, str) or not _are_texts(named)):
         raise InputError("it lists property names", where="properties", fix='give a tuple, like ("name",)')

@@ -116,7 +116,7 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # where nothing that was given is at fault, what is stored may be
         raise
-    _check_units(entity, item, stored)
+    _check_forms(entity, item, stored)
     _keep_order_of_times(entity, item)
     _check_immutable(entity, stored, item)
     for sequence in entity.sequences:
@@ -157,7 +157,7 @@ def _draft(
         prepared = entity.model.prepare(dict(item))
         if prepared != item:
             item = entity.dump(entity.revalidate(entity.whole(dict(prepared)), entity.whole(dict(item))))
-    _check_units(entity, item, {})
+    _check_forms(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)
 
@@ -178,17 +178,15 @@ def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
     return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
 
 
-def _check_units(entity: EntityType[Any], item: Item, stored: Item) -> None:
-    """Refuse times of the wrong unit that no key would refuse: a TTL in milliseconds never comes. What is `stored`
-    already stays until another is given."""
-    for name in (entity.updated, entity.ttl):
-        if name is None or item.get(name) is None or stored.get(name) == item[name]:
-            continue
-        codec = entity.properties[name].codec
-        if isinstance(codec, TimestampCodec):
+def _check_forms(entity: EntityType[Any], item: Item, stored: Item) -> None:
+    """Refuse what a declared codec can't write, where no key would: a text that is no version, a time of the wrong
+    unit, a TTL in milliseconds, which never comes. What is `stored` already stays until another is given."""
+    for name, codec in entity.declared_codecs:
+        if item.get(name) is not None and stored.get(name) != item[name]:
             entity.keys.encode(Element(name, codec), item[name])
-        elif name == entity.ttl:
-            _check_expiry(name, item[name])
+    ttl = entity.ttl
+    if ttl is not None and item.get(ttl) is not None and stored.get(ttl) != item[ttl]:
+        _check_expiry(ttl, item[ttl])
 
 
 def _check_expiry(name: str, seconds: Value) -> None:

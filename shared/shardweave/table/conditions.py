@@ -20,7 +20,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..errors import ValueRefused
 from .values import AttributeValue, Item, Value, to_attribute_value
@@ -103,6 +103,7 @@ class Compare(OnAttribute):
     value: Value
 
     def check(self) -> None:
+        _check_comparator(self.attribute, self.operator)
         kind = _checked_kind(self.attribute, self.value)
         if self.operator not in ("=", "<>") and kind not in _ORDERED:
             raise _not_ordered(self.attribute)
@@ -155,6 +156,12 @@ class In(OnAttribute):
             _checked_kind(self.attribute, value)
 
     def __post_init__(self) -> None:
+        given: object = self.values
+        if isinstance(given, list):
+            object.__setattr__(self, "values", tuple(given))
+        elif not isinstance(given, tuple):
+            fix = "give a tuple, such as (1, 2)"
+            raise ValueRefused("the values to choose from must be a tuple", where=self.attribute, fix=fix)
         if not 1 <= len(self.values) <= MAX_CHOICES:
             raise ValueRefused(
                 f"there must be 1 to {MAX_CHOICES} values to choose from",
@@ -249,6 +256,7 @@ class Size(OnAttribute):
     value: int
 
     def __post_init__(self) -> None:
+        _check_comparator(self.attribute, self.operator)
         if _checked_kind(self.attribute, self.value) != "N":
             raise ValueRefused("a size is compared with a number", where=self.attribute, fix="give a number")
 
@@ -274,7 +282,8 @@ class _OnConditions(Condition):
 
     def __post_init__(self) -> None:
         if not self.conditions:
-            raise ValueError(f"{type(self).__name__} needs at least one condition")
+            fix = f"leave {type(self).__name__} out where nothing is asked"
+            raise ValueRefused(f"{type(self).__name__} needs at least one condition", fix=fix)
 
     def attributes(self) -> Iterator[str]:
         for condition in self.conditions:
@@ -353,6 +362,13 @@ def compare(left: Value, comparator: Comparator, right: Value) -> bool:
     if comparator in ("=", "<>"):
         return bool(_comparable(left) == _comparable(right)) == (comparator == "=")
     return kind in _ORDERED and bool(OPERATORS[comparator](left, right))
+
+
+def _check_comparator(attribute: str, operator: object) -> None:
+    """Raises ValueRefused for what compares nothing."""
+    if operator not in get_args(Comparator):
+        fix = f"use one of {' '.join(get_args(Comparator))}"
+        raise ValueRefused("there is no such comparison", where=attribute, fix=fix)
 
 
 def _checked_kind(attribute: str, operand: Value) -> str:
