@@ -116,7 +116,7 @@ def log(seen: Observation) -> None:
     """One line for each request, and what is counted of it."""
     counted = {"Answers": True, "ThrottledAnswers": seen.problem == "throttled", "Failures": seen.failing}
     if seen.page is not None:
-        counted |= {"EmptyAnswers": not seen.page.items, "PartialAnswers": not seen.page.complete}
+        counted |= {"EmptyAnswers": not seen.page.items, "PartialAnswers": seen.page.fell_short}
     for name, applies in counted.items():
         metrics.add_metric(name, MetricUnit.Count, int(applies))
     extra = {

@@ -7,9 +7,17 @@ and types only. Conflicts that carry a stored item (`ConditionFailed.item`) keep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from . import fault_text
+from .fault_text import with_fix
+
+Fault = fault_text.Fault
+FieldFault = fault_text.FieldFault
+location_text = fault_text.location_text
+use_one_of = fault_text.use_one_of
 
 
 class ShardweaveError(Exception):
@@ -25,36 +33,10 @@ class ShardweaveError(Exception):
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{_with_fix(self.message, self.fix)}"
-
-
-def use_one_of(names: Iterable[str], *, what: str) -> str:
-    """The fix of a name that is not known: the names that there are, of `what` kind."""
-    listed = ", ".join(names)
-    return f"use one of {listed}" if listed else f"leave it out, or declare it: there is no {what} here"
-
-
-def _with_fix(message: str, fix: str) -> str:
-    """A message and its fix as sentences; a message that is a list ends with a line's end."""
-    if not fix:
-        return message
-    end = "" if message.endswith((".", "!", "?", ":", "\n")) else "."
-    return f"{message}{end}{'' if message.endswith(chr(10)) else ' '}Fix: {fix}"
+        return f"{place}{with_fix(self.message, self.fix)}"
 
 
 # -- declarations -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One thing wrong, with its place and its fix."""
-
-    where: str
-    message: str
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {_with_fix(self.message, self.fix)}"
 
 
 class SchemaError(ShardweaveError):
@@ -81,21 +63,6 @@ class InputError(ShardweaveError):
     """The caller's input is wrong; nothing was changed."""
 
     code = "invalid_input"
-
-
-@dataclass(frozen=True)
-class FieldFault:
-    """One property that failed validation: its path, what was wrong, and pydantic's type of the error."""
-
-    location: tuple[str | int, ...]
-    message: str
-    type: str
-
-
-def location_text(location: Sequence[str | int]) -> str:
-    """A path in a document as text: `puts[1].name`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return text.removeprefix(".")
 
 
 class ValidationFailed(InputError):
@@ -245,6 +212,29 @@ class DeadlineTooShort(ShardweaveError):
     """The deadline left no time to advance at all; no page could make progress."""
 
     code = "deadline_too_short"
+
+
+class TimeLimitTooShort(DeadlineTooShort):
+    """The time limit that the caller set left no time to advance at all, where the request itself had more."""
+
+    code = "time_limit_too_short"
+
+
+class TooManyReads(ShardweaveError):
+    """A request that would take more of the table than one request may: reads of single records, or read units."""
+
+    code = "too_many_reads"
+
+
+class RateExceeded(ShardweaveError):
+    """The caller, or its tenant, has asked for as much as it may in a minute. `retry_after_seconds` is when there is
+    room again."""
+
+    code = "rate_exceeded"
+
+    def __init__(self, message: str, *, retry_after_seconds: int, where: str = "", fix: str = "") -> None:
+        super().__init__(message, where=where, fix=fix)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class LaneFailed(ShardweaveError):

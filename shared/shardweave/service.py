@@ -29,7 +29,7 @@ from .key_format import key_format
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .query.cursor import CursorKeys
 from .query.fanout import DEFAULT_THROTTLE
-from .query.runner import Observer, QueryRunner
+from .query.runner import MAX_READ_UNITS, Observer, QueryRunner
 from .reshard.maps import LeasedMaps
 from .reshard.phases import Waits
 from .reshard.throttles import ThrottleNotes
@@ -59,6 +59,7 @@ class Settings:
     process; queries do not use `hidden_indexes`, which are still being filled. `waits` are those of re-shards, short
     in stages that are thrown away only; cursors live as long as they say. `operators` are those who may send events
     and move an entity's records: without any, nobody may, and there are no operations for moving.
+    `max_read_units` are the most that one query over HTTP may spend.
     `external_keys` gives the secrets of external keys, and is asked only where an entity has an origin.
     """
 
@@ -72,6 +73,7 @@ class Settings:
     waits: Waits = Waits()  # noqa: RUF009 - it is frozen
     operators: Operators = NO_OPERATORS
     max_body_bytes: int = MAX_BODY_BYTES
+    max_read_units: int = MAX_READ_UNITS
     hidden_indexes: tuple[str, ...] = ()
     external_keys: Callable[[], ExternalKeys] | None = None
 
@@ -156,6 +158,7 @@ def build(
         clock=clock,
         throttle=settings.throttle,
         cursor_life_ms=settings.waits.cursor_life_ms,
+        max_units=settings.max_read_units,
         observer=observe_query,
     )
     store = Store(schema, table, clock=clock, maps=maps, first=queries.first)

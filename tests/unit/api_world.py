@@ -182,11 +182,18 @@ def user_service(
     return service
 
 
-def api_of(schema: Schema, clock: Clock | None = None, *, table: Table | None = None, **options: Any) -> Api:
+def api_of(
+    schema: Schema,
+    clock: Clock | None = None,
+    *,
+    table: Table | None = None,
+    max_units: float | None = None,
+    **options: Any,
+) -> Api:
     """The API of a schema on a table, by default a new one in memory."""
     clock = clock or Clock()
     table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
-    queries = QueryRunner(schema, table, CURSOR_KEYS, maps=StaticMaps(), clock=clock)
+    queries = QueryRunner(schema, table, CURSOR_KEYS, maps=StaticMaps(), clock=clock, max_units=max_units)
     store = Store(schema, table, maps=StaticMaps(), clock=clock, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     operations = operations_of(ModuleType("no_operations_of_its_own"), parts)

@@ -10,6 +10,7 @@ import pytest
 from pydantic import Field
 
 from shardweave.api.application import ANSWER_MS
+from shardweave.api.expansion import MAX_RELATED
 from shardweave.declarations import Lookup, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.schema import Index, Schema
@@ -88,7 +89,7 @@ def test_a_page_ends_before_the_first_record_that_there_was_no_time_for(client: 
     assert ([each["name"] for each in rest["items"]], rest["complete"]) == (names[2:], True)
     table.until = time.monotonic() + 1.1
     late = client.get(f"{target}&nextToken={page['nextToken']}&timeLimitMs=1000")
-    assert problem_of(late, 503, "deadline_too_short")["where"] == "expand"
+    assert problem_of(late, 400, "time_limit_too_short")["where"] == "expand"
 
 
 def test_every_other_way_keeps_to_the_time_of_the_request(client: Client, table: SlowTable) -> None:
@@ -123,6 +124,38 @@ def test_relations_by_an_index_are_not_begun_when_the_time_is_over(table: SlowTa
     assert store.expand([fan], "idol", deadline=time.monotonic()) == []
     assert store.expand([Fan(name="c")], "idol", deadline=time.monotonic()) == [{"idol": None}]
     assert expanding.MAX_LINKS_AT_ONCE < LINKS
+
+
+def test_one_record_leads_to_no_more_than_an_answer_can_carry(client: Client, table: SlowTable) -> None:
+    store = Store(FANS, table, clock=Clock())
+    friends = [f"g{number:03}" for number in range(LINKS // 3)]
+    for name in friends:
+        store.create(Fan(name=name, text="x" * 340_000))
+    store.create(Fan(name="f0", club="big", friend_names=friends))
+    for ask in ("/v1/fans/f0?expand=friends", "/v1/fans?index=byClub&club=big&expand=friends"):
+        table.asked_since()
+        problem_of(client.get(ask), 413, "answer_too_large")
+        assert table.asked_since().count("BatchGet") <= 4, "the first hundred says it, in pieces of 16 MB"
+
+
+def test_a_page_ends_before_the_record_that_leads_to_too_many(client: Client, table: SlowTable) -> None:
+    befriend(table, 10, MAX_RELATED - 10, 1, 2)
+    target = "/v1/fans?index=byClub&club=big&expand=friends"
+    page = json_of(client.get(target))
+    assert ([each["name"] for each in page["items"]], page["complete"]) == (["f0", "f1"], False)
+    assert client.seen == [] or not client.seen[-1].failing
+    rest = json_of(client.get(f"{target}&nextToken={page['nextToken']}"))
+    assert ([each["name"] for each in rest["items"]], rest["complete"]) == (["f2", "f3"], True)
+
+
+def test_a_first_record_that_leads_to_too_many_is_refused_before_anything_is_read_for_it(
+    client: Client, table: SlowTable
+) -> None:
+    befriend(table, MAX_RELATED + 1)
+    for ask in ("/v1/fans/f0?expand=friends", "/v1/fans?index=byClub&club=big&expand=friends"):
+        table.asked_since()
+        assert "by key" in problem_of(client.get(ask), 413, "too_many_reads")["fix"]
+        assert table.asked_since().count("BatchGet") <= 1
 
 
 def test_what_follows_a_full_page_is_not_read(client: Client, table: SlowTable) -> None:

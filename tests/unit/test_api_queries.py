@@ -320,12 +320,12 @@ class TestTime:
             document["nextToken"] = page["nextToken"]
         assert found == ["Bob"]
 
-    def test_no_time_for_a_single_read_is_an_error_that_may_be_tried_again(self, world: World) -> None:
+    def test_no_time_for_a_single_read_is_the_callers_to_mend_who_gave_it(self, world: World) -> None:
         world.table.before = lambda query: time.sleep(0.1)
         target = "/v1/users?index=phone&timeLimitMs=1"
         for answer in (world.ask({"index": "phone", "timeLimitMs": 1}), world.client.get(target)):
-            problem_of(answer, 503, "deadline_too_short")
-            assert answer.headers["retry-after"] == "1"
+            assert "more time" in problem_of(answer, 400, "time_limit_too_short")["fix"]
+            assert "retry-after" not in answer.headers
 
     def test_a_function_that_is_about_to_end_has_no_time(self, world: World) -> None:
         class Ending:
@@ -334,7 +334,9 @@ class TestTime:
 
         world.table.before = lambda query: time.sleep(0.1)
         event = event_of("GET", "/v1/users", "index=phone&timeLimitMs=60000", {}, b"")
-        problem_of(world.client.answer(event, Ending()), 503, "deadline_too_short")
+        answer = world.client.answer(event, Ending())
+        problem_of(answer, 503, "deadline_too_short")
+        assert answer.headers["retry-after"] == "1"
 
     @pytest.mark.parametrize(
         ("asked", "left", "expected"), [(None, None, None), (5, None, 5), (None, 7, 7), (5, 7, 5), (9, 7, 7)]

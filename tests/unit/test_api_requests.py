@@ -171,6 +171,18 @@ SAMPLES: dict[type[errors.ShardweaveError], errors.ShardweaveError] = {
     errors.TransactionCanceled: errors.TransactionCanceled([errors.CancellationReason("X", {"phone": "secret"})]),
     errors.Throttled: errors.Throttled(),
     errors.LaneFailed: errors.LaneFailed("created user!0", errors.Throttled()),
+    errors.RateExceeded: errors.RateExceeded("It went wrong.", retry_after_seconds=7),
+}
+HELPED_BY_TRYING_AGAIN = {
+    errors.BatchIncomplete,
+    errors.DeadlineTooShort,
+    errors.LaneFailed,
+    errors.RateExceeded,
+    errors.ShardMapChanged,
+    errors.TableUnavailable,
+    errors.Throttled,
+    errors.TransactionConflict,
+    errors.TransactionInProgress,
 }
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.ShardweaveError)]
 
@@ -183,7 +195,21 @@ def test_every_error_has_a_problem_document(kind: type[errors.ShardweaveError]) 
     code = kind.code if told else "internal_error"
     document = problem_of(answer, status_of(kind), code)
     assert "secret" not in json.dumps(document)
-    assert ("retry-after" in answer.headers) == (answer.status == 503)
+    assert ("retry-after" in answer.headers) == (kind in HELPED_BY_TRYING_AGAIN)
+
+
+def test_when_to_try_again_is_said_where_that_helps_and_by_the_rate_itself() -> None:
+    assert all(status_of(kind) in (429, 503) for kind in HELPED_BY_TRYING_AGAIN)
+    unhelped = {kind for kind in KINDS if status_of(kind) == 503} - HELPED_BY_TRYING_AGAIN
+    assert unhelped == {
+        errors.LookupNotReady,
+        errors.ReshardUnreadable,
+        errors.TableUnusable,
+        errors.TooManyLaggingLanes,
+    }
+    assert problem(SAMPLES[errors.RateExceeded]).headers["retry-after"] == "7"
+    lane = errors.LaneFailed("created user!0", errors.TableUnusable("It is damaged.", fix="mend it"))
+    assert "retry-after" not in problem(lane).headers, "a lane fails as its cause does"
 
 
 def test_codes_are_unique_and_titles_too_where_the_status_is_one() -> None:

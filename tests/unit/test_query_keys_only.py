@@ -115,15 +115,16 @@ class Unread(CountedTable):
 @pytest.mark.parametrize(
     ("seconds", "gives", "more", "problem"),
     [
-        (1.1, True, {"timeLimitMs": 1000}, ("deadline_too_short", "timeLimitMs")),
-        (0.0, False, {}, ("table_unavailable", "hydrate")),
+        (1.1, True, {"timeLimitMs": 1000}, (400, "time_limit_too_short", "timeLimitMs")),
+        (0.0, False, {}, (503, "table_unavailable", "hydrate")),
     ],
     ids=["in time", "at all"],
 )
-def test_whole_records_that_are_not_read(seconds: float, gives: bool, more: Any, problem: tuple[str, str]) -> None:
+def test_whole_records_that_are_not_read(seconds: float, gives: bool, more: Any, problem: tuple[int, str, str]) -> None:
     table = Unread(EmbeddedTable(SCHEMA.layout))
     client = Client(api_of(SCHEMA, table=table))
     client.post("/v1/items", {"itemId": "i", "limit": "l1", "day": "2024-01-01", "note": "n"})
     table.seconds, table.gives = seconds, gives
     asked = {"index": "thin", "conditions": {"limit": "l1"}, "hydrate": True, **more}
-    assert problem_of(client.post("/v1/items/query", asked), 503, problem[0])["where"] == problem[1]
+    status, code, where = problem
+    assert problem_of(client.post("/v1/items/query", asked), status, code)["where"] == where

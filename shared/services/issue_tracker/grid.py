@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 
 from shardweave.access.access import ACCESS_ERRORS, Access
 from shardweave.access.caller import Caller
-from shardweave.api.carried import Carried
+from shardweave.api.carried import Carried, Texts
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels
@@ -127,11 +127,9 @@ class GridPages(Pages):
         super().__init__(models, queries, access)
         self._fields = fields
 
-    def texts(
-        self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None
-    ) -> list[Carried]:
+    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
         """The JSON text of each issue."""
-        return [Carried(json_bytes(shown(record, self._fields))) for record in records]
+        return Texts([Carried(json_bytes(shown(record, self._fields))) for record in records])
 
 
 def shown(issue: Issue, fields: Mapping[str, str]) -> dict[str, Any]:

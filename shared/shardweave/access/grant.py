@@ -167,6 +167,12 @@ class Grant:
             del found[name]
         return {**found, **{name: Equal(self._property(name).python(each)) for name, each in self.bound.items()}}
 
+    def shows_all(self, spec: QuerySpec) -> bool:
+        """Whether a query reads records alone that the caller may see, and they are shown whole."""
+        if any(each.private for each in self.entity.properties.values()):
+            return False
+        return all(self._reads_own(each) for each in _branches(spec))
+
     def _reads_own(self, branch: BranchSpec) -> bool:
         """Whether conditions keep a branch to records of the caller, so that no others are read."""
         fixed = {

@@ -66,7 +66,7 @@ class Batches:
             records, unprocessed = list(error.found), error.unprocessed
         found = [at for at, record in enumerate(records) if record is not None]
         there = [record for record in records if record is not None]
-        texts = self._expansion.json(there, expand, call.caller, deadline)
+        texts = self._expansion.json(there, expand, call.caller, deadline).texts
         room = fitting_page(texts)
         unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
         shown = {at: each.text for at, each in zip(found[:room], texts, strict=False)}

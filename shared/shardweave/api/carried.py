@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..query.room import fitting
+from ..query.spec import CutBy
 
 MAX_PAGE_BYTES = 5 * 1024 * 1024
 """What the records of an answer may take."""
@@ -22,6 +23,14 @@ class Carried:
     @cached_property
     def size(self) -> int:
         return carried_bytes(self.text)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The JSON texts of records, or of the first ones only: `short_of` then says what there was not enough of."""
+
+    texts: list[Carried]
+    short_of: CutBy = ""
 
 
 def fitting_page(records: Iterable[Carried]) -> int:

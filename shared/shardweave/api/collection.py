@@ -118,7 +118,7 @@ class Collection:
         expand = self._expansion.of_query(call.query)
         if expand:
             # It is more than the record, so the record's tag is not its tag.
-            (shown,) = self._expansion.json([record], expand, call.caller, deadline)
+            (shown,) = self._expansion.json([record], expand, call.caller, deadline).texts
             return Response.json(200, shown.text)
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))

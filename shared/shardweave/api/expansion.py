@@ -8,8 +8,8 @@ related record, null where there is none, or the list of those that are there. E
 whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
 less.
 
-Where there is no time for the related records of all, or an answer would be too long with them, those of the first
-records are shown, and the page ends there. A first record that would not fit alone is refused.
+Where there is no time for the related records of all, there are too many of them, or an answer would be too long with
+them, those of the first records are shown, and the page ends there. A first record that would not fit alone is refused.
 
 A relation that a private property leads along, or that finds its target by one, would show what that holds: it is not
 there.
@@ -17,6 +17,7 @@ there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -28,16 +29,20 @@ from ..errors import (
     DeadlineTooShort,
     FieldFault,
     ShardweaveError,
+    TooManyReads,
     UnknownName,
     ValidationFailed,
     use_one_of,
 )
 from ..store import Store
-from .carried import MAX_PAGE_BYTES, Carried
+from ..store.expanding import Limits
+from .carried import MAX_PAGE_BYTES, Carried, Texts
 from .models import RecordModels
 from .operation import Parameter
 
 EXPAND = "expand"
+MAX_RELATED = 5000
+"""Related records that one request may lead to, each counted once."""
 
 
 class Expansion:
@@ -66,7 +71,7 @@ class Expansion:
     @property
     def errors(self) -> tuple[type[ShardweaveError], ...]:
         """What a request that expands may meet beside other errors."""
-        return (AnswerTooLarge, DeadlineTooShort) if self._relations else ()
+        return (AnswerTooLarge, TooManyReads, DeadlineTooShort) if self._relations else ()
 
     @property
     def member(self) -> dict[str, Any]:
@@ -99,21 +104,22 @@ class Expansion:
 
     # -- how it is answered
 
-    def json(
-        self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None
-    ) -> list[Carried]:
+    def json(self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
         """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
-        where the deadline (`time.monotonic`) comes before, or they fill an answer. Raises Forbidden, DeadlineTooShort,
-        AnswerTooLarge."""
+        where the deadline (`time.monotonic`) comes before, they lead to too many others, or they fill an answer. Raises
+        Forbidden, DeadlineTooShort, AnswerTooLarge, TooManyReads."""
         if not names:
-            return [Carried(self._models.json(record)) for record in records]
+            return Texts([Carried(self._models.json(record)) for record in records])
         for name in names:
             self._access.grant(self._targets[name].entity, "get", caller)
-        found = self._store.expanding(records, *names, deadline=deadline, visible=self._access.related(caller))
+        related_texts = _RelatedTexts({each.entity.model: each for each in self._targets.values()})
+        limits = Limits(MAX_RELATED, MAX_PAGE_BYTES, related_texts.size_of)
+        visible = self._access.related(caller)
+        found = self._store.expanding(records, *names, deadline=deadline, visible=visible, limits=limits)
         texts: list[Carried] = []
         total = 0
         for record, related in zip(records, found, strict=False):
-            texts.append(Carried(_with(self._models.json(record), self._expanded(related))))
+            texts.append(Carried(_with(self._models.json(record), related_texts.members(related))))
             total += texts[-1].size
             if total > MAX_PAGE_BYTES:
                 break
@@ -123,16 +129,32 @@ class Expansion:
         if len(texts) == 1 and total > MAX_PAGE_BYTES:
             fix = "expand fewer relations, or read what it leads to by key, some at a time"
             raise AnswerTooLarge("one record with its related records fills more than an answer", where=EXPAND, fix=fix)
-        return texts
+        if total > MAX_PAGE_BYTES or len(texts) == len(records):
+            return Texts(texts, "bytes" if len(texts) < len(records) else "")
+        return Texts(texts, "time" if deadline is not None and time.monotonic() >= deadline else "related")
 
-    def _expanded(self, related: Mapping[str, Any]) -> bytes:
-        return b",".join(b'"' + name.encode() + b'":' + self._related(name, each) for name, each in related.items())
 
-    def _related(self, name: str, related: Any) -> bytes:
-        models = self._targets[name]
+class _RelatedTexts:
+    """The JSON texts of the related records of one answer, made as each is read: how long they are says when to stop.
+    `models` write the records of each class."""
+
+    def __init__(self, models: Mapping[type[Entity], RecordModels]) -> None:
+        self._models = models
+        self._texts: dict[int, Carried] = {}
+
+    def size_of(self, record: Entity) -> int:
+        """How many bytes a record takes."""
+        text = self._texts[id(record)] = Carried(self._models[type(record)].json(record))
+        return text.size
+
+    def members(self, related: Mapping[str, Any]) -> bytes:
+        """The members of `expanded`."""
+        return b",".join(b'"' + name.encode() + b'":' + self._of(each) for name, each in related.items())
+
+    def _of(self, related: Any) -> bytes:
         if isinstance(related, tuple):
-            return b"[" + b",".join(map(models.json, related)) + b"]"
-        return b"null" if related is None else models.json(related)
+            return b"[" + b",".join(self._texts[id(each)].text for each in related) + b"]"
+        return b"null" if related is None else self._texts[id(related)].text
 
 
 def _with(text: bytes, expanded: bytes) -> bytes:

@@ -30,7 +30,7 @@ from .carried import fitting_page
 from .expansion import EXPAND
 from .list_query import equality_names
 from .operation import Call, Parameter
-from .pages import CONTINUATION, Pages, deadline_in, paging, token_named
+from .pages import CONTINUATION, AnsweredPage, Pages, deadline_in, paging, token_named
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, EXPAND)
@@ -77,7 +77,7 @@ class LookupList:
             ),
         )
 
-    def run(self, call: Call, expand: Sequence[str], grant: Grant) -> Page:
+    def run(self, call: Call, expand: Sequence[str], grant: Grant) -> AnsweredPage:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
         InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""
         given = call.query
@@ -98,13 +98,15 @@ class LookupList:
             among=grant.among,
             deadline=deadline,
         )
-        texts = self._pages.texts(found.items, expand, grant.caller, deadline)
+        shown = self._pages.texts(found.items, expand, grant.caller, deadline)
+        texts = shown.texts
         room = fitting_page(texts)
         after, cut = found.after, found.cut
         if room < len(found.items):
             entity = self._store.schema.entity(self._entity.token)
             after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
-        return Page(tuple(each.text for each in texts[:room]), self._token(state, after, walk), complete=not cut)
+        page = Page(tuple(each.text for each in texts[:room]), self._token(state, after, walk), complete=not cut)
+        return AnsweredPage(page, found.cut or (room == len(texts) and shown.short_of == "time"))
 
     # -- tokens
 

@@ -25,10 +25,11 @@ _LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True)
 class PageFacts:
-    """How many records a list has, and whether it was not cut short."""
+    """How many records a list has, and whether the service failed to give more: lanes failed, or the request's own
+    time was over. What the caller chose (a budget, a time limit, how much is shown of each record) is no failure."""
 
     items: int
-    complete: bool
+    fell_short: bool
 
 
 @dataclass(frozen=True)

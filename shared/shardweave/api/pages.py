@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
@@ -23,14 +23,23 @@ from pydantic import Field, ValidationError
 from ..access.access import Access
 from ..access.caller import Caller
 from ..entity import Entity
-from ..errors import CursorExpired, CursorMismatch, InputError, InvalidCursor, LimitExceeded, UnsupportedQuery
+from ..errors import (
+    CursorExpired,
+    CursorMismatch,
+    DeadlineTooShort,
+    InputError,
+    InvalidCursor,
+    LimitExceeded,
+    TimeLimitTooShort,
+    UnsupportedQuery,
+)
 from ..json_reading import field_faults
 from ..property_json import json_bytes
 from ..query.limits import check_time_limit
 from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
-from .carried import MAX_PAGE_BYTES, Carried
+from .carried import MAX_PAGE_BYTES, Carried, Texts
 from .expansion import Expansion
 from .messages import PageFacts, Response
 from .models import RecordModels
@@ -80,6 +89,22 @@ def within(spec: QuerySpec, call: Call) -> QuerySpec:
     return replace(spec, time_limit_ms=min(limits)) if limits else spec
 
 
+def has_own_limit(spec: QuerySpec, call: Call) -> bool:
+    """Whether the caller gave the query less time than the request has."""
+    return spec.time_limit_ms is not None and (call.time_left_ms is None or spec.time_limit_ms < call.time_left_ms)
+
+
+@contextmanager
+def limit_named(spec: QuerySpec, call: Call) -> Iterator[None]:
+    """That there was no time is the caller's to mend where it gave less than there was. Raises TimeLimitTooShort."""
+    try:
+        yield
+    except DeadlineTooShort as error:
+        if not has_own_limit(spec, call):
+            raise
+        raise TimeLimitTooShort(error.message, where=error.where, fix="give more time, or leave it out") from None
+
+
 def deadline_in(milliseconds: int | None) -> float | None:
     """The moment (`time.monotonic`) when so much time will be over."""
     return None if milliseconds is None else time.monotonic() + milliseconds / 1000
@@ -93,6 +118,14 @@ def token_named() -> Iterator[None]:
     except (InvalidCursor, CursorMismatch, CursorExpired) as error:
         error.where = CONTINUATION
         raise
+
+
+@dataclass(frozen=True)
+class AnsweredPage:
+    """A page whose records are JSON texts; `fell_short` as `PageFacts` has it."""
+
+    page: Page
+    fell_short: bool
 
 
 class Pages:
@@ -111,50 +144,54 @@ class Pages:
         ask what it costs. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""
         grant = self._access.grant(self._models.entity, operation, call.caller)
         grant.check_costs(spec, told)
-        return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(spec), call)
+        # What is read of records that the caller does not see must not decide where a page ends: time bounds it alone.
+        bounded = replace(spec, units=self._queries.max_units if grant.shows_all(spec) else None)
+        return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(bounded), call)
 
     def run(
         self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str, stats: bool = False
-    ) -> Page:
+    ) -> AnsweredPage:
         """One page, in time and as long as an answer may be, its records as JSON text; `stats`: what it cost will be
         told. Raises what `QueryRunner.run` raises."""
         if expand and spec.properties is not None:
             raise UnsupportedQuery(
                 "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
             )
-        texts: list[Carried] = []
+        shown = Texts([])
 
         queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation, stats=stats)
         deadline = deadline_in(asked.time_limit_ms)
 
         def sizes_of(records: Sequence[Any]) -> list[int]:
-            texts[:] = self.texts(records, expand, call.caller, deadline)
-            return [each.size for each in texts]
+            nonlocal shown
+            shown = self.texts(records, expand, call.caller, deadline)
+            return [each.size for each in shown.texts]
 
-        with token_named():
-            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of))
-        return replace(page, items=tuple(each.text for each in texts[: len(page.items)]))
+        with token_named(), limit_named(spec, call):
+            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of))
+        items = tuple(each.text for each in shown.texts[: len(page.items)])
+        late = page.stats.out_of_time and not has_own_limit(spec, call)
+        return AnsweredPage(replace(page, items=items), late or page.stats.lanes_broke)
 
-    def texts(
-        self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None
-    ) -> list[Carried]:
+    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
         """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
         (`time.monotonic`) leaves no time for those of all."""
         if expand and self._expansion is not None:
             return self._expansion.json(records, expand, caller, deadline)
-        return [Carried(item_json(self._models, record)) for record in records]
+        return Texts([Carried(item_json(self._models, record)) for record in records])
 
-    def listed(self, page: Page) -> Response:
+    def listed(self, answered: AnsweredPage) -> Response:
         """A page as lists answer it: what is not as usual is said, the rest left out."""
-        said = {"failed": page.failed, "late": page.late}
-        return self.answer(page, {name: value for name, value in said.items() if value})
+        said = {"failed": answered.page.failed, "late": answered.page.late}
+        return self.answer(answered, {name: value for name, value in said.items() if value})
 
-    def answer(self, page: Page, more: Mapping[str, Any]) -> Response:
+    def answer(self, answered: AnsweredPage, more: Mapping[str, Any]) -> Response:
         """A page as an answer, with some members more."""
+        page = answered.page
         items = b",".join(page.items)
         rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
-        return replace(written, page=PageFacts(len(page.items), page.complete))
+        return replace(written, page=PageFacts(len(page.items), answered.fell_short))
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:

@@ -39,6 +39,8 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.MalformedRequest: (400, "The request can't be read"),
     errors.BodyTooLarge: (413, "The body is too large"),
     errors.AnswerTooLarge: (413, "The answer would be too long"),
+    errors.TooManyReads: (413, "The request would read too much"),
+    errors.RateExceeded: (429, "The caller has asked too often"),
     errors.RequestTimeout: (408, "The request did not come in time"),
     errors.UnsupportedMediaType: (415, "The body's type is not supported"),
     errors.Unauthenticated: (401, "The caller is not known"),
@@ -63,6 +65,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.LaneFailed: (503, "A part of the query failed"),
     errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),
     errors.DeadlineTooShort: (503, "The time was too short"),
+    errors.TimeLimitTooShort: (400, "The time limit was too short"),
     errors.OutcomeUnknown: (504, "The outcome is not known"),
     errors.BatchIncomplete: (503, "Not everything was processed"),
     errors.ConditionFailed: (409, "The stored state does not allow it"),
@@ -88,6 +91,17 @@ OF_CALLERS = (
 )
 """What callers can bring about, by how much or how little time they ask for and what they write at once: answered as a
 failure of the service, and no failure of its version."""
+
+PASSING = (
+    errors.BatchIncomplete,
+    errors.DeadlineTooShort,
+    errors.ShardMapChanged,
+    errors.TableUnavailable,
+    errors.Throttled,
+    errors.TransactionConflict,
+    errors.TransactionInProgress,
+)
+"""What is over by itself, so that the same request may do better a moment later."""
 
 RETRY_AFTER_SECONDS = 1
 
@@ -129,6 +143,12 @@ def is_failure(error: errors.ShardweaveError) -> bool:
     """Whether an error speaks against the service itself, since no caller can bring it about."""
     cause = error.__cause__ if isinstance(error, errors.LaneFailed) else error
     return status_of(type(error)) >= 500 and not isinstance(cause, OF_CALLERS)
+
+
+def passes(error: errors.ShardweaveError) -> bool:
+    """Whether trying again as it is may help."""
+    cause = error.__cause__ if isinstance(error, errors.LaneFailed) else error
+    return isinstance(cause, PASSING)
 
 
 def problem(error: errors.ShardweaveError) -> Response:
@@ -190,6 +210,8 @@ def _response(status: int, document: dict[str, Any], error: errors.ShardweaveErr
         headers["allow"] = ", ".join(error.allowed)
     if isinstance(error, errors.Unauthenticated):
         headers["www-authenticate"] = "Bearer"
-    if status == 503:
+    if isinstance(error, errors.RateExceeded):
+        headers["retry-after"] = str(error.retry_after_seconds)
+    elif status == 503 and error is not None and passes(error):
         headers["retry-after"] = str(RETRY_AFTER_SECONDS)
     return Response(status, json.dumps(document).encode(), headers)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
 
 from ..query.explain import Explanation
-from ..query.spec import QueryStats
+from ..query.spec import CutBy, QueryStats
 from .models import RecordModels
 from .operation import left_out
 
@@ -43,7 +43,11 @@ class Costs(BaseModel):
     units: float = Field(description="Read units.")
     milliseconds: float
     failed_lanes: int
-    cut: bool = Field(description="Whether the page ended at its deadline or budget.")
+    cut: bool = Field(description="Whether something ended the page before its limit.")
+    cut_by: CutBy = Field(
+        description="What did: its time, its budget, the bytes or read units that a page may have, the related records "
+        "of what it shows; empty when nothing did."
+    )
     reports: list[LaneCosts]
 
 

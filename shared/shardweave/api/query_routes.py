@@ -21,7 +21,9 @@ from ..errors import (
     LaneFailed,
     LimitExceeded,
     ShardweaveError,
+    TimeLimitTooShort,
     TooManyLaggingLanes,
+    TooManyReads,
     UnsupportedQuery,
     ValidationFailed,
 )
@@ -32,7 +34,7 @@ from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
 from .operation import Answer, Body, Call, Operation
-from .pages import Pages, token_named
+from .pages import Pages, limit_named, token_named
 from .query_answers import Counted, Explained, costs, explained, page_model
 from .query_bodies import QueryBodies
 
@@ -44,6 +46,7 @@ QUERY_ERRORS: tuple[type[ShardweaveError], ...] = (
     CursorExpired,
     LaneFailed,
     DeadlineTooShort,
+    TimeLimitTooShort,
     TooManyLaggingLanes,
 )
 
@@ -59,15 +62,18 @@ class Queries:
 
     def query(self, call: Call) -> Response:
         expand = self._expansion.of_body(call.document)
-        page = self._pages.run(self._spec(call), call, expand, operation="query", stats=_says(call, "stats"))
-        more = {"failed": page.failed, "late": page.late}
+        found = self._pages.run(self._spec(call), call, expand, operation="query", stats=_says(call, "stats"))
+        page = found.page
+        more: dict[str, Any] = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
             more["stats"] = costs(page.stats)
-        return self._pages.answer(page, more)
+        return self._pages.answer(found, more)
 
     def count(self, call: Call) -> Response:
-        queries, spec = self._pages.asked(self._spec(call), call, "count", stats=_says(call, "stats"))
-        answer = queries.count(spec)
+        given = self._spec(call)
+        queries, spec = self._pages.asked(given, call, "count", stats=_says(call, "stats"))
+        with limit_named(given, call):
+            answer = queries.count(spec)
         found: dict[str, Any] = {"count": answer.count}
         if _says(call, "stats"):
             found["stats"] = costs(answer.stats)
@@ -75,8 +81,9 @@ class Queries:
 
     def explain(self, call: Call) -> Response:
         run = _says(call, "run")
-        queries, spec = self._pages.asked(self._spec(call, "run"), call, "explain", run=run)
-        with token_named():
+        given = self._spec(call, "run")
+        queries, spec = self._pages.asked(given, call, "explain", run=run)
+        with token_named(), limit_named(given, call):
             return Response.json(200, explained(queries.explain(spec, run=run)))
 
     def operations(self, path: str) -> tuple[Operation, ...]:
@@ -109,7 +116,7 @@ class Queries:
                 run=self.count,
                 answer=Answer(200, "The number.", Counted),
                 body=Body(lambda: bodies.query),
-                **shared,
+                **{**shared, "errors": (*QUERY_ERRORS, TooManyReads)},
             ),
             Operation(
                 path=f"{path}/explain",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import DeadlineTooShort, LaneFailed
+from ..errors import DeadlineTooShort, LaneFailed, TooManyReads
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
@@ -40,8 +40,9 @@ class Counter:
         self._keeps = keeper(plan, now_seconds)
         self._by_table = self._can_table_count()
 
-    def count(self, deadline: float | None = None) -> CountAnswer:
-        """Raises LaneFailed, or DeadlineTooShort when the deadline passes first."""
+    def count(self, deadline: float | None = None, units: float | None = None) -> CountAnswer:
+        """Raises LaneFailed, DeadlineTooShort when the deadline passes first, TooManyReads when it takes more read
+        units than that."""
         begun = self._fanout.monotonic()
         states = [LaneState(lane, lane.interval) for lane in self._plan.lanes if lane.interval is not None]
         open_states, rounds = list(states), 0
@@ -58,6 +59,9 @@ class Counter:
                     raise LaneFailed(self._plan.name(state.lane), outcome.error, optional=False)
                 self._take(state, outcome.answer)
             open_states = [state for state in open_states if not state.finished]
+            if open_states and units is not None and sum(state.units for state in states) >= units:
+                fix = "count fewer at once: fix more of the index's properties, or a narrower range of them"
+                raise TooManyReads("there is more to count than one request may read", where="query", fix=fix)
         return CountAnswer(sum(state.kept for state in states), self._stats(states, rounds, begun))
 
     def _can_table_count(self) -> bool:

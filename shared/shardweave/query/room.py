@@ -13,18 +13,23 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..table.values import Item, item_bytes
+from .spec import CutBy
 
 
 @dataclass(frozen=True)
 class Room:
-    """`bytes` in all; `sizes_of` gives those of each record of a page."""
+    """`bytes` in all; `sizes_of` gives those of each record of a page, or of the first ones only, and `short_of` then
+    says what there was not enough of for the others."""
 
     bytes: int
     sizes_of: Callable[[Sequence[Any]], Iterable[int]]
+    short_of: Callable[[], CutBy] = lambda: "bytes"
 
-    def answered(self, records: Sequence[Any]) -> int:
-        """How many of the first records fit as they are answered."""
-        return fitting(self.sizes_of(records), self.bytes)
+    def answered(self, records: Sequence[Any]) -> tuple[int, CutBy]:
+        """How many of the first records fit as they are answered, and what there was not enough of for the rest."""
+        sizes = list(self.sizes_of(records))
+        count = fitting(sizes, self.bytes)
+        return count, "bytes" if count < len(sizes) else self.short_of()
 
 
 def stored(entity: EntityType[Any], items: Iterable[Item], limit: int) -> int:

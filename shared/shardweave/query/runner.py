@@ -19,7 +19,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..entity import now_ms
-from ..errors import DeadlineTooShort, LaneFailed, ShardMapChanged, StoredRecordInvalid, TooManyLaggingLanes
+from ..errors import (
+    DeadlineTooShort,
+    LaneFailed,
+    ShardMapChanged,
+    StoredRecordInvalid,
+    TooManyLaggingLanes,
+    TooManyReads,
+)
 from ..schema import Schema
 from ..shard_maps import Lease, ShardMaps
 from ..table import Table
@@ -41,6 +48,9 @@ R = TypeVar("R")
 MAX_MAP_CHANGES = 5
 """How often a question is asked again because the shard map changed before its answer was whole."""
 
+MAX_READ_UNITS = 20_000
+"""Read units that one query may spend where nobody says otherwise: 80 MB, or 160 MB of eventually consistent reads."""
+
 Observer = Callable[[Plan, QueryStats], None]
 """Told of every page and count, also of one that fails: its plan and what it cost."""
 
@@ -48,7 +58,8 @@ Observer = Callable[[Plan, QueryStats], None]
 class QueryRunner:
     """Runs queries of one schema against one table. Safe for many threads. `maps` are the shard maps in force (by
     default read from the table, see `maps_in_force`). `cursors` seals where a page ended and `now_ms` says when a walk
-    began, also for lists that are read in another way. Time limits go by `monotonic` (in seconds) and `wait`."""
+    began, also for lists that are read in another way. `max_units` are the read units that one query may spend where it
+    is asked by somebody else, as over HTTP. Time limits go by `monotonic` (in seconds) and `wait`."""
 
     def __init__(
         self,
@@ -60,6 +71,7 @@ class QueryRunner:
         clock: Callable[[], int] = now_ms,
         throttle: int = DEFAULT_THROTTLE,
         cursor_life_ms: int = DEFAULT_LIFE_MS,
+        max_units: float | None = None,
         observer: Observer | None = None,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
@@ -71,6 +83,7 @@ class QueryRunner:
         self.now_ms = clock
         self.cursors = CursorCodec(cursor_keys, cursor_life_ms)
         self._fanout = FanOut(table, throttle, sleep=sleep, jitter=jitter, monotonic=monotonic, wait=wait)
+        self.max_units = max_units
         self._observer = observer
         self.monotonic = monotonic
 
@@ -159,10 +172,17 @@ class QueryRunner:
         begun, now = self.monotonic(), self.now_ms()
         plan, _, lease = self._plan(replace(spec, cursor=None), now)
         try:
-            answer = Counter(plan, self._fanout, now / 1000).count(self._deadline(spec, begun))
-        except (LaneFailed, DeadlineTooShort) as error:
+            answer = Counter(plan, self._fanout, now / 1000).count(self._deadline(spec, begun), spec.units)
+        except (LaneFailed, DeadlineTooShort, TooManyReads) as error:
             late = isinstance(error, DeadlineTooShort)
-            self._observe(plan, QueryStats(lanes=len(plan.lanes), failed_lanes=int(not late), cut=late))
+            self._observe(
+                plan,
+                QueryStats(
+                    lanes=len(plan.lanes),
+                    failed_lanes=int(isinstance(error, LaneFailed)),
+                    cut_by="time" if late else "",
+                ),
+            )
             raise
         self._observe(plan, answer.stats)
         return answer, lease
@@ -208,18 +228,18 @@ class QueryRunner:
         if plan.hydrate:
             whole = WholeRecords(plan, self._fanout, spec.among, now / 1000, deadline)
             deadline = self._deadline(spec, begun, PART_OF_LANES)
-        bounds = Bounds(deadline, spec.budget, size, spec.on_shard_error == "partial")
+        bounds = Bounds(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
         walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, whole)
         try:
             walked = walk.page(plan.limit)
             items = _shown(plan, walked.records, whole)
-            fitting = len(items) if room is None else room.answered(items)
-            if fitting < len(items):
+            fitting, short_of = (len(items), None) if room is None else room.answered(items)
+            if short_of is not None and fitting < len(items):
                 items = items[:fitting]
-                walked = walk.shortened(walked, fitting)
+                walked = walk.shortened(walked, fitting, short_of)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
         except (LaneFailed, DeadlineTooShort, StoredRecordInvalid, TooManyLaggingLanes) as error:
-            nothing = Walked((), None, cut=isinstance(error, DeadlineTooShort))
+            nothing = Walked((), None, "time" if isinstance(error, DeadlineTooShort) else "")
             self._observe(plan, _stats(plan, walk, nothing, (self.monotonic() - begun) * 1000))
             raise
         stats = _stats(plan, walk, walked, (self.monotonic() - begun) * 1000)
@@ -227,7 +247,7 @@ class QueryRunner:
         page = Page(
             items=tuple(items),
             cursor=None if following is None else self.cursors.encode(following, plan.fingerprint),
-            complete=not walked.cut and not walk.failed,
+            complete=not walked.cut_by and not walk.failed,
             index=plan.branches[0].view.index,
             failed=tuple(plan.name(lane.lane) for lane in walk.failed),
             late=_late(plan, state, walked.records),
@@ -296,7 +316,7 @@ def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> Query
         units=sum(report.units for report in reports),
         milliseconds=milliseconds,
         failed_lanes=len(walk.failed),
-        cut=walked.cut,
+        cut_by=walked.cut_by,
         reports=reports,
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..errors import DeadlineTooShort
 from ..table.conditions import Condition
 from ..table.values import Item
 
@@ -53,6 +54,9 @@ class Range:
 
 
 Constraint = Equal | Prefix | Range
+CutBy = Literal["", "time", "budget", "bytes", "units", "related"]
+"""What ended a page before its limit: its time, a number of reads, the bytes of its records, read units, or related
+records that are shown beside them; empty where nothing did."""
 ANY_TIME = Range()
 
 
@@ -76,7 +80,8 @@ class QuerySpec:
 
     `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
     that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
-    `budget` (up to 1,000,000 reads) cut a page short. `on_shard_error` is `fail`, or `partial` to go on without lanes
+    `budget` (up to 1,000,000 reads) cut a page short, as `units` do: once so many read units are spent, no more is read
+    for a page, and a count is refused. `on_shard_error` is `fail`, or `partial` to go on without lanes
     that fail. `among` says which records there are for whoever asks, where the filter leaves out those of others: one
     that has become another's since the index saw it is not given, and an explanation does not say from where lanes go
     on, which may be at one of those.
@@ -98,6 +103,7 @@ class QuerySpec:
     hydrate: bool = False
     time_limit_ms: int | None = None
     budget: int | None = None
+    units: float | None = None
     on_shard_error: Literal["fail", "partial"] = "fail"
     among: Callable[[Item], bool] | None = None
 
@@ -128,8 +134,23 @@ class QueryStats:
     units: float = 0.0
     milliseconds: float = 0.0
     failed_lanes: int = 0
-    cut: bool = False
+    cut_by: CutBy = ""
     reports: tuple[LaneReport, ...] = ()
+
+    @property
+    def cut(self) -> bool:
+        """Whether something ended the page before its limit."""
+        return bool(self.cut_by)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the deadline ended the page, or left no time for one of its lanes."""
+        return self.cut_by == "time" or any(each.failure == DeadlineTooShort.code for each in self.reports)
+
+    @property
+    def lanes_broke(self) -> bool:
+        """Whether a lane failed for another reason than the deadline."""
+        return any(each.failure not in (None, DeadlineTooShort.code) for each in self.reports)
 
 
 @dataclass(frozen=True)
@@ -137,7 +158,7 @@ class Page:
     """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
     properties (stored names) that were read. `cursor` is None when nothing follows.
 
-    `complete` is False when the page was cut (by its deadline, budget or room), or lanes failed; `failed` names those.
+    `complete` is False when the page was cut (`stats.cut_by` says by what), or lanes failed; `failed` names those.
     `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
     """
 

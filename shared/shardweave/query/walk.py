@@ -6,8 +6,8 @@ snapshot of that moment (see `merge`), in this order:
     every lane of the page failed               the error
     the page is full, and one more was read     full, up to its last record
     nothing of the stage is left to read        all of it is given; the next stage
-    a lane is late, or time, reads or bytes     cut: what is final is given, up to the frontier; up to the last record
-    are spent                                   where what is final has more bytes than the page may
+    a lane is late, or time, reads, bytes or    cut: what is final is given, up to the frontier; up to the last record
+    read units are spent                        where what is final has more bytes than the page may
     otherwise                                   the lanes that are needed are read further
 
 Where whole records are read, those of a page are before that is decided, and one that is gone is no record of the
@@ -40,7 +40,7 @@ from .plan import Plan
 from .resume import Start, position_of
 from .room import stored
 from .sizes import MAX_FETCH, fetch_size
-from .spec import ANY_TIME
+from .spec import ANY_TIME, CutBy
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
@@ -48,11 +48,12 @@ MAX_FILTERED_FETCH = 4 * MAX_FETCH
 @dataclass(frozen=True)
 class Bounds:
     """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the bytes of
-    its records as they are stored; and whether to go on without lanes that fail."""
+    its records as they are stored, read units; and whether to go on without lanes that fail."""
 
     deadline: float | None = None
     budget: int | None = None
     bytes: int | None = None
+    units: float | None = None
     partial: bool = False
 
 
@@ -62,7 +63,7 @@ class Walked:
 
     records: tuple[Record, ...]
     reached: Position | None
-    cut: bool = False
+    cut_by: CutBy = ""
 
 
 class Walk:
@@ -106,8 +107,9 @@ class Walk:
         for number, stage in enumerate(self._stages):
             if not stage:
                 continue
-            if self._is_spent() and self._has_advanced(number):
-                return self._cut_between(given, number)
+            spent = self._spent()
+            if spent and self._has_advanced(number):
+                return self._cut_between(given, number, spent)
             done = self._stage(number, given, limit)
             if done is not None:
                 return done
@@ -125,7 +127,7 @@ class Walk:
             fitting = self._fitting(given, final)
             if fitting < len(final):
                 given += final[:fitting]
-                return Walked(tuple(given), self._position(given[-1]), cut=True)
+                return Walked(tuple(given), self._position(given[-1]), "bytes")
             given_too = (*given, *final)
             if len(seen.final) >= wanted and len(seen.records) > wanted:
                 return Walked(given_too, self._position(given_too[-1]))
@@ -135,7 +137,8 @@ class Walk:
             lanes = () if late else self._affordable(needed(seen, wanted + 1, descending=self._descending))
             if not lanes:
                 branch = self._plan.branches[seen.frontier.rank]
-                return Walked(given_too, position_of(branch, seen.frontier.last_key), cut=True)
+                cut_by: CutBy = "time" if late else self._spent() or "budget"
+                return Walked(given_too, position_of(branch, seen.frontier.last_key), cut_by)
             late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
 
     def _snapshot(self, stage: Sequence[LaneState], wanted: int) -> Snapshot | None:
@@ -153,9 +156,9 @@ class Walk:
 
     # -- cuts
 
-    def shortened(self, walked: Walked, count: int) -> Walked:
+    def shortened(self, walked: Walked, count: int, cut_by: CutBy) -> Walked:
         """The same, cut after so many of its records, which are one at least."""
-        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut=True)
+        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut_by)
 
     def _fitting(self, given: Sequence[Record], records: Sequence[Record]) -> int:
         """How many of the records fit behind those given."""
@@ -164,14 +167,19 @@ class Walk:
         items = (item for _, item, _ in (*given, *records))
         return stored(self._plan.entity, items, self._bounds.bytes) - len(given)
 
-    def _is_spent(self) -> bool:
+    def _spent(self) -> CutBy:
+        """What is spent, empty where nothing is."""
         bounds = self._bounds
         if bounds.budget is not None and self.requests >= bounds.budget:
-            return True
-        return bounds.deadline is not None and self._fanout.monotonic() >= bounds.deadline
+            return "budget"
+        if bounds.units is not None and sum(state.units for state in self.states) >= bounds.units:
+            return "units"
+        if bounds.deadline is not None and self._fanout.monotonic() >= bounds.deadline:
+            return "time"
+        return ""
 
     def _affordable(self, lanes: Sequence[LaneState]) -> Sequence[LaneState]:
-        if self._is_spent():
+        if self._spent():
             return ()
         if self._bounds.budget is None:
             return lanes
@@ -183,7 +191,7 @@ class Walk:
         earlier = (state for stage in self._stages[:number] for state in stage)
         return any(state.started and state.failure is None for state in earlier)
 
-    def _cut_between(self, given: Sequence[Record], number: int) -> Walked:
+    def _cut_between(self, given: Sequence[Record], number: int, cut_by: CutBy) -> Walked:
         """Nothing of the stage is given: every lane goes on from where the stage begins."""
         values = []
         for lane in self._plan.lanes:
@@ -191,7 +199,7 @@ class Walk:
                 bound = lane.interval.high if self._descending else lane.interval.low
                 values.append(self._plan.branches[lane.rank].comparable(bound))
         edge = max(values) if self._descending else min(values)
-        return Walked(tuple(given), Position(None, (edge,)), cut=True)
+        return Walked(tuple(given), Position(None, (edge,)), cut_by)
 
     def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> Walked:
         """Cut before the first record whose whole one the deadline left unread."""
@@ -204,13 +212,15 @@ class Walk:
             if self._whole.is_given(record[1]):
                 following.append(record)
         fitting = min(wanted, self._fitting(given, following[len(given) :]))
+        cut_by: CutBy = "time"
         if len(given) + fitting < len(following):
+            cut_by = "bytes" if fitting < wanted else "time"
             following = following[: len(given) + fitting]
             last = following[-1]
         if last is not None:
-            return Walked(tuple(following), self._position(last), cut=True)
+            return Walked(tuple(following), self._position(last), cut_by)
         if self._has_advanced(number):
-            return self._cut_between(given, number)
+            return self._cut_between(given, number, "time")
         raise too_late()
 
     def _position(self, record: Record) -> Position:

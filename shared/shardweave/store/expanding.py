@@ -8,7 +8,9 @@ bound to a claim to one that is bound to the same value of it, since what comes 
 Records that are not there for whoever asks are passed over, and not looked at any closer.
 
 Related records are read in the order of the records that lead to them, some hundreds at a time. With a deadline nothing
-is begun after it but the first of these; the records whose related ones were all read by then are answered.
+is begun after it but the first of these; the records whose related ones were all read by then are answered. With
+`Limits` the first step reads a hundred, and each later one as many as an answer could carry by what was read so far;
+the records before the one that is over a limit are answered.
 
 Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
 one more for each 100 lookup records; relations by an index one query for each value, several at a time.
@@ -28,9 +30,11 @@ from ..declared import RelationType
 from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import (
+    AnswerTooLarge,
     ConfigurationError,
     DeadlineTooShort,
     KeyTooLong,
+    TooManyReads,
     UnknownName,
     ValidationFailed,
     ValueRefused,
@@ -40,18 +44,20 @@ from ..query.spec import MAX_TIME_LIMIT_MS, Equal, QuerySpec
 from ..schema import Schema
 from ..table.conditions import And, Compare, Condition
 from ..table.operations import MAX_BATCH_GET
-from ..table.values import Item, Value
+from ..table.values import Item, Value, item_bytes
 from .at_once import MAX_WORKERS, at_once
 from .finding import Finder
 from .lookups import identity_lookup_key, value_key
 from .operations import Related as RelatedRecords
 from .operations import Visible
-from .places import places
+from .places import Sighting, places
 from .planned import Moment
 from .reads import Reader, record_among
 
 MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
 """Links that are followed together: batched reads for every thread."""
+
+MIN_LINKS_AT_ONCE = 10
 
 Related = Entity | tuple[Entity, ...] | None
 _NOBODYS = (KeyTooLong, ValidationFailed, ValueRefused)
@@ -88,15 +94,54 @@ class _Link:
         return dict(zip((element.name for element in elements), self.values, strict=True))
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What an answer may take: `reads` of related records in all, `bytes` for those of one record, each of which takes
+    what `size_of` says."""
+
+    reads: int
+    bytes: int
+    size_of: Callable[[Entity], int]
+
+
 @dataclass
 class _Page:
     """The distinct links of a page of records: those that nothing was read for yet, and what others were found to lead
-    to. `visible` says to which records they may lead, by the target's token."""
+    to. `visible` says to which records they may lead, by the target's token; `stored` are the bytes that were read for
+    `records` of them, `sizes` what each takes in the answer."""
 
     visible: RelatedRecords
+    limits: Limits | None = None
     known: set[tuple[Any, ...]] = field(default_factory=set)
     waiting: list[_Link] = field(default_factory=list)
     found: dict[tuple[Any, ...], Entity | None] = field(default_factory=dict)
+    sizes: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    stored: int = 0
+    records: int = 0
+
+    @property
+    def step(self) -> int:
+        """How many links to follow next. What is not shown counts here: it takes memory as well."""
+        if self.limits is None:
+            return MAX_LINKS_AT_ONCE
+        if not self.found:
+            return MAX_BATCH_GET
+        fitting = self.limits.bytes * self.records // self.stored if self.stored else MAX_LINKS_AT_ONCE
+        return max(MIN_LINKS_AT_ONCE, min(fitting, MAX_LINKS_AT_ONCE - self.records % MAX_LINKS_AT_ONCE))
+
+    def take(self, link: _Link, seen: Sighting) -> None:
+        """Where what a link leads to was seen."""
+        self.keep(
+            link, record_among(link.target, seen, link.visible.among), None if seen.found is None else seen.found.item
+        )
+
+    def keep(self, link: _Link, record: Entity | None, item: Item | None) -> None:
+        """What a link was found to lead to, and what was read for it."""
+        self.records += 1
+        self.stored += item_bytes(item or {})
+        self.found[link.name] = record
+        if record is not None and self.limits is not None:
+            self.sizes[link.name] = self.limits.size_of(record)
 
 
 @dataclass(frozen=True)
@@ -115,16 +160,24 @@ class Expander:
         names: Sequence[str],
         deadline: float | None = None,
         visible: RelatedRecords | None = None,
+        limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
         """The related records of each record, by the names of the relations; of the first records only, as far as they
-        were read by the deadline (`time.monotonic`). What nobody asks for any more is not read; what is not `visible`
-        is not there. Raises UnknownName."""
-        page, place, coming = _Page(visible or (lambda token: Visible())), 0, iter(records)
+        were read by the deadline (`time.monotonic`), and before the first that is over a limit. What nobody asks for
+        any more is not read; what is not `visible` is not there. Raises UnknownName, and where the first record is over
+        a limit AnswerTooLarge, TooManyReads."""
+        page, place, coming = _Page(visible or (lambda token: Visible()), limits), 0, iter(records)
         led: list[dict[str, list[_Link]]] = []
         while place < len(records):
             while len(page.waiting) < MAX_LINKS_AT_ONCE and (record := next(coming, None)) is not None:
-                entity = self.schema[type(record)]
+                entity, before = self.schema[type(record)], len(page.waiting)
                 led.append({name: self._links(record, relation_of(entity, name), page) for name in names})
+                if limits is not None and len(page.known) > limits.reads:
+                    if len(led) == 1:
+                        raise _too_many(limits)
+                    led.pop()
+                    del page.waiting[before:]
+                    records, coming = records[: len(led)], iter(())
             if page.found and _is_over(deadline):
                 return
             self._follow(page, deadline)
@@ -132,6 +185,10 @@ class Expander:
                 entity = self.schema[type(records[place])]
                 yield {name: self._related(entity, name, links, page) for name, links in led[place].items()}
                 place += 1
+            if limits is not None and place < len(led) and _bytes_of(led[place], page) > limits.bytes:
+                if place:
+                    return
+                raise _too_long()
             if not page.waiting and place < len(led):
                 return
 
@@ -194,7 +251,8 @@ class Expander:
 
     def _follow(self, page: _Page, deadline: float | None) -> None:
         """Follow some hundreds of the links that wait."""
-        links, page.waiting = page.waiting[:MAX_LINKS_AT_ONCE], page.waiting[MAX_LINKS_AT_ONCE:]
+        step = page.step
+        links, page.waiting = page.waiting[:step], page.waiting[step:]
         by_key = [each for each in links if each.relation.index is None]
         page.found |= {each.name: None for each in by_key}
         somebodys = [each for each in by_key if self._is_somebodys(each)]
@@ -205,7 +263,7 @@ class Expander:
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         wanted = [(each.target, each.identity) for each in links]
         for link, seen in zip(links, self.reader.find_now(wanted, _seconds_to(deadline)), strict=True):
-            page.found[link.name] = record_among(link.target, seen, link.visible.among)
+            page.take(link, seen)
 
     def _by_lookup(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         groups: dict[tuple[str, str], list[_Link]] = {}
@@ -214,21 +272,23 @@ class Expander:
             groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
         for (_, lookup), grouped in groups.items():
             values = [link.by_lookup for link in grouped]
-            among = grouped[0].visible.among
-            records = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline), among)
-            for link, record in zip(grouped, records, strict=True):
-                page.found[link.name] = record
+            sightings = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline))
+            for link, seen in zip(grouped, sightings, strict=True):
+                page.take(link, seen)
 
     def _by_index(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         if links and self.first is None:
             raise ConfigurationError("no queries are given to the store", where="first", fix="give Store(first=...)")
 
-        def follow(link: _Link) -> None:
+        def follow(link: _Link) -> tuple[bool, Any]:
             if not _is_over(deadline):
                 with suppress(DeadlineTooShort):
-                    page.found[link.name] = self._first_of(link, deadline)
+                    return True, self._first_of(link, deadline)
+            return False, None
 
-        at_once(follow, links)
+        for link, (is_read, record) in zip(links, at_once(follow, links), strict=True):
+            if is_read:
+                page.keep(link, record, None if record is None else link.target.dump(record))
 
     def _first_of(self, link: _Link, deadline: float | None) -> Any:
         assert self.first is not None
@@ -261,6 +321,21 @@ class Expander:
 
 def _is_read(led: Mapping[str, Sequence[_Link]], page: _Page) -> bool:
     return all(link.name in page.found for links in led.values() for link in links)
+
+
+def _bytes_of(led: Mapping[str, Sequence[_Link]], page: _Page) -> int:
+    """What the related records of one record take in the answer, as far as they were read."""
+    return sum(page.sizes.get(link.name, 0) for links in led.values() for link in links)
+
+
+def _too_many(limits: Limits) -> TooManyReads:
+    message = f"a record leads to more than the {limits.reads:,} related records that one request may read"
+    return TooManyReads(message, where="expand", fix="expand fewer relations, or read what it leads to by key")
+
+
+def _too_long() -> AnswerTooLarge:
+    fix = "expand fewer relations, or read what it leads to by key, some at a time"
+    return AnswerTooLarge("one record with its related records fills more than an answer", where="expand", fix=fix)
 
 
 def _is_over(deadline: float | None) -> bool:

@@ -25,8 +25,9 @@ from ..table.operations import MAX_BATCH_GET, Query
 from ..table.values import MAX_RANGE_KEY_BYTES, Item
 from .lookups import OWNER, owner_identity, value_key
 from .operations import Among
+from .places import Sighting
 from .readiness import Readiness
-from .reads import Reader, record_among
+from .reads import Reader
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -112,15 +113,10 @@ class Finder:
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
-        self,
-        entity: EntityType[Any],
-        name: str,
-        many: Sequence[Item],
-        seconds: float | None = None,
-        among: Among | None = None,
-    ) -> list[Entity | None]:
-        """The live record of each of several unique values, of those that `among` says there are, read together: a
-        value that changes hands meanwhile may find none. It ends in so many `seconds`. Raises BatchIncomplete."""
+        self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
+    ) -> list[Sighting]:
+        """Where the live record of each of several unique values was seen, read together: a value that changes hands
+        meanwhile may find none. It ends in so many `seconds`. Raises BatchIncomplete."""
         lookup = self._ready(entity, name)
         keys = [value_key(entity, lookup, values) for values in many]
         given = [key for key in keys if key is not None]
@@ -128,10 +124,10 @@ class Finder:
         records = [None if key is None else next(lookups) for key in keys]
         wanted = {at: record[OWNER] for at, record in enumerate(records) if record is not None}
         seen = self.reader.find_now([(entity, owner_identity(entity, text)) for text in wanted.values()], seconds)
-        found: list[Entity | None] = [None] * len(many)
+        found = [Sighting()] * len(many)
         for at, sighting in zip(wanted, seen, strict=True):
             if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:
-                found[at] = record_among(entity, sighting, among)
+                found[at] = sighting
         return found
 
     # -- parts

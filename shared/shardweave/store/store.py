@@ -40,7 +40,7 @@ from ..table import Table
 from .at_once import MAX_WORKERS
 from .backfill import Backfill, BackfillReport
 from .batches import MOST_SECONDS, Batches
-from .expanding import Expander, First, Related
+from .expanding import Expander, First, Limits, Related
 from .finding import Finder, FoundPage, lookup_of, lookup_values
 from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
 from .numbering import Numbering, scope_of, sequence_of
@@ -300,10 +300,12 @@ class Store:
         *names: str,
         deadline: float | None = None,
         visible: RelatedRecords | None = None,
+        limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
         """As `expand`, one after the other: reading stops, some hundreds of related records later, where nobody asks
-        for the next. `visible` says which related records there are."""
-        return self._expander.expand(records, names, deadline, visible)
+        for the next, and within `limits`. `visible` says which related records there are. Raises AnswerTooLarge,
+        TooManyReads where the first record alone is over a limit."""
+        return self._expander.expand(records, names, deadline, visible, limits)
 
     # -- once
 
