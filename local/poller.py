@@ -2,7 +2,8 @@
 
 Guarantees: changes come in order, in batches, at least once. The position is kept in a file and moves on only when the
 consumer has returned; a batch whose consumer raises is given again after a pause, and nothing after it before. A
-position that the stream no longer keeps begins anew with the oldest change that it does keep.
+position that the stream no longer keeps, or has not come to, since the table is an older one, begins anew with the
+oldest change that it does keep; the second is told once.
 
 Costs: a read of the change log every `pause` seconds while nothing happens.
 """
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from shardweave.errors import ConfigurationError, StreamTrimmed
+from shardweave.errors import ConfigurationError, StreamPositionUnknown, StreamTrimmed
 from shardweave.table import Table
 from shardweave.table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
 
@@ -72,6 +73,11 @@ class Poller:
             return self._table.run(StreamRead(shard, self._positions.get(shard, START)))
         except StreamTrimmed:
             return self._table.run(StreamRead(shard, START))
+        except StreamPositionUnknown:
+            page = self._table.run(StreamRead(shard, START))
+            # It is said once: the next position is one that the table has come to.
+            self._failed(_older_than(self._file))
+            return page
 
     def _keep(self, positions: dict[str, str]) -> None:
         beside = self._file.with_name(f"{self._file.name}.new")
@@ -88,6 +94,15 @@ class Poller:
                 found = False
             if not found:
                 self._stopping.wait(self._pause)
+
+
+def _older_than(position_file: Path) -> StreamPositionUnknown:
+    message = (
+        "the table is older than the place to which its changes were read, as one is that was restored or copied; they "
+        "are read again from the oldest that it keeps"
+    )
+    fix = "see with `./run shardweave reshard status --entity NAME` whether a re-shard was under way"
+    return StreamPositionUnknown(message, where=str(position_file), fix=fix)
 
 
 def _kept_positions(file: Path) -> dict[str, str]:

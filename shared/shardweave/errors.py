@@ -484,6 +484,12 @@ class StreamTrimmed(TableError):
     code = "stream_trimmed"
 
 
+class StreamPositionUnknown(InvalidRequest):
+    """The stream has not come to this position: it is another stream's, or the table is older than the position."""
+
+    code = "stream_position_unknown"
+
+
 class AccessDenied(TableError):
     """The credentials do not allow the operation."""
 

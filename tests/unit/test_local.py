@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -114,6 +115,30 @@ class TestPoller:
         poller.stop()
         assert [type(failure) for failure in failures] == [ValueError, ValueError]
         assert tries[:3] == [2, 3, 4]
+
+    def test_a_table_older_than_its_position_is_read_from_its_beginning_and_that_is_told_once(
+        self, client: Client, tmp_path: Path
+    ) -> None:
+        seen: list[int] = []
+        told: list[Exception] = []
+        (tmp_path / "position").write_text(json.dumps({"shard-0": f"{99:021d}"}))
+        self.add(client, *"ab")
+        poller = Poller(
+            self.table, lambda records: seen.append(len(records)), tmp_path / "position", failed=told.append
+        )
+        assert [poller.poll(), poller.poll(), poller.poll()] == [True, False, False]
+        assert seen == [2]
+        (failure,) = told
+        assert "older" in str(failure)
+        assert "./run shardweave reshard status" in str(failure)
+
+    def test_an_empty_table_older_than_its_position_is_told_once_too(self, client: Client, tmp_path: Path) -> None:
+        del client
+        told: list[Exception] = []
+        (tmp_path / "position").write_text(json.dumps({"shard-0": f"{99:021d}"}))
+        poller = Poller(self.table, lambda records: None, tmp_path / "position", failed=told.append)
+        assert [poller.poll(), poller.poll()] == [False, False]
+        assert len(told) == 1
 
     def test_it_stops_when_it_is_told_to(self, client: Client, tmp_path: Path) -> None:
         poller = Poller(self.table, lambda records: None, tmp_path / "position", failed=_never, pause=60)

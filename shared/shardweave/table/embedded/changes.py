@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from itertools import takewhile
 
-from ...errors import InvalidRequest, StreamTrimmed
+from ...errors import InvalidRequest, StreamPositionUnknown, StreamTrimmed
 from ..operations import MAX_PAGE_BYTES, StreamPage, StreamRead, StreamRecord, StreamShard, key_of
 from .images import decode
 from .schema import Schema
@@ -84,8 +84,12 @@ def _position(reader: sqlite3.Connection, after: str) -> int:
         return int(first) - 1
     if after == _END:
         return int(last)
-    if not after.isdecimal() or int(after) > last:
+    if not after.isdecimal():
         raise InvalidRequest("The position is none of this stream's.", where="after", fix="pass a record's `sequence`")
+    if int(after) > last:
+        raise StreamPositionUnknown(
+            "The stream has not come to this position.", where="after", fix="pass a record's `sequence`"
+        )
     if int(after) < first - 1:
         raise StreamTrimmed("Records after this position are no longer kept.", fix="read from TRIM_HORIZON")
     return int(after)
