@@ -48,9 +48,12 @@ from .reshard.placement import moving_faults, schema_of
 from .schema import Schema
 from .shard_key import ExternalKeys
 from .sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
-from .table.embedded import EmbeddedTable, holds_items, stored_items
+from .table.embedded import BUSY_SECONDS, EmbeddedTable, holds_items, stored_items
 
 K = TypeVar("K")
+
+SERVING_BUSY_SECONDS = 3.0
+"""How long a server's write waits for another process: whoever asked for it waits, and may ask again."""
 
 _CURSOR_KEYS = "cursor-keys.json"
 _LOCK = "server.lock"
@@ -147,7 +150,7 @@ class DataFolder:
         _refuse_moving(path, schema)
         if not serving:
             self._refuse_while_served(path, schema, differs=kept is not None and kept != wanted)
-        table = EmbeddedTable(schema.layout, path)
+        table = EmbeddedTable(schema.layout, path, busy_seconds=SERVING_BUSY_SECONDS if serving else BUSY_SECONDS)
         if kept is not None and filled:
             for token in added_keys(kept, wanted):
                 say(f"{token}: its records get the generated properties that were added ...")

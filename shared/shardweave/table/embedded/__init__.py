@@ -11,7 +11,8 @@ failure may take. Many threads, and many processes on one file, may use it at on
 take turns. Costs: `pages` for reads, `writes` for writes, `files` for how it lies on disk.
 """
 
+from .connections import BUSY_SECONDS
 from .files import holds_items, stored_items
 from .table import EmbeddedTable
 
-__all__ = ["EmbeddedTable", "holds_items", "stored_items"]
+__all__ = ["BUSY_SECONDS", "EmbeddedTable", "holds_items", "stored_items"]

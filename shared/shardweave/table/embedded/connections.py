@@ -2,7 +2,9 @@
 
 A table in a file is in write-ahead-log mode. Readers take a connection from a pool that grows to the most readers at
 once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers take
-turns: a lock among this process's threads, SQLite's own lock among processes, waited for up to `BUSY_SECONDS`.
+turns: a lock among this process's threads, SQLite's own lock among processes. A write waits for both together at most
+`busy_seconds`; once another process has held the file for so long, further writes try and do not wait, until one
+succeeds. `stop_waiting` ends the waits that are under way, and there are no more: reads never wait for writes.
 `synchronous` is NORMAL: a commit that returned is in the operating system's hands, so it survives the death of the
 process (kill -9). Only a power failure may take the last commits, and even that never part of one. A file that is made
 here is its owner's alone (mode 0600); SQLite gives the mode to the files that it puts beside it.
@@ -20,7 +22,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,6 +39,8 @@ from ...errors import (
 R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
+BUSY_STEP_SECONDS = 0.02
+"""How often a write that waits for another process tries again."""
 
 _STATEMENTS = 512
 _WRITER_CACHE_KIB, _READER_CACHE_KIB = 8 * 1024, 1024
@@ -46,15 +50,27 @@ _CHECKPOINT_PAGES = 8000
 class Connections:
     """Opens, lends and closes the connections. Safe for many threads."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        busy_seconds: float = BUSY_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
+        self._busy_seconds = busy_seconds
+        self._monotonic = monotonic
         self._write_lock = threading.RLock()
+        self._held_elsewhere = False
+        self._stopping = threading.Event()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         if path is not None:
             _make_private(path)
         try:
             self._writer = self._open(_WRITER_CACHE_KIB)
+            # Only so can a wait for another process end before its time.
+            self._writer.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             if _kind(error) == sqlite3.SQLITE_NOTADB:
                 raise ConfigurationError("The file is no table.", fix="choose another path") from error
@@ -92,17 +108,22 @@ class Connections:
     def write(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Do `work` with the writer inside a transaction: no other writer commits while it runs, and what it raises
         takes everything back."""
-        try:
-            with self._write_lock:
-                self._refuse_closed()
-                if self._writer.in_transaction:
-                    raise TableError(
-                        "A write was asked for inside another write of the same table.",
-                        fix="a guard may read the table, not write to it",
-                    )
-                return self._in_transaction(work)
-        except sqlite3.Error as error:
-            raise _table_error(error) from error
+        ends = self._monotonic() + (0.0 if self._held_elsewhere else self._busy_seconds)
+        with self._turn(ends):
+            self._refuse_closed()
+            if self._writer.in_transaction:
+                raise TableError(
+                    "A write was asked for inside another write of the same table.",
+                    fix="a guard may read the table, not write to it",
+                )
+            try:
+                return self._in_transaction(work, ends)
+            except sqlite3.Error as error:
+                raise _table_error(error) from error
+
+    def stop_waiting(self) -> None:
+        """From now on a write that can't begin at once is refused, and so is each that waits."""
+        self._stopping.set()
 
     def close(self) -> None:
         """Close the connections; one that is lent out is closed when it comes back."""
@@ -111,10 +132,41 @@ class Connections:
             self._close_idle()
             self._writer.close()
 
-    def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
+    @contextlib.contextmanager
+    def _turn(self, ends: float) -> Iterator[None]:
+        """This thread's turn to write. Raises Throttled, TableUnusable."""
+        while not self._write_lock.acquire(timeout=BUSY_STEP_SECONDS):
+            self._refuse_to_wait(self._monotonic() >= ends)
+        try:
+            yield
+        finally:
+            self._write_lock.release()
+
+    def _begin(self, ends: float) -> None:
+        """Take SQLite's lock among processes. Raises Throttled, TableUnusable."""
+        while True:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if _kind(error) not in _IN_USE:
+                    raise
+                self._held_elsewhere = self._held_elsewhere or self._monotonic() >= ends
+                self._refuse_to_wait(self._held_elsewhere)
+                self._stopping.wait(BUSY_STEP_SECONDS)
+            else:
+                self._held_elsewhere = False
+                return
+
+    def _refuse_to_wait(self, late: bool) -> None:
+        if self._stopping.is_set():
+            raise TableUnusable("The table is being closed; nothing was changed.", fix="try again when it is open")
+        if late:
+            raise Throttled(_HELD)
+
+    def _in_transaction(self, work: Callable[[sqlite3.Connection], R], ends: float) -> R:
         writer = self._writer
         try:
-            writer.execute("BEGIN IMMEDIATE")
+            self._begin(ends)
             answer = work(writer)
             writer.execute("COMMIT")
         finally:
@@ -150,7 +202,7 @@ class Connections:
     def _open(self, cache_kib: int) -> sqlite3.Connection:
         connection = sqlite3.connect(
             ":memory:" if self._path is None else self._path,
-            timeout=BUSY_SECONDS,
+            timeout=self._busy_seconds,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=_STATEMENTS,
@@ -184,6 +236,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             return
 
 
+_HELD = "The table's file is held by another process, or by other writes, for longer than is waited for."
 _FULL, _IN_USE = {sqlite3.SQLITE_FULL}, {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _UNUSABLE = {
@@ -198,7 +251,7 @@ def _table_error(error: sqlite3.Error) -> TableError:
     text = str(error)
     kind = _kind(error)
     if kind in _IN_USE:
-        return Throttled(f"Another process held the table's file for more than {BUSY_SECONDS:.0f} seconds.")
+        return Throttled(_HELD)
     if kind in _FULL:
         return TableFull("The disk of the table's file is full; nothing was changed.", fix="make room, then try again")
     if kind in _DAMAGED:

@@ -35,7 +35,7 @@ from ..operations import (
     WriteAnswer,
 )
 from . import changes, expiry
-from .connections import Connections
+from .connections import BUSY_SECONDS, Connections
 from .files import open_schema, read_revision
 from .pages import query, scan
 from .reads import batch_get, get_item, transact_get
@@ -48,7 +48,7 @@ R = TypeVar("R")
 
 class EmbeddedTable:
     """A table at `path` (None: in memory, private to this object). `clock` gives epoch seconds; the stream's
-    retention and the tokens of transactions follow it."""
+    retention and the tokens of transactions follow it. A write waits `busy_seconds` for its turn."""
 
     def __init__(
         self,
@@ -57,11 +57,12 @@ class EmbeddedTable:
         *,
         name: str = "local",
         clock: Callable[[], float] = time.time,
+        busy_seconds: float = BUSY_SECONDS,
     ) -> None:
         self._name = name
         self._clock = clock
         try:
-            self._connections = Connections(None if path is None else Path(path))
+            self._connections = Connections(None if path is None else Path(path), busy_seconds=busy_seconds)
             self._schema = self._opened(layout)
         except ShardweaveError as error:
             error.where = error.where or str(path or "")
@@ -114,6 +115,10 @@ class EmbeddedTable:
             removed += count
             if count < expiry.EXPIRE_ROWS:
                 return removed
+
+    def stop_waiting(self) -> None:
+        """From now on a write that can't begin at once is refused, and so is each that waits for its turn."""
+        self._connections.stop_waiting()
 
     def close(self) -> None:
         self._connections.close()
