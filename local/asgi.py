@@ -1,9 +1,14 @@
 """The API as an ASGI application: a request becomes the event that an HTTP API would make of it.
 
-Requests run in threads, so a slow one holds up no other. The path is decoded strictly, from the bytes that were sent; a
-body over the limit is not kept, and one whose declared length is over it is answered before it is read. Only requests
-addressed to this machine by name are answered: a page in a browser that has another name resolve to 127.0.0.1 gets
-nothing. A body has to be there after `body_seconds`; a request that is cut off, since the server stops, is told so.
+Requests run in threads, so a slow one holds up no other: those that write have threads of their own, so that writes
+that wait for their turn never stand before a read, and the operator's pages too. The number of requests is bounded, and
+what is more is refused at once with 503; each has `request_seconds` to be answered.
+
+The path is decoded strictly, from the bytes that were sent; a body over the limit is not kept, and one whose declared
+length is over it is answered before it is read. Only requests addressed to this machine by name are answered: a page in
+a browser that has another name resolve to 127.0.0.1 gets nothing; and what a page of another origin sends, a form say,
+may read and changes nothing. A body has to be there after `body_seconds`; a request that is cut off, since the server
+stops, is told so.
 """
 
 from __future__ import annotations
@@ -12,92 +17,129 @@ import asyncio
 import base64
 import contextlib
 import ipaddress
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 from shardweave.api.application import REQUEST_ID, Api, new_request_id
 from shardweave.api.bodies import too_large
-from shardweave.api.messages import Response, decode_path
+from shardweave.api.messages import decode_path
 from shardweave.api.problems import problem
-from shardweave.errors import MalformedRequest, MethodNotAllowed, OutcomeUnknown, RequestTimeout, ShardweaveError
+from shardweave.errors import (
+    Forbidden,
+    MalformedRequest,
+    MethodNotAllowed,
+    OutcomeUnknown,
+    RequestTimeout,
+    ShardweaveError,
+)
+
+from .workers import REQUEST_SECONDS, Deadline, Workers
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Event = Mapping[str, Any]
+Page = Callable[[Event], dict[str, Any]]
+"""What answers a request beside the API, given its event."""
 
 BODY_SECONDS = 30.0
 
 DRAINED_BYTES = 16 * 1024 * 1024
 """How much of a body over the limit is read and dropped, so that its sender comes to reading the answer."""
 
+WAITING_READS, WAITING_WRITES, WAITING_PAGES = 240, 56, 14
+PAGE_THREADS = 2
+
 _PAGE_METHODS = ("GET", "HEAD")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_SAME_SITE = ("same-origin", "none")
 
 
 class AsgiApi:
-    """One API and the pages beside it, served by `threads` threads. `authorize` says from the headers whose a request
-    is, as the authorizer's part of an event."""
+    """One API and the pages beside it; `threads` threads answer reads, and half as many writes. `authorize` says from
+    the headers whose a request is, as the authorizer's part of an event. `answers` counts them by method and status."""
 
     def __init__(
         self,
         api: Api,
-        pages: Mapping[str, Callable[[], Response]],
+        pages: Mapping[str, Page],
         threads: int,
         *,
         body_seconds: float = BODY_SECONDS,
+        request_seconds: float = REQUEST_SECONDS,
         authorize: Callable[[Mapping[str, str]], dict[str, Any]] = lambda headers: {},
     ) -> None:
         self._api = api
         self._authorize = authorize
         self._body_seconds = body_seconds
+        self._request_seconds = request_seconds
         self._pages = pages
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._questions = {each.path for each in api.operations if each.method == "POST" and not each.is_audited}
+        self.reads = Workers("read", threads, WAITING_READS)
+        self.writes = Workers("write", max(1, threads // 2), WAITING_WRITES)
+        self._page_workers = Workers("page", PAGE_THREADS, WAITING_PAGES)
+        self.answers = Counter[str]()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        request_id = new_request_id()
-        answer = await self._answer(scope, receive, request_id)
-        body = answer["body"].encode()
-        bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
-        headers = {
-            REQUEST_ID: request_id,
-            **answer["headers"],
-            **({} if bodiless else {"content-length": str(len(body))}),
-        }
-        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
-        await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})
+        await self._send_answer(scope, send, await self._answer(scope, receive, new_request_id()))
         if self._declares_too_much(_headers(scope)):
             await self._drop_body(scope, receive)
         await send({"type": "http.response.body", "body": b""})
 
     def close(self) -> None:
-        """Wait for the requests that are being answered."""
-        self._pool.shutdown()
+        """Begin nothing more: what is under way ends by itself, at the latest when the table is closed."""
+        for workers in (self.reads, self.writes, self._page_workers):
+            workers.close()
+
+    async def _send_answer(self, scope: Message, send: Send, answer: dict[str, Any]) -> None:
+        """Send all but the end. What is sent is kept by the connection alone, until the client has taken it."""
+        self.answers[f"{scope['method']} {answer['statusCode']}"] += 1
+        body = answer.pop("body").encode()
+        bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
+        headers = {**answer["headers"], **({} if bodiless else {"content-length": str(len(body))})}
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": answer["statusCode"], "headers": encoded})
+        await send({"type": "http.response.body", "body": b"" if bodiless else body, "more_body": True})
 
     async def _answer(self, scope: Message, receive: Receive, request_id: str) -> dict[str, Any]:
         try:
-            headers = _headers(scope)
-            target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
-            _check_host(headers["host"])
-            _check_method(scope["method"])
-            if self._declares_too_much(headers):
-                raise too_large(self._api.max_body_bytes)
-            body = await self._body(receive)
-            query = scope["query_string"].decode("latin-1")
-            event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
-            event["requestContext"]["requestId"] = request_id
+            answer = await self._answer_or_raise(scope, receive, request_id)
         except ShardweaveError as error:
             answer = problem(error).as_lambda_answer()
             # What is left of the body is not waited for.
-            return {**answer, "headers": {**answer["headers"], "connection": "close"}}
-        page = self._pages.get(event["rawPath"])
-        if page is not None and scope["method"] not in _PAGE_METHODS:
-            return problem(MethodNotAllowed(_PAGE_METHODS)).as_lambda_answer()
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, page, event)
+            answer["headers"] = {**answer["headers"], "connection": "close"}
         except asyncio.CancelledError:
             stopped = OutcomeUnknown("the server stopped while it carried out the request", fix="ask again, and see")
-            return problem(stopped).as_lambda_answer()
+            answer = problem(stopped).as_lambda_answer()
+        answer["headers"] = {REQUEST_ID: request_id, **answer["headers"]}
+        return answer
+
+    async def _answer_or_raise(self, scope: Message, receive: Receive, request_id: str) -> dict[str, Any]:
+        headers = _headers(scope)
+        _check_hosts(scope)
+        target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
+        _check_host(headers["host"])
+        _check_origin(scope["method"], headers)
+        if self._declares_too_much(headers):
+            raise too_large(self._api.max_body_bytes)
+        body = await self._body(receive)
+        query = scope["query_string"].decode("latin-1")
+        event = event_of(scope["method"], target, query, headers, body, self._authorize(headers))
+        event["requestContext"]["requestId"] = request_id
+        return await self._run(scope["method"], event)
+
+    async def _run(self, method: str, event: Event) -> dict[str, Any]:
+        deadline = Deadline.after(self._request_seconds)
+        page = self._pages.get(event["rawPath"])
+        if page is not None:
+            if method not in _PAGE_METHODS:
+                return problem(MethodNotAllowed(_PAGE_METHODS)).as_lambda_answer()
+            return await self._page_workers.run(lambda: page(event), deadline)
+        is_read = method in _SAFE_METHODS or event["rawPath"] in self._questions
+        workers = self.reads if is_read else self.writes
+        return await workers.run(lambda: self._api.resolve(event, deadline), deadline)
 
     async def _body(self, receive: Receive) -> bytes:
         """The whole body. Raises RequestTimeout, also when the server stops first; see `_read_body`."""
@@ -121,9 +163,6 @@ class AsgiApi:
         with contextlib.suppress(TimeoutError, asyncio.CancelledError, ShardweaveError):
             async with asyncio.timeout(self._body_seconds):
                 await _read_body(receive, 0)
-
-    def _run(self, page: Callable[[], Response] | None, event: Mapping[str, Any]) -> dict[str, Any]:
-        return self._api.resolve(event) if page is None else page().as_lambda_answer()
 
 
 def event_of(
@@ -178,10 +217,23 @@ def _check_host(host: str) -> None:
     raise MalformedRequest("the request is addressed to another machine", where="host", fix="use 127.0.0.1")
 
 
-def _check_method(method: str) -> None:
-    """Methods are told apart by case (RFC 9110, section 9.1), which nobody after us does."""
-    if method != method.upper():
-        raise MalformedRequest("the method is not in upper case", where="method", fix=f"send {method.upper()[:20]}")
+def _check_hosts(scope: Message) -> None:
+    """One header says whom a request is for, and two could say it differently (RFC 9112, section 3.2)."""
+    hosts = sum(name.lower() == b"host" for name, _ in scope["headers"])
+    if hosts > 1 or (not hosts and scope.get("http_version") == "1.1"):
+        raise MalformedRequest(f"the request has {hosts or 'no'} Host headers", where="host", fix="send one")
+
+
+def _check_origin(method: str, headers: Mapping[str, str]) -> None:
+    """A page of another origin may have a browser send what a form sends, without asking us first; browsers say so.
+    Other clients send neither header. Raises Forbidden."""
+    if method in _SAFE_METHODS:
+        return
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    same = site in _SAME_SITE if site is not None else origin is None or urlsplit(origin).netloc == headers["host"]
+    if not same:
+        message = "what a page of another origin sends changes nothing here"
+        raise Forbidden(message, where="origin", fix="send it from a page of this server, or from no browser")
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:

@@ -45,9 +45,19 @@ class Background:
         self._poller.start()
         self._timer.start()
 
+    @property
+    def lag(self) -> float:
+        """For how many seconds a change may have waited at most."""
+        return self._poller.lag
+
+    def stop_soon(self) -> None:
+        """Begin nothing more, and end the pauses of what is under way."""
+        self._stopping.set()
+        self._poller.stop_soon()
+
     def stop(self) -> None:
         """Finish what is under way, then stop."""
-        self._stopping.set()
+        self.stop_soon()
         self._poller.stop()
         self._timer.join()
 

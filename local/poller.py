@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,10 @@ class Poller:
         *,
         failed: Callable[[Exception], None],
         pause: float = PAUSE_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._monotonic = monotonic
+        self._caught_up = monotonic()
         self._table = table
         self._consumer = consumer
         self._file = position_file
@@ -51,9 +55,18 @@ class Poller:
         """Begin to poll, in a thread of its own."""
         self._thread.start()
 
+    @property
+    def lag(self) -> float:
+        """For how many seconds a change may have waited at most: since when there was last none left."""
+        return self._monotonic() - self._caught_up
+
+    def stop_soon(self) -> None:
+        """Begin no more batch."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Finish the batch that is being consumed, then stop."""
-        self._stopping.set()
+        self.stop_soon()
         self._thread.join()
 
     def poll(self) -> bool:
@@ -66,6 +79,8 @@ class Poller:
                 found = True
             if self._positions.get(shard.id) != page.position:
                 self._keep({**self._positions, shard.id: page.position})
+        if not found:
+            self._caught_up = self._monotonic()
         return found
 
     def _read(self, shard: str) -> StreamPage:

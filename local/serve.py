@@ -1,8 +1,8 @@
 """`./run serve`: the API of a service on this machine.
 
-Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered; all else goes to standard
-error. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 2 for wrong arguments. A write that was answered is
-in the table's file, whatever kills the process.
+Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered; all else goes to the log on
+standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 2 for wrong arguments. A write
+that was answered is in the table's file, whatever kills the process.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import datetime as dt
 import json
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from shardweave.access.access import Access
 from shardweave.access.faults import access_advice
@@ -43,14 +45,17 @@ from shardweave.schema import Schema
 from shardweave.service import Service, Settings, build, reshard_driver
 from shardweave.service_modules import service_names, service_schema
 from shardweave.store.retries import Waiting
+from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan
 
-from .asgi import AsgiApi
+from .asgi import AsgiApi, Event, Page
 from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause
 from .loading import load
+from .log import LOG, METRICS, configure
+from .operator_pages import VERSION, Metrics, health
 from .sample_data import SAMPLES
-from .server import HttpServer, address_of, listen
+from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
 
 if TYPE_CHECKING:
@@ -75,13 +80,14 @@ class Stopped(BaseException):
 def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFolder) -> int:
     """Serve until a signal comes. `folder_at` makes the data folder of a path."""
     options = parser().parse_args(arguments)
+    configure(sys.stderr)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     signals = _Signals()
     try:
         run(options, signals, folder_at(options.data))
     except ShardweaveError as error:
-        say(visible(f"error: {error}"))
+        print(visible(f"error: {error}"), file=sys.stderr, flush=True)
         return 1
     except Stopped:
         say("stopped")
@@ -93,32 +99,49 @@ def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> N
     with ExitStack() as stack:
         stack.enter_context(folder.used_by_this_process())
         listening = stack.enter_context(listen(options.host, options.port))
-        service = open_service(options, folder)
+        service, table = open_service(options, folder)
         stack.callback(service.close)
         for name in service.parts.store.decide_lookups():
             say(f"{name} does not hold all records yet: run `shardweave backfill`")
         if not options.empty:
             fill(service, folder, options.day)
         address = address_of(listening)
-        stack.callback(drive(service, folder).stop)
-        authorizer = LocalAuthorizer(folder.token_secret())
-        app = AsgiApi(service.api, pages_beside(service), THREADS, authorize=authorizer.authorize)
+        background = drive(service, folder)
+        stack.callback(background.stop)
+
+        def stop_soon() -> None:
+            say(f"stopping: requests under way have {GRACE_SECONDS} seconds")
+            table.stop_waiting()
+            background.stop_soon()
+
+        file = folder.table_path(service.settings.service, service.settings.key_format)
+        metrics = Metrics(lambda: app, file, lambda: server.connections, lambda: background.lag, started=monotonic())
+        pages = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
+        app = AsgiApi(service.api, pages, THREADS, authorize=LocalAuthorizer(folder.token_secret()).authorize)
         stack.callback(app.close)
-        signals.server = HttpServer(app, partial(print, f"ready {address}", flush=True))
-        say(f"{options.service}: try {address}/docs; Ctrl+C stops it")
-        signals.server.run(sockets=[listening])
+        server = HttpServer(app, partial(print, f"ready {address}", flush=True), stopping=stop_soon)
+        signals.server = server
+        say(f"{options.service} {VERSION}: try {address}/docs; Ctrl+C stops it")
+        server.run(sockets=[listening])
+    say("stopped")
 
 
-def pages_beside(service: Service) -> dict[str, Callable[[], Response]]:
-    """What a browser finds here and not in the deployed API."""
-    return {
-        "/docs": lambda: swagger_page(service.api.openapi),
-        "/": lambda: Response(307, b"", {"location": "/docs"}),
-    }
+def pages_beside(service: Service) -> dict[str, Page]:
+    """What a browser finds here and not in the deployed API. The page of the document is for whom the document is."""
+
+    def docs(event: Event) -> dict[str, Any]:
+        path = "/openapi.json"
+        context = {**event["requestContext"], "http": {"method": "GET", "path": path}}
+        described = service.api.resolve({**event, "rawPath": path, "rawQueryString": "", "requestContext": context})
+        if described["statusCode"] != HTTPStatus.OK:
+            return described
+        return swagger_page(described["body"].encode()).as_lambda_answer()
+
+    return {"/docs": docs, "/": lambda _: Response(307, b"", {"location": "/docs"}).as_lambda_answer()}
 
 
-def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
-    """The service on its table in the folder."""
+def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Service, EmbeddedTable]:
+    """The service and its table in the folder."""
     schema = service_schema(options.service, key_format(options.key_format))
     for advice in access_advice(schema):
         say(f"advice: {advice}")
@@ -132,12 +155,13 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> Service:
         operators=options.operators or operators_here(schema),
     )
     table = folder.open_table(schema, options.service, options.key_format, create=True, serving=True, say=say)
-    return build(
+    service = build(
         settings,
         open_table=lambda _: table,
         observe=log,
         observe_query=partial(log_query, options.service) if options.metrics else None,
     )
+    return service, table
 
 
 def operators_here(schema: Schema) -> Operators:
@@ -150,7 +174,7 @@ def drive(service: Service, folder: DataFolder) -> Background:
     parts = service.parts
     assert parts.maps is not None
     waits = service.settings.waits
-    stopping = Event()
+    stopping = threading.Event()
     driver = reshard_driver(
         parts.schema,
         parts.table,
@@ -200,13 +224,14 @@ def is_empty(service: Service) -> bool:
 
 
 def log(seen: Observation) -> None:
-    """One line for each request."""
+    """One line for each request, one more for the audit trail, and what went wrong inside."""
     detail = f" {seen.problem}" if seen.problem else ""
-    say(f"{seen.method} {seen.route or '(no such path)'} {seen.status} {seen.milliseconds:.1f} ms{detail}")
+    route = seen.route or "(no such path)"
+    say(f"{seen.method} {route} {seen.status} {seen.milliseconds:.1f} ms {seen.request_id}{detail}")
     if seen.audit is not None:
         say(f"audit {json.dumps(seen.audit)}")
     if seen.failure is not None:
-        say("\n".join(trace(seen.failure)))
+        LOG.error("\n".join(trace(seen.failure)))
 
 
 def log_failure(failure: Exception) -> None:
@@ -214,20 +239,20 @@ def log_failure(failure: Exception) -> None:
     if isinstance(failure, Stopping):
         return
     if isinstance(failure, ShardweaveError):
-        say(f"re-shard: {failure}")
+        LOG.warning("re-shard: %s", failure)
     else:
-        say("\n".join(trace(failure)))
+        LOG.error("\n".join(trace(failure)))
 
 
 def log_query(service: str, plan: Plan, stats: QueryStats) -> None:
     """The line of metrics that a deployed function writes for a query."""
-    metrics = QueryMetrics(say, service=service, dimensions={"stage": "local"})
+    metrics = QueryMetrics(METRICS.info, service=service, dimensions={"stage": "local"})
     metrics.observe(plan, stats)
     metrics.flush()
 
 
 def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    LOG.info("%s", text)
 
 
 class _Signals:
@@ -252,6 +277,7 @@ def parser() -> argparse.ArgumentParser:
         prog="./run serve",
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",
     )
+    found.add_argument("--version", action="version", version=VERSION)
     found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")

@@ -2,11 +2,12 @@
 
 Guarantees: it listens on loopback only; the port is taken before anything else is done, so a port in use costs no
 waiting; `ready <address>` is printed when the first request would be answered; SIGTERM and SIGINT let the requests
-that are being answered finish, for at most 5 seconds.
+that are being answered finish, for at most 5 seconds, after which a client that has not taken its answer loses it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import socket
@@ -18,9 +19,11 @@ import uvicorn
 from shardweave.errors import ConfigurationError
 
 from .asgi import AsgiApi
-from .protocol import MAX_HEAD_BYTES, LimitedProtocol
+from .protocol import LimitedProtocol
 
 GRACE_SECONDS = 5
+LAST_SECONDS = 0.5
+"""What is left of the grace when clients lose the answers that they do not take."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -52,10 +55,16 @@ def address_of(listening: socket.socket) -> str:
 
 
 class HttpServer(uvicorn.Server):
-    """Serves the API until it is told to stop. `ready` is called when requests are answered."""
+    """Serves the API until it is told to stop. `ready` is called when requests are answered, `stopping` when it was
+    told to."""
 
     def __init__(
-        self, app: AsgiApi, ready: Callable[[], None], protocol: type[LimitedProtocol] = LimitedProtocol
+        self,
+        app: AsgiApi,
+        ready: Callable[[], None],
+        protocol: type[LimitedProtocol] = LimitedProtocol,
+        *,
+        stopping: Callable[[], None] = lambda: None,
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -66,15 +75,32 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         super().__init__(config)
         self._ready = ready
+        self._told_to_stop = stopping
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
+        return len(self.server_state.connections)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer, and say so."""
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, for a while, and nothing more."""
+        self._told_to_stop()
+        last_moment = asyncio.get_running_loop().call_later(GRACE_SECONDS - LAST_SECONDS, self._drop_untaken)
+        await super().shutdown(sockets)
+        last_moment.cancel()
+
+    def _drop_untaken(self) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, LimitedProtocol) and connection.flow.write_paused:
+                connection.transport.abort()
 
 
 def _loopback(host: str) -> Any:

@@ -174,6 +174,7 @@ def build(
         max_body_bytes=settings.max_body_bytes,
         observe=observe,
         claims=parts.access.claims,
+        restricted=parts.access.restricts,
     )
     return Service(settings, parts, api)
 

@@ -197,7 +197,9 @@ def api_of(
     store = Store(schema, table, maps=StaticMaps(), clock=clock, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
-    return described_by(Api(operations, title="Test", claims=parts.access.claims, **options), schema)
+    return described_by(
+        Api(operations, title="Test", claims=parts.access.claims, restricted=parts.access.restricts, **options), schema
+    )
 
 
 def problem_of(response: Response, status: int, code: str) -> dict[str, Any]:

@@ -223,7 +223,8 @@ def test_a_cursor_of_python_or_the_command_line_goes_on_over_http_where_nobody_i
 
 
 def test_refusals_and_schemes_are_described(api: Api) -> None:
-    document = json_of(Person(api).get("/openapi.json"))
+    problem_of(Person(api).get("/openapi.json"), 401, "unauthenticated")
+    document = json_of(person(api).get("/openapi.json"))
     answers = document["paths"]["/v1/reports"]["get"]["responses"]
     assert "`unauthenticated`" in answers["401"]["description"]
     assert "`forbidden`" in answers["403"]["description"]

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..errors import Unauthenticated
 from .messages import PageFacts, Response
 from .openapi import tidied
-from .operation import Answer, Operation
+from .operation import Answer, Call, Operation
 from .paths import Paths
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ Observe = Callable[[Observation], None]
 
 
 class Api:
-    """The operations of a service behind one entrance. `claims` together are a caller's tenant."""
+    """The operations of a service behind one entrance. `claims` together are a caller's tenant; `restricted`: some
+    callers could be refused, so the description is for those alone who say who they are."""
 
     def __init__(
         self,
@@ -69,15 +71,18 @@ class Api:
         max_body_bytes: int = MAX_BODY_BYTES,
         observe: Observe | None = None,
         claims: Sequence[str] = (),
+        restricted: bool = False,
     ) -> None:
         described = Operation(
             "GET",
             "/openapi.json",
             "getOpenApi",
             "This description",
-            lambda _: Response.json(200, self.openapi),
+            self._describe,
             Answer(200, "The OpenAPI document."),
+            errors=(Unauthenticated,) if restricted else (),
         )
+        self._restricted = restricted
         self.operations = (*operations, described)
         self.max_body_bytes = max_body_bytes
         self._title, self._version, self._description = title, version, description
@@ -111,7 +116,11 @@ class Api:
         # Powertools keeps the event on a class that all resolvers share; the instance's own hides it from threads.
         router.current_event = APIGatewayProxyEventV2(routed)
         router.context[EXCHANGE] = exchange
-        answer = router.resolve(routed, context)
+        try:
+            answer = router.resolve(routed, context)
+        finally:
+            # A thread may rest for long, and would keep the body.
+            del router.current_event
         method = routed["requestContext"]["http"]["method"]
         if self._observe is not None:
             spent = (time.perf_counter() - started) * 1000
@@ -119,6 +128,11 @@ class Api:
             self._observe(_observation(method, status, spent, exchange))
         answer["headers"][REQUEST_ID] = exchange.request_id
         return {**answer, "body": ""} if method == "HEAD" else answer
+
+    def _describe(self, call: Call) -> Response:
+        if self._restricted and not call.caller.is_known:
+            raise Unauthenticated("the description is for callers who say who they are", fix="send a token")
+        return Response.json(200, self.openapi)
 
     @property
     def _router(self) -> APIGatewayHttpResolver:

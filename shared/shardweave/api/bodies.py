@@ -1,8 +1,9 @@
 """Bodies: from an event to a JSON object, and merge patches.
 
 A body is one JSON object in UTF-8. What two readers could understand differently is refused: a name given twice, NaN
-and Infinity, text after the object; so is what nests deeper than anything that is stored or asked. A number that no
-double is stays a Decimal, so that nobody takes it for the double beside it. `merge_patch` is RFC 7396.
+and Infinity, text after the object; so is what nests deeper, or has more names or values, than anything that is stored
+or asked, before any of it is validated. A number that no double is stays a Decimal, so that nobody takes it for the
+double beside it. `merge_patch` is RFC 7396.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from email.message import Message
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import BodyTooLarge, MalformedRequest, UnsupportedMediaType
+from ..errors import BodyTooLarge, LimitExceeded, MalformedRequest, UnsupportedMediaType
 from ..property_json import json_number
 from .operation import Body
 
@@ -25,6 +26,10 @@ _UNCHANGED = ("", "identity")
 
 MAX_DEPTH = 64
 """Levels of objects and lists in a body; a record has 32, a filter fewer."""
+MAX_NAMES = 20_000
+"""Members of all the objects in a body together: each may be a fault, which costs more than to read it."""
+MAX_VALUES = 50_000
+"""Members of its objects and elements of its lists together."""
 
 
 def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str, Any]:
@@ -34,24 +39,10 @@ def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str
     if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
         raise too_large(max_bytes)
     document = _parsed(text)
-    if is_deeper(document, MAX_DEPTH):
-        raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object")
+    _check_extent(document)
     if not isinstance(document, dict):
         raise _malformed("it is no object", "send a JSON object")
     return document
-
-
-def is_deeper(value: Any, levels: int) -> bool:
-    """Whether a JSON value has objects and lists in each other on more levels."""
-    open_values = [(value, 1)]
-    while open_values:
-        each, level = open_values.pop()
-        if isinstance(each, (dict, list)):
-            if level > levels:
-                return True
-            inner = each.values() if isinstance(each, dict) else each
-            open_values += [(one, level + 1) for one in inner if isinstance(one, (dict, list))]
-    return False
 
 
 def too_large(max_bytes: int) -> BodyTooLarge:
@@ -116,6 +107,24 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _malformed("an object gives a name twice", "give every name once")
     return found
+
+
+def _check_extent(document: Any) -> None:
+    """Raises MalformedRequest for what is too deep, LimitExceeded for what has too much in it."""
+    open_values, names, values = [(document, 1)], 0, 0
+    while open_values:
+        each, level = open_values.pop()
+        if not isinstance(each, (dict, list)):
+            continue
+        if level > MAX_DEPTH:
+            raise _malformed(f"it is nested more than {MAX_DEPTH} levels deep", "send a flatter object")
+        values += len(each)
+        names += len(each) if isinstance(each, dict) else 0
+        if names > MAX_NAMES or values > MAX_VALUES:
+            message = f"a body has at most {MAX_NAMES} names and {MAX_VALUES} values"
+            raise LimitExceeded(message, where="body", fix="send less at once")
+        inner = each.values() if isinstance(each, dict) else each
+        open_values += [(one, level + 1) for one in inner if isinstance(one, (dict, list))]
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -26,6 +26,7 @@ from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
 from ..errors import (
     BodyTooLarge,
     InputError,
+    LimitExceeded,
     MalformedRequest,
     MethodNotAllowed,
     ReshardUnreadable,
@@ -244,7 +245,7 @@ def _described(answer: Answer) -> OpenAPIResponse:
 def _problems(operation: Operation) -> dict[int, OpenAPIResponse]:
     kinds: list[type[ShardweaveError]] = [InputError, *operation.errors, *UNAVAILABLE]
     if operation.body is not None:
-        kinds += [MalformedRequest, ValidationFailed, BodyTooLarge, UnsupportedMediaType]
+        kinds += [MalformedRequest, LimitExceeded, ValidationFailed, BodyTooLarge, UnsupportedMediaType]
     codes: dict[int, list[str]] = defaultdict(list)
     for kind in dict.fromkeys(kinds):
         codes[status_of(kind)].append(f"`{kind.code}`")

@@ -116,6 +116,11 @@ class EmbeddedTable:
             if count < expiry.EXPIRE_ROWS:
                 return removed
 
+    def check(self) -> None:
+        """Read, and write what is there already. Raises TableError when either can't be done."""
+        self._connections.read(lambda reader: reader.execute("SELECT 1 FROM items LIMIT 1").fetchone())
+        self._in_write(lambda writer: writer.execute("UPDATE settings SET value = value"))
+
     def stop_waiting(self) -> None:
         """From now on a write that can't begin at once is refused, and so is each that waits for its turn."""
         self._connections.stop_waiting()

@@ -1,0 +1,83 @@
+"""What an operator of the local server asks it: whether it works, and what it is at work on.
+
+    /health   200 when a read and a write of the table succeeded just now, else a problem document that says what failed
+    /metrics  counts since the start, and what is under way, as one JSON object
+
+Neither asks who is there: the server listens on loopback, and no record's value is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from shardweave.api.messages import Response
+from shardweave.api.problems import problem
+from shardweave.errors import ShardweaveError
+
+from .asgi import AsgiApi, Event
+
+VERSION: str = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+
+
+class Checked(Protocol):
+    """A table that can be tried."""
+
+    def check(self) -> None:
+        """Read, and write without changing anything. Raises TableError."""
+        ...
+
+
+def health(table: Checked) -> dict[str, Any]:
+    """The answer of /health."""
+    try:
+        table.check()
+    except ShardweaveError as error:
+        return problem(error).as_lambda_answer()
+    return _json({"status": "ok", "version": VERSION})
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The answer of /metrics. `file` is the table's; `connections` and `poller_lag` say how many there are, and for how
+    many seconds changes have waited at most."""
+
+    app: Callable[[], AsgiApi]
+    file: Path
+    connections: Callable[[], int]
+    poller_lag: Callable[[], float]
+    monotonic: Callable[[], float] = time.monotonic
+    started: float = 0.0
+
+    def __call__(self, event: Event) -> dict[str, Any]:
+        """The counts now."""
+        del event
+        app = self.app()
+        document = {
+            "version": VERSION,
+            "uptimeSeconds": round(self.monotonic() - self.started, 3),
+            "answers": dict(sorted(app.answers.items())),
+            "connections": self.connections(),
+            "reads": app.reads.accepted,
+            "writes": app.writes.accepted,
+            "tableBytes": _size(self.file),
+            "logBytes": _size(self.file.with_name(f"{self.file.name}-wal")),
+            "pollerLagSeconds": round(self.poller_lag(), 3),
+        }
+        return _json(document)
+
+
+def _json(document: dict[str, Any]) -> dict[str, Any]:
+    return Response.json(200, json.dumps(document).encode()).as_lambda_answer()
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
