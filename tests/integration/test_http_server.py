@@ -9,6 +9,7 @@ import json
 import resource
 import signal
 import socket
+import sqlite3
 import stat
 import threading
 import time
@@ -91,6 +92,46 @@ class TestStarting:
         assert connection.getresponse().status == 201
         connection.close()
         assert server.stop() == 0
+
+    def test_a_lock_that_another_process_holds_keeps_neither_reads_nor_the_end(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        with contextlib.closing(
+            sqlite3.connect(tmp_path / "data" / "user_service-ordered.sqlite", isolation_level=None)
+        ) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answers: list[Answer] = []
+            writers = [
+                threading.Thread(target=lambda: answers.append(server.post("/v1/users", USER))) for _ in range(16)
+            ]
+            for writer in writers:
+                writer.start()
+            assert server.get("/v1/users").json["items"] == []
+            while server.get("/metrics").json["writes"] == 0 and not answers:
+                time.sleep(0.01)
+            assert server.stop() == 0
+            for writer in writers:
+                writer.join()
+        assert {answer.status for answer in answers} == {503}
+        said = server.log.read_text()
+        assert "INFO stopping: requests under way have 5 seconds" in said
+        assert said.endswith("INFO stopped\n")
+
+    def test_no_file_descriptors_are_one_line_and_later_forgotten(self, tmp_path: Path) -> None:
+        server = LocalServer.start(tmp_path / "data", "--empty")
+        parts = urlsplit(server.address)
+        before = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 2, before[1]))
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            while "out of system resource" not in server.log.read_text():
+                time.sleep(0.01)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, before)
+        assert server.get("/v1/users").status == 200
+        assert server.get("/health").json["status"] == "ok"
+        assert server.stop() == 0
+        assert server.log.read_text().count("out of system resource") == 1
 
     def test_a_port_in_use_is_said_before_anything_is_loaded(self, server: LocalServer, tmp_path: Path) -> None:
         port = urlsplit(server.address).port
