@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import collections.abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 from .entity import Declaration, Entity
 from .keywords import name_of, names_of
 
 Names = str | collections.abc.Sequence[str]
+OnDelete = Literal["restrict", "detach", "cascade"]
+ON_DELETE: tuple[str, ...] = get_args(OnDelete)
 
 
 class _ByValue(Declaration):
@@ -63,13 +65,21 @@ class BelongsTo(Declaration):
     """See `belongs_to`."""
 
     def __init__(
-        self, target: type[Entity] | str, by: Names, on: str | None = None, index: str | None = None, *, enforced: bool
+        self,
+        target: type[Entity] | str,
+        by: Names,
+        on: str | None = None,
+        index: str | None = None,
+        *,
+        enforced: bool,
+        on_delete: OnDelete = "restrict",
     ) -> None:
         self.target = _target(target)
         self.by = names_of(by)
         self.on = None if on is None else name_of(on)
         self.index = None if index is None else name_of(index)
         self.enforced = enforced
+        self.on_delete = on_delete
 
 
 class HasMany(Declaration):
@@ -87,15 +97,17 @@ def belongs_to(
     on: str | None = None,
     index: str | None = None,
     enforced: bool = False,
+    on_delete: OnDelete = "restrict",
 ) -> BelongsTo:
     """A relation to one record of `target` (a model, or its token).
 
     `by` names the property whose value leads there (several for an identity or a lookup of several). `on` says what
     the value is of the target: its identity (None), the property of a Unique, or, with `index`, a property that this
-    index finds. `enforced` (by identity only): a record is written only with its parent there, and a parent that has
-    children can't be deleted.
+    index finds. `enforced` (by identity only): a record is written only with its parent there. `on_delete` is what
+    deleting a parent does to its children: `restrict` (it is refused while there are any), `detach` (their `by` becomes
+    None) or `cascade` (they are deleted first).
     """
-    return BelongsTo(target, by, on, index, enforced=enforced)
+    return BelongsTo(target, by, on, index, enforced=enforced, on_delete=on_delete)
 
 
 def has_many(target: type[Entity] | str, *, by: str) -> HasMany:

@@ -5,15 +5,16 @@ Pure values, made once with the schema. Names in them are stored (camelCase) one
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
 
-from .declarations import BelongsTo, HasMany, Lookup, Unique
+from .declarations import BelongsTo, HasMany, Lookup, OnDelete, Unique
 from .declarations import Sequence as SequenceDeclaration
-from .entity import Entity
+from .entity import Entity, identity_of
 from .errors import ValueRefused
 from .keys import Element
 from .table.values import Item, Value
@@ -87,10 +88,14 @@ class RelationType:
 
 @dataclass(frozen=True)
 class ChildLink:
-    """An enforced relation as its target sees it: records of `token` belong to it by their relation `relation`."""
+    """An enforced relation as its target sees it: records of `token` belong to it by their relation `relation`. What
+    `on_delete` does to them needs the lookup `found_by`; detaching makes the properties `detached` None."""
 
     token: str
     relation: str
+    on_delete: OnDelete = "restrict"
+    found_by: str = ""
+    detached: tuple[str, ...] = ()
 
     @property
     def attribute(self) -> str:
@@ -163,11 +168,49 @@ def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[Ch
     """The enforced relations that lead to a model."""
     token = model.declaration.token
     return tuple(
-        ChildLink(child.declaration.token, relation.name)
+        _child_link(child, name, each)
         for child in models
-        for relation in relations_of(child, models).values()
-        if relation.enforced and relation.target == token
+        for name, each in child.declared().items()
+        if isinstance(each, BelongsTo) and each.enforced and target_of(each) == token
     )
+
+
+def _child_link(child: type[Entity], name: str, relation: BelongsTo) -> ChildLink:
+    from .schema import properties_of
+
+    own, finding = properties_of(child), finding_lookup(child, relation)
+    return ChildLink(
+        child.declaration.token,
+        to_camel(name),
+        relation.on_delete,
+        "" if finding is None else finding.name or own[finding.property].stored,
+        tuple(own[each].stored for each in detachable(child, relation)),
+    )
+
+
+def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
+    """The lookup that finds a parent's children: by the very properties that lead to it."""
+    for each in child.declared().values():
+        if isinstance(each, Lookup) and each.canonical is None and {*each.within, each.property} == set(relation.by):
+            return each
+    return None
+
+
+def detachable(child: type[Entity], relation: BelongsTo) -> tuple[str, ...]:
+    """The properties that lead to a parent and may become None."""
+    from .schema import properties_of
+
+    own = properties_of(child)
+    kept = {*identity_of(child), *child.declaration.shard_by}
+    return tuple(
+        name
+        for name in relation.by
+        if name not in kept and own[name].claim is None and _may_be_none(own[name].annotation)
+    )
+
+
+def _may_be_none(annotation: Any) -> bool:
+    return annotation in (None, type(None), Any) or any(map(_may_be_none, typing.get_args(annotation)))
 
 
 def _lookup_on(target: type[Entity], name: str) -> LookupType | None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic.alias_generators import to_camel
 
 from .codecs import Codec, IntegerCodec, codec_of
-from .declarations import BelongsTo, HasMany, Lookup, Unique
+from .declarations import ON_DELETE, BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
-from .declared import target_of
+from .declared import detachable, finding_lookup, target_of
 from .entity import Entity, Role, identity_of
 from .errors import Fault
 from .keywords import kind_fault
@@ -170,6 +170,53 @@ def _one_faults(
         if any(each.role is Role.TTL for each in properties_of(model).values()):
             message = "records that expire can't be enforced children: nobody counts them off"
             yield Fault(where, message, "leave out enforced=True, or the TTL")
+    yield from _on_delete_faults(schema, where, model, target, relation)
+
+
+def _on_delete_faults(
+    schema: Schema, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
+) -> Iterator[Fault]:
+    policy: Any = relation.on_delete
+    if policy not in ON_DELETE:
+        yield Fault(f"{where}: on_delete", f"it is one of {', '.join(ON_DELETE)}", "choose one, or leave it out")
+        return
+    if policy == "restrict":
+        return
+    if not relation.enforced:
+        yield Fault(where, f"nothing keeps children that could be {policy}ed", "add enforced=True")
+    if finding_lookup(model, relation) is None:
+        *within, last = relation.by
+        inside = f", within={tuple(within)!r}" if within else ""
+        message = f"there is no lookup by which {policy} finds the records of a parent"
+        yield Fault(where, message, f"declare Lookup({last!r}{inside})")
+    if policy == "detach" and not detachable(model, relation):
+        message = f"none of {', '.join(relation.by)} can become None"
+        yield Fault(where, message, "let one be None, or use cascade")
+    if policy == "cascade":
+        yield from _cascade_faults(schema, where, model, target)
+
+
+def _cascade_faults(schema: Schema, where: str, model: type[Entity], target: type[Entity]) -> Iterator[Fault]:
+    """A cascade ends, and nothing below refuses it half way."""
+    below, found = [model], [model]
+    while below:
+        parent = below.pop()
+        for child, each in _enforced_to(schema, parent):
+            if each.on_delete == "restrict":
+                message = f"deleting a {parent.__name__} is refused while there are records of {child.__name__}"
+                yield Fault(where, message, "let that relation cascade or detach, or this one restrict")
+            if each.on_delete == "cascade" and child not in found:
+                below.append(child)
+                found.append(child)
+    if target in found:
+        yield Fault(where, "the cascade comes back to where it began", "let one of its relations restrict or detach")
+
+
+def _enforced_to(schema: Schema, parent: type[Entity]) -> Iterator[tuple[type[Entity], BelongsTo]]:
+    for child in schema.models:
+        for each in child.declared().values():
+            if isinstance(each, BelongsTo) and each.enforced and target_of(each) == parent.declaration.token:
+                yield child, each
 
 
 def _is_list(annotation: Any) -> bool:

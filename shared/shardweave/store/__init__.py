@@ -7,6 +7,7 @@ places       where a record is, or could be
 lookups      lookup records, which find records by a value over all shards
 claims       how values are taken, kept and given up
 parents      enforced relations: the protocol between children and parents
+removing     deleting a parent whose children go, or are let go, before it
 planned      planned actions, and conditions on records
 checks       actions that only require
 actions      the actions and conditions of every write

@@ -37,10 +37,11 @@ from .places import Sighting
 from .planned import Moment, key_of
 from .readiness import Readiness
 from .reads import Reader, Wanted, record_among
+from .removing import Removing
 from .retries import UNANSWERED, Pauses, Waiting
 from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
-from .writer import Writer, check_distinct
+from .writer import check_distinct
 
 MOST_SECONDS = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
@@ -66,7 +67,7 @@ class Batches:
 
     reader: Reader
     sender: Sender
-    writer: Writer
+    removing: Removing
     steps: StepMaker
     readiness: Readiness
     waiting: Waiting
@@ -214,7 +215,8 @@ class Batches:
         uncertain: bool,
     ) -> None:
         try:
-            plan = self.writer.run(step, seen, uncertain=uncertain)
+            write = self.removing.writer.run
+            plan = self.removing.run(step, lambda: write(step, seen, uncertain=uncertain))
         except (Throttled, TransactionConflict, BatchIncomplete, ShardMapChanged) as error:
             outcomes[position] = WriteOutcome("failed", error=OutcomeUnknown(str(error))) if uncertain else _UNPROCESSED
         except ShardweaveError as error:

@@ -19,6 +19,8 @@ the two, so nothing is left behind by a process that dies, and nothing that was 
 with the child's record alone, on condition of its `rev`, so a child is counted once, also by a backfill that is
 repeated. The number would go wrong where children vanish by themselves: an entity with a TTL can't be one.
 
+What a relation's `on_delete` does to the children before that is in `removing`.
+
 Costs: a read of the parents for a write of children, in one batch, and two actions for each parent; operations of one
 transaction share them. Every such write of one parent meets the others on its record and its counter, so one parent
 takes tens of them a second; children that are made together (`transact`) count as one.

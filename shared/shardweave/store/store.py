@@ -65,9 +65,10 @@ from .projecting import Applied, Projector
 from .readiness import Readiness
 from .reads import Reader, record_among
 from .remnants import remnants_of
+from .removing import Removing
 from .retries import Waiting
 from .sending import Sender
-from .steps import Context, Plan, StepMaker
+from .steps import Context, Plan, Step, StepMaker
 from .writer import Writer
 
 E = TypeVar("E", bound=Entity)
@@ -118,12 +119,13 @@ class Store:
         sender = Sender(table, waiting, new_token)
         self._readiness = readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
-        self._batches = Batches(reader, sender, self._writer, self._steps, readiness, waiting, moment, workers)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
         self._finder = Finder(reader, readiness)
         self._expander = Expander(schema, reader, self._finder, moment, first)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
         self._projector = Projector(schema, self._writer, self._idempotency)
+        self._removing = removing = Removing(reader, self._finder, self._writer, self._steps, waiting)
+        self._batches = Batches(reader, sender, removing, self._steps, readiness, waiting, moment, workers)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
     def _moment(self, entity: EntityType[Any]) -> Moment:
@@ -159,7 +161,7 @@ class Store:
     def write(self, operation: Operation) -> Written:
         """Carry out one operation and say what it left. Raises what the method of its name raises."""
         (numbered,) = self._numbering.numbered([operation])
-        plan = self._writer.run(self._steps.make(numbered))
+        plan = self._run(self._steps.make(numbered))
         return Written(plan.record, plan.creates)
 
     def get(self, model: type[E], key: Key, *, among: Among | None = None) -> E | None:
@@ -176,9 +178,9 @@ class Store:
         return cast("E", self._written(Update(model, key, changes, rev)))
 
     def delete(self, model: type[Entity], key: Key, *, rev: Rev = None) -> bool:
-        """Remove a record. False when there was none. With `rev`, only that revision is removed. Raises
-        RevisionConflict, and HasChildren where others belong to it."""
-        return self._writer.run(self._steps.make(Delete(model, key, rev))).removes
+        """Remove a record. False when there was none. With `rev`, only that revision is removed. What becomes of its
+        children their relations say. Raises RevisionConflict, and HasChildren where others belong to it."""
+        return self._run(self._steps.make(Delete(model, key, rev))).removes
 
     # -- several records
 
@@ -202,7 +204,7 @@ class Store:
         if once is not None:
             return self._once(once, operations, said).answer
         steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
-        return said(self._writer.transact(steps) if len(steps) > 1 else [self._writer.run(step) for step in steps])
+        return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step) for step in steps])
 
     def batch_get(
         self, model: type[E], keys: Sequence[Key], *, seconds: float | None = None, among: Among | None = None
@@ -333,9 +335,14 @@ class Store:
     def _once(self, once: Once, operations: Sequence[Operation], said: Said) -> KeptAnswer:
         def write(keeping: Keeping) -> object:
             steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
-            return self._writer.transact_keeping(steps, keeping)
+            if len(steps) != 1:
+                return self._writer.transact_keeping(steps, keeping)
+            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping))
 
         return self._idempotency.transacted(once, said, write)
+
+    def _run(self, step: Step) -> Plan:
+        return self._removing.run(step, lambda: self._writer.run(step))
 
     def _written(self, operation: Operation) -> Entity:
         record = self.write(operation).record

@@ -1,0 +1,117 @@
+"""Deleting a parent whose relations say what becomes of its children: `detach` or `cascade`.
+
+The parent's own deletion is tried first, as any other: it is refused where it is not the asker's, in another revision,
+or has children. Only the last leads here. Then children are found by the lookup of the relation, some at a time, and
+each few are changed in a transaction, on condition of the revisions that were found; a child's own children go before
+it. In the end the parent is deleted, on condition that it has none left, so that children which came meanwhile are
+found too. A relation that restricts is asked about first, so that nothing is changed for a deletion that it refuses.
+
+What was done stays done where time ends, or a process: the parent is there, its remaining children belong to it, and
+deleting it again goes on. Costs: a page of the lookup and a transaction for each few children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..declared import ChildLink
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import Conflict, HasChildren, NotFound
+from ..table.operations import MAX_TRANSACTION_ACTIONS
+from ..table.values import Item
+from .finding import Finder
+from .operations import Delete, Operation, Update
+from .parents import counter_key
+from .reads import Reader
+from .retries import CONTENDED, Waiting
+from .steps import DeleteStep, Step, StepMaker
+from .writer import Writer
+
+T = TypeVar("T")
+
+SECONDS = 10.0
+"""How long one deletion goes on with children."""
+
+
+@dataclass(frozen=True)
+class Removing:
+    """Deletions for many threads at once."""
+
+    reader: Reader
+    finder: Finder
+    writer: Writer
+    steps: StepMaker
+    waiting: Waiting
+
+    def run(self, step: Step, write: Callable[[], T], ends: float | None = None) -> T:
+        """What `write` gives, which carries out the step; where that is refused for children that the schema says what
+        becomes of, they go before it. Raises what `write` raises; HasChildren too where time ends before they went."""
+        ends = self.waiting.monotonic() + SECONDS if ends is None else ends
+        while True:
+            try:
+                return write()
+            except HasChildren as refusal:
+                links = [link for link in step.entity.children if link.on_delete != "restrict"]
+                if not isinstance(step, DeleteStep) or not links or self._is_restricted(step):
+                    raise
+                for link in links:
+                    self._clear(step, link, ends)
+                if self.waiting.monotonic() >= ends:
+                    raise _incomplete(step) from refusal
+
+    def _is_restricted(self, step: DeleteStep) -> bool:
+        """Whether it has children by a relation that restricts."""
+        (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
+        kept = [link for link in step.entity.children if link.on_delete == "restrict"]
+        return any((counter or {}).get(link.attribute) for link in kept)
+
+    def _clear(self, step: DeleteStep, link: ChildLink, ends: float) -> None:
+        """Let no child be left that the lookup finds. Raises HasChildren when time ends before."""
+        child = self.steps.context.entities[link.token]
+        by = child.relations[link.relation].by
+        values = dict(zip(by, (step.identity[name] for name in step.entity.identity), strict=True))
+        pauses = self.waiting.pauses(CONTENDED, max(0.0, ends - self.waiting.monotonic()))
+        while records := self.finder.page(child, link.found_by, values, _at_once(child), None).items:
+            if self.waiting.monotonic() >= ends:
+                raise _incomplete(step)
+            try:
+                self._let_go(child, link, records, ends)
+            except (Conflict, NotFound) as refusal:
+                # Another writer was faster, or children of a child came: they are looked at again.
+                if not pauses.pause():
+                    raise _incomplete(step) from refusal
+            else:
+                pauses.progress()
+
+    def _let_go(self, child: EntityType[Any], link: ChildLink, records: Sequence[Entity], ends: float) -> None:
+        operations: list[Operation] = []
+        for record in records:
+            stored = child.dump(record)
+            identity: Item = {name: stored[name] for name in child.identity}
+            if link.on_delete == "detach":
+                operations.append(Update(child.model, identity, dict.fromkeys(link.detached), record.rev))
+            else:
+                operations.append(Delete(child.model, identity, record.rev))
+        steps = self.steps.make_all(operations, named=False)
+        if link.on_delete == "cascade" and child.children:
+            for step in steps:
+                self.run(step, lambda step=step: self.writer.run(step), ends)  # type: ignore[misc]
+        else:
+            self.writer.transact(steps)
+
+
+def _at_once(child: EntityType[Any]) -> int:
+    """How many records of an entity one transaction can change, with all that is kept beside each of them."""
+    beside = 4 + 2 * len(child.lookups) + 2 * len(child.relations)
+    return max(1, min(20, MAX_TRANSACTION_ACTIONS // beside))
+
+
+def _incomplete(step: DeleteStep) -> HasChildren:
+    return HasChildren(
+        f"the {step.entity.token} still has records that belong to it; others went, and more were to go",
+        where=", ".join(step.entity.identity),
+        fix="delete it again: it goes on",
+    )
