@@ -29,7 +29,8 @@ from infra.configuration import CHOICES, Configuration
 from infra.deployed_stack import described, outputs_of, stage_record, table_of
 from infra.existing_table import ExistingTable, existing_table_faults
 from infra.kept_choices import kept_choices
-from infra.manifest import read_manifest, write_manifest
+from infra.manifest import FOLDER, read_manifest, write_manifest
+from infra.manifest_command import shown_path
 from infra.options import Given, add_options, choices_of, context_of, parsed, stack_of
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
@@ -75,8 +76,8 @@ def main(arguments: list[str]) -> int:
         return 1
     configuration = deployment.configuration
     if code == 0 and configuration.protected:
-        file = write_manifest(configuration.service, manifest_of(configuration.schema))
-        say(f"{file.relative_to(ROOT)} says what is deployed now; commit it")
+        file = write_manifest(configuration.service, manifest_of(configuration.schema), options.manifests)
+        say(f"{shown_path(file)} says what is deployed now; commit it")
     return code
 
 
@@ -89,6 +90,7 @@ def parser_of() -> argparse.ArgumentParser:
     )
     add_options(parser)
     parser.add_argument("--poll", type=float, default=POLL_SECONDS, metavar="SECONDS", help=argparse.SUPPRESS)
+    parser.add_argument("--manifests", type=Path, default=FOLDER, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("-o", "--output", default=str(ROOT / "cdk.out"), metavar="FOLDER", help="of the templates")
     add_account_options(parser)
     return parser
