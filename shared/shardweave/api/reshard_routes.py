@@ -79,6 +79,7 @@ class ReshardStatus(_Camel):
     rate: int
     entered_ms: int = left_out("When the phase was entered.")
     due_ms: int = left_out("When the wait that is under way ends at the earliest.")
+    waiting: str = left_out("Why a wait is longer than it should be: the clock went back.")
     proposal: str = Field(description="Which shard space is proposed, and why; empty when none is.")
     advice: str = Field(description="What more shards would not help; empty when there is nothing to say.")
 

@@ -74,11 +74,16 @@ class Estimate:
     warning: str | None = None
 
 
+NOTICED_MS = 10_000
+"""How far a clock is behind before that is told: those of several processes are never quite alike."""
+
+
 @dataclass(frozen=True)
 class Status:
     """How far an entity's re-shard is. `items` are those of the current step; times are epoch milliseconds, `due_ms`
     when a wait ends at the earliest. `concerned` are hash and range key of some of the records that `attention` is
-    about. `proposal` is what the policy proposes, `advice` where it says that shards don't help."""
+    about; `waiting` says that a wait is longer than it should be, since the clock went back.
+    `proposal` is what the policy proposes, `advice` where it says that shards don't help."""
 
     entity: str
     phase: str
@@ -98,8 +103,19 @@ class Status:
     rate: int = 0
     entered_ms: int | None = None
     due_ms: int | None = None
+    waiting: str | None = None
     proposal: str = ""
     advice: str = ""
+
+
+def _clock_went_back(control: Control, now_ms: int) -> str | None:
+    """That this clock is well behind the one that began the phase or step, None when it is not."""
+    behind = max(control.entered_ms, control.stepped_ms) - now_ms
+    if behind < NOTICED_MS:
+        return None
+    return (
+        f"the clock went back: it is {behind // 1000} s behind what it was when this step began, and the wait is longer"
+    )
 
 
 class Operator:
@@ -149,6 +165,7 @@ class Operator:
             rate=control.rate if control.moving else 0,
             entered_ms=control.entered_ms,
             due_ms=due_ms(control, self._waits) if control.moving else None,
+            waiting=_clock_went_back(control, self._clock()) if control.moving else None,
             proposal=why,
             advice=advice,
         )
