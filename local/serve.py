@@ -116,7 +116,7 @@ def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> N
 
         file = folder.table_path(service.settings.service, service.settings.key_format)
         metrics = Metrics(lambda: app, file, lambda: server.connections, lambda: background.lag, started=monotonic())
-        pages = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
+        pages: dict[str, Page] = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
         app = AsgiApi(service.api, pages, THREADS, authorize=LocalAuthorizer(folder.token_secret()).authorize)
         stack.callback(app.close)
         server = HttpServer(app, partial(print, f"ready {address}", flush=True), stopping=stop_soon)
