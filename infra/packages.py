@@ -36,7 +36,7 @@ LOCK = ROOT / "requirements" / "layer.txt"
 SOURCES = tuple(Path(next(iter(package.__path__))).resolve() for package in (shardweave, services))
 """The library and the services that the template is made of: a layer of others would not fit it."""
 CACHE = ROOT / ".tools" / "layer"
-CALLED_SERVICES = ("dynamodb", "dynamodbstreams", "secretsmanager", "sts")
+CALLED_SERVICES = ("cloudformation", "dynamodb", "dynamodbstreams", "secretsmanager", "sts")
 """What the functions call. A service that calls another one adds it here."""
 
 

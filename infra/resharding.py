@@ -10,7 +10,7 @@ each item.
 from __future__ import annotations
 
 import jsii
-from aws_cdk import Duration, aws_sqs
+from aws_cdk import CustomResource, Duration, RemovalPolicy, aws_sqs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
@@ -19,7 +19,7 @@ from infra.acknowledgments import acknowledge
 from infra.configuration import Configuration
 from infra.function import Function
 from infra.removal import kept_when_made
-from infra.rights import move_records, read_stream
+from infra.rights import describe_stack, move_records, read_stream
 from infra.schedule import schedule
 from infra.table import Table
 
@@ -31,7 +31,8 @@ WATCHDOG = Duration.minutes(5)
 
 
 class Resharding(Construct):
-    """The resharder with what starts it."""
+    """The resharder with what starts it. `lookups`: the lookups of the new table are decided, see
+    `functions.resharder.deployment`; whoever writes records depends on it."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Resharding(Construct):
             description=f"Is given every change of the table of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=[*read_stream(table), *move_records(table)],
+            statements=[*read_stream(table), *move_records(table), describe_stack(self)],
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),
@@ -74,6 +75,14 @@ class Resharding(Construct):
             retry_attempts=RETRIES,
             max_record_age=MAX_AGE,
             on_failure=_Described(failures),
+        )
+        self.lookups = CustomResource(
+            self,
+            "Lookups",
+            service_token=self.function.alias.function_arn,
+            resource_type="Custom::Lookups",
+            service_timeout=Duration.minutes(5),
+            removal_policy=RemovalPolicy.RETAIN,  # there is nothing to remove, so nobody is asked to
         )
         schedule(
             self,

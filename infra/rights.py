@@ -1,4 +1,5 @@
-"""What functions may do with the table: statements that name actions and resources one by one, never `*`.
+"""What functions may do with the table, and ask of the stack: statements that name actions and resources one by one,
+never `*`.
 
 An action on an index is allowed for each index of the layout by name. Transactions need no actions of their own: each
 of their parts is judged as the plain operation that it is.
@@ -6,7 +7,9 @@ of their parts is judged as the plain operation that it is.
 
 from __future__ import annotations
 
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
 from infra.encryption import use_key
 from infra.table import Table
@@ -35,6 +38,11 @@ def move_records(table: Table) -> list[iam.PolicyStatement]:
 def describe(table: Table) -> list[iam.PolicyStatement]:
     """Ask what the table looks like."""
     return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table.table_arn])]
+
+
+def describe_stack(scope: Construct) -> iam.PolicyStatement:
+    """Ask what state the stack itself is in."""
+    return iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(scope).stack_id])
 
 
 def read_stream(table: Table) -> list[iam.PolicyStatement]:

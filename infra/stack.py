@@ -68,6 +68,7 @@ class ShardweaveStack(Stack):
         resharding = Resharding(
             self, "Resharding", configuration=configuration, table=table, layer=layer, failures=failures
         )
+        api.function.function.node.add_dependency(resharding.lookups)
         doctor = Doctor(self, "Doctor", configuration=configuration, table=table, layer=layer, failures=failures)
         monitoring = Monitoring(
             self,

@@ -3,8 +3,9 @@
 Environment: SERVICE, KEY_FORMAT, STAGE. An event of the stream is handled change by change, and ends at the first
 failure, so that no later change overtakes it. What was done before is reported as done, and the rest comes again. When
 it is the first change that fails, the call fails as a whole: only then does Lambda split the batch, until the change at
-fault stands alone, and gives up nothing else with it. `{"wake": true}` is the watchdog's event. The log has counts by
-shard and places of failures, no values.
+fault stands alone, and gives up nothing else with it. `{"wake": true}` is the watchdog's event. CloudFormation's
+event, when the stack is created, decides the lookups of the new table, see `deployment`. The log has counts by shard
+and places of failures, no values.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from functions.resharder import deployment
 from shardweave.changes import ChangeHandler
 from shardweave.errors import ShardweaveError
+from shardweave.store.retries import Waiting
 from shardweave.stream_events import decode_change
 
 logger = Logger(service=os.environ.get("SERVICE"))
@@ -59,7 +62,9 @@ def handle(record: DynamoDBRecord) -> None:
 @logger.inject_lambda_context(log_event=False)
 @metrics.log_metrics(capture_cold_start_metric=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle a batch of changes, or wake."""
+    """Handle a batch of changes, or wake, or decide the lookups of a new table."""
+    if deployment.is_of_cloudformation(event):
+        return decide_lookups(event)
     if event.get("wake"):
         woken = change_handler().wake()
         logger.info("woken", extra={"work": woken})
@@ -70,6 +75,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.warning("a re-shard is proposed, or would not help", extra={"entity": entity, "why": why})
         return {"woken": woken}
     return dict(changes(event["Records"]))
+
+
+def decide_lookups(event: dict[str, Any]) -> dict[str, Any]:
+    """Decide which lookups of a new table may be relied on, and tell CloudFormation."""
+    from shardweave import service
+    from shardweave.table.dynamodb.stack import stack_status
+
+    failure = deployment.decide(
+        event, stack_status, lambda: service.deployed_store(os.environ).decide_lookups(), Waiting()
+    )
+    logger.info("lookups", extra={"request": event["RequestType"], "failure": failure})
+    deployment.answer(event, failure)
+    return {"failure": failure}
 
 
 def changes(records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -268,6 +268,13 @@ def deployed_table(variables: Mapping[str, str]) -> Table:
     return DynamoDBTable(deployed_schema(variables).layout, _table_name(variables))
 
 
+def deployed_store(variables: Mapping[str, str]) -> Store:
+    """The store of a deployed function without an API: TABLE_NAME, SERVICE, KEY_FORMAT, RESHARD_WAITS. Raises
+    ConfigurationError, SchemaError."""
+    table = deployed_table(variables)
+    return Store(deployed_schema(variables), table, maps=LeasedMaps(table, deployed_waits(variables)))
+
+
 def deployed_schema(variables: Mapping[str, str]) -> Schema:
     """The schema of a deployed function: SERVICE, KEY_FORMAT. Raises ConfigurationError, SchemaError."""
     chosen = key_format(variables.get("KEY_FORMAT", Settings.key_format))

@@ -136,6 +136,7 @@ RIGHTS = {
         "Table/index/*": {"Query"},
         "Table's stream": {"DescribeStream", "GetRecords", "GetShardIterator"},
         "*": {"ListStreams"},
+        "the stack": {"DescribeStacks"},
         "FailuresQueue": {"SendMessage"},
     },
     "DoctorHandler": {"Table": {"DescribeTable"}, "FailuresQueue": {"SendMessage"}},
@@ -181,6 +182,8 @@ def label(template: dict[str, Any], resource: Any) -> str:
     text = json.dumps(resource)
     if text == '"*"':
         return "*"
+    if resource == {"Ref": "AWS::StackId"}:
+        return "the stack"
     kinds = {name: each["Type"] for name, each in template["Resources"].items() if f'"{name}"' in text}
     (name, kind), *others = kinds.items()
     assert not others

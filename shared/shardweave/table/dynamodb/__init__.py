@@ -17,6 +17,7 @@ This package alone imports botocore; `shardweave.table` does not import it.
     answers    responses -> answers
     failures   boto3's exceptions -> our errors
     secret     a secret of Secrets Manager, over the table's session
+    stack      the stack that a deployed table belongs to
     stream     shards, positions and records of the table's stream
     creation   makes the table for local stages and tests
 """
