@@ -74,12 +74,8 @@ class Deployed:
     def log_of(self, part: str) -> list[str]:
         """What a function has written to its log."""
         logs, group = self.client("logs"), self.resource("AWS::Logs::LogGroup", part)
-        streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
-        return [
-            event["message"]
-            for stream in streams
-            for event in logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"])["events"]
-        ]
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+        return [event["message"] for page in pages for event in page["events"]]
 
 
 def deployed(emulator: Emulator, service: str = SERVICE, **context: str) -> Deployed:
@@ -116,7 +112,7 @@ def start_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
         emulator.stop()
 
 
-def eventually(check: Callable[[], bool], seconds: float = 30.0) -> bool:
+def eventually(check: Callable[[], bool], seconds: float = 600.0) -> bool:
     """Whether something that takes its time comes true."""
     deadline = time.monotonic() + seconds
     while not check():

@@ -33,9 +33,9 @@ class Issuer:
         self._server.server_close()
 
     def token(self, subject: str = "ana", **claims: Any) -> str:
-        """A token that is valid for five minutes, unless the claims say otherwise."""
+        """A token that is valid for a day, unless the claims say otherwise."""
         now = int(time.time())
-        said = {"iss": self.url, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 300, **claims}
+        said = {"iss": self.url, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 86_400, **claims}
         signed = ".".join(_text(part) for part in ({"alg": "RS256", "typ": "JWT", "kid": "1"}, said))
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         return f"{signed}.{_base64(signature)}"

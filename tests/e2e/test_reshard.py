@@ -144,7 +144,7 @@ def test_taken_back_it_leaves_everything_as_it_was(
 def test_to_the_end_every_record_is_in_the_new_shards_and_what_was_written_meanwhile_too(
     stack: Deployed, operator: Operating, api: DeployedApi, people: dict[str, str]
 ) -> None:
-    assert eventually(lambda: operator_starts(operator), 30)
+    assert eventually(lambda: operator_starts(operator))
     names = list(people)
 
     def use() -> None:
@@ -185,6 +185,6 @@ def test_it_is_looked_at_again_afterwards_and_nothing_is_wrong(
         control = stack.client("dynamodb").get_item(TableName=stack.outputs["TableName"], Key=key)["Item"]
         return control["rechecked"] == {"N": "2"}
 
-    assert eventually(done, 60)
+    assert eventually(done)
     found = operator.call("GET")
     assert (found["phase"], found["attention"], found["shards"]) == ("stable", "", 16)
