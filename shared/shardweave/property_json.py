@@ -46,6 +46,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec, stands_for
+from .derived_models import changed_model
 from .errors import MalformedRequest
 from .table.values import Value, number_text
 
@@ -141,7 +142,7 @@ def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[
     fields: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
         fields[name] = (json_type(declared.annotation, (*within, model)), copy(declared))
-    return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields)
+    return changed_model(model, fields)
 
 
 def as_declared(model: type[M], read: M) -> M:

@@ -27,12 +27,12 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     WrapValidator,
-    create_model,
     field_validator,
 )
 from pydantic.errors import PydanticUserError
 
 from .codecs import NO_BOOL, stands_for
+from .derived_models import changed_model, derived_model
 
 if TYPE_CHECKING:
     from .entity import Entity
@@ -132,19 +132,14 @@ def _stored_model(model: type[Entity], properties: Mapping[str, Property]) -> ty
     left_out = ("alias_generator", "populate_by_name", "validate_default")
     config = {name: value for name, value in model.model_config.items() if name not in left_out}
     try:
-        return create_model(model.__name__, __config__=ConfigDict(**config), **fields)  # type: ignore[typeddict-item]
+        return derived_model(model.__name__, ConfigDict(**config), fields)  # type: ignore[typeddict-item]
     except PydanticUserError:
         return None
 
 
 def _given_model(model: type[E]) -> type[E]:
     """A model whose validators, outside all others, give back what is kept."""
-    made = create_model(
-        model.__name__,
-        __base__=model,
-        __module__=model.__module__,
-        __validators__={"_give_back": field_validator("*", mode="wrap")(_give_back)},
-    )
+    made = changed_model(model, {}, {"_give_back": field_validator("*", mode="wrap")(_give_back)})
     made.declaration = model.declaration
     return made
 

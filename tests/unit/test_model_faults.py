@@ -28,7 +28,7 @@ from tests.unit.api_world import Client, api_of, json_of
 from tests.unit.store_world import World
 
 
-def made(annotation: Any = int, name: str = "held", **body: Any) -> type[Entity]:
+def declared(name: str, annotation: Any = int, **body: Any) -> type[Entity]:
     """An entity with one property besides what identifies it."""
     whole = {
         "__module__": __name__,
@@ -36,9 +36,14 @@ def made(annotation: Any = int, name: str = "held", **body: Any) -> type[Entity]
         "thing_id": unique_property(),
         **body,
     }
+    return type(Entity)("Thing", (Entity,), whole, token="thing")
+
+
+def made(annotation: Any = int, name: str = "held", **body: Any) -> type[Entity]:
+    """As `declared`, whatever pydantic warns of."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # pydantic warns of names that shadow its own
-        return type(Entity)("Thing", (Entity,), whole, token="thing")
+        warnings.simplefilter("ignore", UserWarning)
+        return declared(name, annotation, **body)
 
 
 def faults_of(model: type[Entity]) -> dict[str, tuple[str, str]]:
@@ -210,7 +215,7 @@ def test_so_is_a_key_of_such_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(_SAFE_NAMES | {"key", "model_year", "self", "values", "items", "make_key"}))
-def test_any_other_name_is_kept(name: str) -> None:
+def test_any_other_name_is_kept(name: str, recwarn: pytest.WarningsRecorder) -> None:
     schema = Schema([made(name=name)])
     (model,) = schema.models
     stored = model.model_fields[name].alias or name
@@ -223,3 +228,11 @@ def test_any_other_name_is_kept(name: str) -> None:
     assert json_of(client.send("POST", "/v1/things", shown)) == shown
     assert json_of(client.send("PUT", "/v1/things/a", shown)) == shown
     assert json_of(client.send("PATCH", "/v1/things/a", {stored: 8})) == {"thingId": "a", stored: 8}
+    assert not recwarn.list, "only the class that declares it may be warned of, by pydantic"
+
+
+@pytest.mark.parametrize("name", sorted(_SAFE_NAMES))
+def test_only_the_declaration_of_a_name_that_pydantic_has_is_warned_of(name: str) -> None:
+    with pytest.warns(UserWarning, match=f'Field name "{name}" in "Thing" shadows an attribute') as warned:
+        declared(name)
+    assert len(warned) == 1

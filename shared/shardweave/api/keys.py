@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import BaseModel, create_model
-
+from ..derived_models import derived_model
 from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ValueRefused, location_text
@@ -110,8 +109,7 @@ class RecordKeys:
         if len(types) == 1:
             return next(iter(types.values()))
         fields: dict[str, Any] = {name: (annotation, ...) for name, annotation in types.items()}
-        model: type[BaseModel] = create_model(f"{self.entity.model.__name__}Key", __config__=JSON_CONFIG, **fields)
-        return model
+        return derived_model(f"{self.entity.model.__name__}Key", JSON_CONFIG, fields)
 
     def of_json(self, given: Any, where: tuple[str | int, ...]) -> Any:
         """The store's key in a body. Raises ValidationFailed, InvalidShardKey, InputError naming the place."""

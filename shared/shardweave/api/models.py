@@ -25,13 +25,14 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from ..codecs import TimestampCodec
+from ..derived_models import derived_model
 from ..entity import Entity, Role
 from ..entity_property import Property
 from ..entity_type import EntityType
@@ -214,8 +215,7 @@ class RecordModels:
             fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
             fields |= {_COMPUTED + name: _computed(name, info, required=answered) for name, info in computed.items()}
-        made = create_model(self.name + suffix, __config__=JSON_CONFIG, __doc__=self.entity.model.__doc__, **fields)
-        return cast("type[BaseModel]", made)
+        return derived_model(self.name + suffix, JSON_CONFIG, fields, self.entity.model.__doc__)
 
     def _field(self, each: Property, *, required: bool, default: bool) -> Any:
         declared = self._declared(each)

@@ -1,0 +1,50 @@
+"""Models that are made from an entity's model: of what is stored, of bodies, of keys.
+
+pydantic warns where a property has the name of a method of its own (`copy`, `json`). The class that declares the
+property says so, once; what is made from it does not say it again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+M = TypeVar("M", bound=BaseModel)
+
+_SHADOWS = r"Field name \".*\" in \".*\" shadows an attribute in parent"
+
+
+def derived_model(name: str, config: ConfigDict, fields: dict[str, Any], doc: str | None = None) -> type[BaseModel]:
+    """A model with these fields, as `create_model` takes them. Raises PydanticUserError."""
+    with _said_before(fields):
+        made: type[BaseModel] = create_model(name, __config__=config, __doc__=doc, **fields)
+        return made
+
+
+def changed_model(base: type[M], fields: dict[str, Any], validators: dict[str, Any] | None = None) -> type[M]:
+    """A model by the name of another, which it inherits from, with other fields or validators."""
+    with _said_before(fields):
+        made: type[M] = create_model(
+            base.__name__,
+            __base__=base,
+            __module__=base.__module__,
+            __doc__=base.__doc__,
+            __validators__=validators,
+            **fields,
+        )
+        return made
+
+
+@contextmanager
+def _said_before(fields: Mapping[str, Any]) -> Iterator[None]:
+    """Leaves out the warning, where there is one: the filters of warnings are the whole process's."""
+    if not any(hasattr(BaseModel, name) for name in fields):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _SHADOWS, UserWarning)
+        yield
