@@ -47,9 +47,15 @@ def patient() -> Iterator[tuple[str, int]]:
     yield from serving(Patient)
 
 
-def serving(protocol: type[LimitedProtocol]) -> Iterator[tuple[str, int]]:
+@pytest.fixture(scope="module")
+def bodiless() -> Iterator[tuple[str, int]]:
+    """Where a server answers that waits for heads, and for bodies only a moment: for bodies that never come."""
+    yield from serving(Patient, body_seconds=Impatient.head_seconds)
+
+
+def serving(protocol: type[LimitedProtocol], body_seconds: float | None = None) -> Iterator[tuple[str, int]]:
     service = user_service()
-    app = AsgiApi(service.api, {}, 2, body_seconds=protocol.head_seconds)
+    app = AsgiApi(service.api, {}, 2, body_seconds=protocol.head_seconds if body_seconds is None else body_seconds)
     ready = threading.Event()
     server = HttpServer(app, ready.set, protocol)
     with listen("127.0.0.1", 0) as listening:
@@ -195,19 +201,19 @@ TOO_LONG = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10485
 
 @pytest.mark.parametrize("more", [b"", b"Expect: 100-continue\r\n"])
 def test_a_body_that_is_declared_too_long_is_refused_before_any_of_it_was_sent(
-    address: tuple[str, int], more: bytes
+    bodiless: tuple[str, int], more: bytes
 ) -> None:
-    status, problem = answered(address, TOO_LONG + more + b"\r\n")
+    status, problem = answered(bodiless, TOO_LONG + more + b"\r\n")
     assert (status, problem["type"].removeprefix(TYPE_PREFIX)) == (413, "body_too_large")
 
 
-def test_whoever_sends_a_body_that_is_declared_too_long_comes_to_the_answer(address: tuple[str, int]) -> None:
-    status, _ = answered(address, TOO_LONG + b"\r\n", bytes(1024 * 1024 + 1))
+def test_whoever_sends_a_body_that_is_declared_too_long_comes_to_the_answer(patient: tuple[str, int]) -> None:
+    status, _ = answered(patient, TOO_LONG + b"\r\n", bytes(1024 * 1024 + 1))
     assert status == 413
 
 
-def test_a_body_may_be_declared_as_long_as_the_limit(address: tuple[str, int]) -> None:
-    status, problem = answered(address, TOO_LONG.replace(b"1048577", b"1048576") + b"Content-Type: x/y\r\n\r\n")
+def test_a_body_may_be_declared_as_long_as_the_limit(bodiless: tuple[str, int]) -> None:
+    status, problem = answered(bodiless, TOO_LONG.replace(b"1048577", b"1048576") + b"Content-Type: x/y\r\n\r\n")
     assert (status, problem["type"].removeprefix(TYPE_PREFIX)) == (408, "request_timeout")
 
 

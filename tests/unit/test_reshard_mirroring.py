@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, nanoid, now_ms, timestamp_property, ttl_property, unique_property
+from shardweave.entity import Entity, nanoid, timestamp_property, ttl_property, unique_property
 from shardweave.entity_type import MARK, REVISION
 from shardweave.errors import AlreadyExists, ReshardRefused, RevisionConflict
 from shardweave.reshard.control import encode_control
@@ -31,10 +31,11 @@ from shardweave.table.operations import Put as TablePut
 from shardweave.table.simulated import Script, SimulatedTable
 
 HOUR_MS = 3_600_000
+NOW = 1_730_000_000_000
 EARLIER = ShardBump(0, 1, 1)
-LATER = ShardBump(now_ms() - HOUR_MS, 1, 2)
+LATER = ShardBump(NOW - HOUR_MS, 1, 2)
 TARGET = ShardBump(0, 1, 3)
-COMING = ShardBump(now_ms() + HOUR_MS // 2, 1, 5)
+COMING = ShardBump(NOW + HOUR_MS // 2, 1, 5)
 VERSION = 7
 
 
@@ -80,12 +81,17 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     with_phase.table.close()
 
 
+def now() -> int:
+    """A clock that stands still."""
+    return NOW
+
+
 def _world(phase: Phase) -> World:
-    table = SimulatedTable(EmbeddedTable(SCHEMA.layout), Script())
+    table = SimulatedTable(EmbeddedTable(SCHEMA.layout, clock=lambda: NOW / 1000), Script())
     control = Control(VERSION, OLD, NEW, phase, Step.SETTLE, placement=placement_of(THING))
     table.run(TablePut(encode_control(THING, control, "r")))
-    maps = LeasedMaps(table, Waits(), exact=True)
-    return World(table, Store(SCHEMA, table, maps=maps), phase)
+    maps = LeasedMaps(table, Waits(), clock=now, exact=True)
+    return World(table, Store(SCHEMA, table, maps=maps, clock=now), phase)
 
 
 def described(action: Any) -> str:
@@ -184,7 +190,7 @@ def test_a_record_keeps_its_copy_equal_but_for_the_mark_and_the_keys(world: Worl
 
 
 def test_a_record_of_a_bump_that_both_maps_have_is_written_once_and_without_a_mark(world: World) -> None:
-    created = now_ms() + HOUR_MS // 2
+    created = NOW + HOUR_MS // 2
     # Its timestamp lies too far ahead to be created today, so it is put as another program would.
     item = THING.complete({"thingId": "soon", "created": created, "word": "a", "rev": "r0"}, OLD)
     world.table.run(TablePut(item))
@@ -213,15 +219,15 @@ def test_a_transaction_repeats_each_of_its_records(world: World) -> None:
 
 
 def test_an_id_is_taken_wherever_its_record_is(world: World) -> None:
-    created = now_ms() - 2 * HOUR_MS
+    created = NOW - 2 * HOUR_MS
     world.store.create(written("a", thing_id="given", created=created), Thing)
     with pytest.raises(AlreadyExists):
         world.store.create(written("b", thing_id="given"), Thing)
 
 
 def test_an_expired_record_makes_room_in_both_spaces(world: World) -> None:
-    expired = now_ms() // 1000 - 10
-    created = now_ms() - 2 * HOUR_MS
+    expired = NOW // 1000 - 10
+    created = NOW - 2 * HOUR_MS
     world.store.create(written("a", thing_id="given", created=created, ttl=expired), Thing)
     world.store.create(written("b", thing_id="given"), Thing)
     words = {item["word"] for item in world.table.run(Scan()).items if item.get("thingId") == "given"}
@@ -233,8 +239,8 @@ def test_a_mark_of_a_newer_version_stops_a_writer_that_does_not_know_it() -> Non
     name = world.store.create(written("a"), Thing).thing_id
     (item,) = [each for each in world.table.run(Scan()).items if each.get("thingId") == name]
     world.table.run(TablePut({**item, MARK: VERSION + 1}))
-    maps = LeasedMaps(world.table, Waits())
-    hurried = Store(SCHEMA, world.table, maps=maps, waiting=Waiting(sleep=lambda seconds: None))
+    maps = LeasedMaps(world.table, Waits(), clock=now)
+    hurried = Store(SCHEMA, world.table, maps=maps, clock=now, waiting=Waiting(sleep=lambda seconds: None))
     with pytest.raises(RevisionConflict, match="kept being changed"):
         hurried.update(Thing, name, {"word": "b"})
     assert world.store.get(Thing, name) is not None
