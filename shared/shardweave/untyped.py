@@ -10,13 +10,15 @@ number it is written as (1e23).
 from __future__ import annotations
 
 import collections.abc
+import json
 import types
 import typing
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from decimal import Decimal
 from typing import Annotated, Any, Union
 
 from pydantic import JsonValue
+from pydantic_core import to_jsonable_python
 
 from .codecs import stands_for
 from .errors import ValueRefused
@@ -72,6 +74,28 @@ def read_untyped(stored: Value) -> Any:
     if isinstance(stored, list):
         return [read_untyped(each) for each in stored]
     return {read_untyped(each) for each in stored} if isinstance(stored, (set, frozenset)) else stored
+
+
+def as_stored(given: Value, stored: Value) -> Value:
+    """A value that came as JSON, in stored form, parts of it being what is `stored` at their place where JSON shows
+    that just so: bytes and decimals as text, a set as a list in any order."""
+    if isinstance(given, dict) and isinstance(stored, dict):
+        return {name: as_stored(each, stored[name]) if name in stored else each for name, each in given.items()}
+    if isinstance(given, list) and isinstance(stored, list):
+        beside = [as_stored(each, one) for each, one in zip(given, stored, strict=False)]
+        return beside + given[len(beside) :]
+    if isinstance(stored, (set, frozenset)) and isinstance(given, (list, set, frozenset)):
+        return stored if _shown_members(given) == _shown_members(stored) else given
+    is_text = isinstance(given, str) and isinstance(stored, (bytes, Decimal))
+    return stored if is_text and given == _shown(stored) else given
+
+
+def _shown(stored: Value) -> Any:
+    return to_jsonable_python(read_untyped(stored), bytes_mode="base64")
+
+
+def _shown_members(members: Iterable[Value]) -> list[str]:
+    return sorted(json.dumps(_shown(each)) for each in members)
 
 
 def walk_of(annotation: Any, untyped: Walk) -> Walk | None:

@@ -110,6 +110,25 @@ def test_who_is_in_no_group_has_their_own_alone(api: Api, admin: Person) -> None
     assert json_of(admin.get(f"/v1/reports/{theirs['reportId']}")) == theirs
 
 
+def test_an_item_of_a_batch_that_would_be_anothers_fails_alone(api: Api, admin: Person) -> None:
+    ann = person(api, "ann")
+    mine = ann.made("reports", subject="s")
+    puts = [{"subject": "a"}, {"subject": "b", "userId": "bob"}, {**mine, "userId": "bob"}, {"subject": "c"}]
+    outcome = json_of(ann.post("/v1/reports/batch-write", {"puts": puts, "deletes": ["nosuch"]}))
+    assert [each["status"] for each in outcome["puts"]] == ["written", "failed", "failed", "written"]
+    for each in outcome["puts"][1:3]:
+        refused = each["problem"]
+        assert (refused["status"], refused["type"], refused["where"]) == (
+            403,
+            "urn:shardweave:error:forbidden",
+            "userId",
+        )
+    assert outcome["deletes"] == [{"status": "written"}]
+    assert outcome["complete"] is False
+    assert listed(admin, "/v1/reports?userId=bob") == []
+    assert json_of(ann.get(f"/v1/reports/{mine['reportId']}")) == mine
+
+
 def test_what_no_rule_lists_is_refused_whoever_asks(api: Api, admin: Person) -> None:
     for target in ("/v1/memos", "/v1/memos/m", "/v1/memos/m?expand=report"):
         problem_of(admin.get(target), 403, "forbidden")

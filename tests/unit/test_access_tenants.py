@@ -184,7 +184,10 @@ def test_by_batch(acme: Person, bolt: Person, theirs: str) -> None:
     removed = json_of(acme.post("/v1/tasks/batch-write", {"deletes": [theirs, "nosuch"]}))
     assert removed["deletes"] == [{"status": "written"}] * 2
     assert bolt.get(f"/v1/tasks/{theirs}").status == 200
-    problem_of(acme.post("/v1/tasks/batch-write", {"puts": [{**put, "tenantId": "bolt"}]}), 403, "forbidden")
+    mixed = json_of(acme.post("/v1/tasks/batch-write", {"puts": [{**put, "tenantId": "bolt"}, put]}))
+    assert [each["status"] for each in mixed["puts"]] == ["failed", "written"]
+    refused = mixed["puts"][0]["problem"]
+    assert (refused["status"], refused["type"], refused["where"]) == (403, "urn:shardweave:error:forbidden", "tenantId")
 
 
 def test_by_a_batch_that_ended_half_way() -> None:

@@ -42,6 +42,9 @@ class Size(TypedDict):
     width: int | None
 
 
+OPEN = {"bytes": b"x", "set": {"x", "y"}, "in": [{"digits": Decimal("0.1234567890123456789"), "sets": [{b"y"}]}]}
+"""A value without a declared type, of what JSON has no form for."""
+
 TYPES: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "text": (str, {}, ["a", "b"]),
     "textByDefault": (str, {"default": "d"}, ["d", "e"]),
@@ -51,7 +54,7 @@ TYPES: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "flag": (bool, {"default": True}, [True, False]),
     "set": (set[str], {"default_factory": set}, [set(), {"x", "y"}]),
     "list": (list[int], {"default_factory": lambda: [1]}, [[], [1], [2, 3]]),
-    "open": (dict[str, Any], {"default_factory": dict}, [{}, {"a": None, "b": [1, "x"]}]),
+    "open": (dict[str, Any], {"default_factory": dict}, [{}, {"a": None, "b": [1, "x"]}, OPEN]),
     "size": (Size | None, {"default": None}, [None, {"width": None}, {"width": 3}]),
 }
 """Of each type how it is declared, and values."""

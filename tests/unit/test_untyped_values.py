@@ -19,6 +19,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypeAliasType
 
 from shardweave.cli.json_lines import parse_object
+from shardweave.cli.load import Loading
 from shardweave.cli.records import whole_record
 from shardweave.entity import Entity, unique_property
 from shardweave.errors import InputError, SchemaError, ValueRefused
@@ -216,6 +217,77 @@ def test_over_http_and_from_a_line_too() -> None:
     sheet = store.get(Sheet, "b")
     assert sheet is not None
     assert same(sheet.document, {**given, "z": {"w": 1e-7, "v": 10**22, "u": 2}})
+
+
+STORED = {
+    "b": b"x",
+    "d": Decimal("0.1234567890123456789"),
+    "s": {1, 2.5},
+    "t": {b"x", b"y"},
+    "deep": {"k": {"b": [b"y", {"s": {"u"}, "d": Decimal("1.00000000000000000001E-100")}]}},
+    "text": "eA==",
+}
+"""Of what JSON has no form for, some of each, and a text that looks like one."""
+
+
+def stored_sheet() -> tuple[World, Client]:
+    world = World(schema=SCHEMA)
+    held = dict.fromkeys(("anything", "whatever", "document", "bare", "alias", "noted"), STORED)
+    rows = {name: [STORED, b"z"] for name in ("row", "bare_row")}
+    world.store.create(
+        Sheet(sheet_id="a", place=(Decimal(1), b"x"), many=(b"x", {"y"}), deep=[{"x": [b"x"]}], **held, **rows)
+    )
+    return world, Client(api_of(SCHEMA, table=world.inner))
+
+
+def test_a_patch_keeps_what_it_does_not_name() -> None:
+    world, client = stored_sheet()
+    for name in ("anything", "whatever", "document", "bare", "alias", "noted"):
+        assert client.patch("/v1/sheets/a", {name: {"n": 1, "deep": {"k": {"m": 2}}, "text": None}}).status == 200
+        expected = {**STORED, "n": 1, "deep": {"k": {**STORED["deep"]["k"], "m": 2}}}
+        del expected["text"]
+        assert same(getattr(world.store.get(Sheet, "a"), name), expected), name
+
+
+@pytest.mark.parametrize("way", ["put", "patch", "batch-write", "load"])
+def test_what_is_put_back_as_json_shows_it_is_what_was_stored(way: str) -> None:
+    world, client = stored_sheet()
+    before = world.store.get(Sheet, "a")
+    read = json_of(client.get("/v1/sheets/a"))
+    read["document"]["s"].reverse()
+    if way == "load":
+        Loading(world.store, SCHEMA, None, pytest.fail).load(iter([json.dumps(read).encode()]))
+    elif way == "batch-write":
+        assert json_of(client.post("/v1/sheets/batch-write", {"puts": [read]}))["complete"]
+    else:
+        send = client.put if way == "put" else client.patch
+        assert send("/v1/sheets/a", read).status == 200
+    after = world.store.get(Sheet, "a")
+    for name in Sheet.model_fields:
+        assert same(getattr(before, name), getattr(after, name)), name
+
+
+def test_what_is_given_otherwise_is_what_is_given() -> None:
+    world, client = stored_sheet()
+    read = json_of(client.get("/v1/sheets/a"))["document"]
+    read |= {"b": "eQ==", "d": "0.12345678901234567890", "s": [1, 2.5, 3], "t": [], "text": read["b"], "new": read["b"]}
+    read["deep"]["k"]["b"].insert(0, "first")
+    assert client.patch("/v1/sheets/a", {"document": read}).status == 200
+    sheet = world.store.get(Sheet, "a")
+    assert sheet is not None
+    assert same(sheet.document, read)
+    assert client.patch("/v1/sheets/a", {"many": [True, ["y"]]}).status == 200
+    sheet = world.store.get(Sheet, "a")
+    assert sheet is not None
+    assert same(sheet.many, (True, {"y"}))
+
+
+def test_in_python_a_text_is_a_text() -> None:
+    world, _ = stored_sheet()
+    world.store.update(Sheet, "a", {"document": {"b": "eA=="}})
+    assert world.store.put({"sheet_id": "a", "anything": "eA=="}, Sheet).anything == "eA=="
+    sheet = world.store.update(Sheet, "a", {"document": {"b": "eA=="}})
+    assert same(sheet.document, {"b": "eA=="})
 
 
 def test_a_default_that_would_come_back_as_another_is_a_fault() -> None:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from ..access.access import Access
-from ..errors import BatchIncomplete, FieldFault, InputError, LimitExceeded, ValidationFailed, location_text
+from ..errors import BatchIncomplete, FieldFault, Forbidden, InputError, LimitExceeded, ValidationFailed, location_text
 from ..property_json import JSON_CONFIG, json_bytes
 from ..store import Delete, Put, Store, WriteOutcome
 from .carried import fitting_page
@@ -84,7 +84,14 @@ class Batches:
         _refuse([*faults, *of_keys])
         kept = self._models.kept
         asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
-        puts = [Put(grant.made(values, kept), model, keeping=kept, **asker) for values in written]
+
+        def put(values: dict[str, Any]) -> Put:
+            try:
+                return Put(grant.made(values, kept), model, keeping=kept, from_json=True, **asker)
+            except Forbidden as error:
+                return Put(values, model, refused=error)
+
+        puts = [put(values) for values in written]
         deletes = [Delete(model, key, **asker) for key in keys]
         removed = tuple(map(self._models.keys.path_of_json, to_delete))
 

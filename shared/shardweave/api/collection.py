@@ -141,7 +141,8 @@ class Collection:
             raise self._keys.contradicted()
         with condition.or_refuse():
             return self._write(
-                call, Update(self._entity.model, key, changes, condition.rev, grant.among, grant.related)
+                call,
+                Update(self._entity.model, key, changes, condition.rev, grant.among, grant.related, from_json=True),
             )
 
     def put(self, call: Call) -> Response:
@@ -158,7 +159,7 @@ class Collection:
         keeping = frozenset() if condition.absent else self._models.kept
         values, model = grant.made(values, keeping), self._entity.model
         asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
-        put = Put(values, model, condition.rev, condition.exists, keeping=keeping, **asker)
+        put = Put(values, model, condition.rev, condition.exists, keeping=keeping, from_json=True, **asker)
         try:
             with condition.or_refuse():
                 return self._write(call, Create(values, model, **asker) if condition.absent else put)

@@ -87,7 +87,7 @@ class Loading:
             self._write()
         self._identities.add(identity)
         private = frozenset(each.stored for each in entity.properties.values() if each.private)
-        self._waiting.append((line.number, Put(values, entity.model, keeping=private)))
+        self._waiting.append((line.number, Put(values, entity.model, keeping=private, from_json=True)))
 
     def _write(self) -> None:
         """One record stands once in a batch, so that lines about it are written in their order."""

@@ -3,12 +3,15 @@
 Pure. A draft is a record's properties in stored form with its new revision: times set, `prepare` called, validated
 whole, creation time checked, immutable properties compared with the stored ones. Generated attributes come later.
 
+JSON has no bytes, no sets and no long decimals. So where values are given `from_json`, a part without a declared type
+that is what JSON shows of the stored one at the same place, is the stored one.
+
 Costs one validation; none when a record needs nothing derived, since it was validated when it was made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +22,10 @@ from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
 from ..errors import ImmutableProperty, ValidationFailed, ValueRefused
 from ..keys import Element
+from ..stored_form import stored_form
 from ..table.values import Item, Value
-from .operations import Changes
+from ..untyped import as_stored
+from .operations import Changes, Put
 from .parents import COUNTED
 
 _INTERNAL = (REVISION, MARK, COUNTED)
@@ -51,20 +56,12 @@ def new_draft(
     return draft
 
 
-def replacing_draft(
-    entity: EntityType[Any],
-    given: Entity | Mapping[str, Any],
-    stored: Item,
-    now_ms: int,
-    rev: str,
-    *,
-    numbered: Collection[str] = (),
-    keeping: Collection[str] = (),
-) -> Draft:
-    """A whole record in place of a stored one, whose timestamp and numbers stay. `numbered` are the properties whose
-    numbers are not the caller's: they were taken before it was seen that the record has its own. `keeping` are those
-    that keep their stored value where a mapping leaves them out. Raises ImmutableProperty too."""
+def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int, rev: str) -> Draft:
+    """A whole record in place of a stored one, whose timestamp and numbers stay. Raises ImmutableProperty too."""
 
+    keeping, given = put.keeping, put.record
+    if put.from_json and isinstance(given, Mapping):
+        given = _as_stored(entity, entity.by_stored_name(given), stored)
     names = [*keeping] if entity.timestamp is None else [*keeping, entity.timestamp]
     said = entity.by_stored_name(given) if isinstance(given, Mapping) else entity.properties
     kept = entity.readable({name: stored[name] for name in names if name in stored and name not in said})
@@ -83,14 +80,16 @@ def replacing_draft(
     for sequence in entity.sequences:
         if keeps_number(sequence, stored, draft.item):
             name = sequence.property_name
-            if name not in numbered and draft.item.get(name) not in (*UNNUMBERED, stored[name]):
+            if name not in put.numbered and draft.item.get(name) not in (*UNNUMBERED, stored[name]):
                 raise _another_number(name)
             draft.item[name] = stored[name]
     _check_immutable(entity, stored, draft.item)
     return draft
 
 
-def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str) -> Draft | None:
+def changed_draft(
+    entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str, *, from_json: bool = False
+) -> Draft | None:
     """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
     ImmutableProperty too."""
     values = entity.whole(entity.visible(stored))
@@ -98,6 +97,8 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     given = entity.by_stored_name(given)
     if not given:
         return None
+    if from_json:
+        given = _as_stored(entity, given, stored)
     for name, value in given.items():
         if value is None and name in entity.properties:
             if name in entity.immutable:
@@ -122,6 +123,23 @@ def changed_draft(entity: EntityType[Any], stored: Item, changes: Changes, now_m
     for sequence in entity.sequences:
         _check_number(sequence, stored, item, given=sequence.property_name in given)
     return Draft(item | {REVISION: rev})
+
+
+def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) -> dict[str, Any]:
+    """What was given by stored name, parts without a declared type being what is stored where JSON shows it so."""
+    found = dict(given)
+    for name in given.keys() & stored.keys():
+        each = entity.properties.get(name)
+        if each is None or each.read_untyped is None:
+            continue
+        try:
+            form = stored_form(given[name])
+        except ValueRefused:
+            continue  # it is refused below, with its place
+        kept = as_stored(form, stored[name])
+        if kept != form:
+            found |= entity.readable({name: kept})
+    return found
 
 
 def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> dict[str, Value]:

@@ -82,7 +82,8 @@ class Put:
     so do numbers of sequences: another one is refused. With `rev` only in place of that revision; with `exists` only in
     place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
     `keeping` those that stay as they are stored where a mapping leaves them out, since whoever gives it may not see
-    them."""
+    them. `from_json`: see `drafts`. `refused` is why it is not carried out, where that is known already: the item of a
+    batch fails with it."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | None = None
@@ -92,11 +93,13 @@ class Put:
     numbered: frozenset[str] = frozenset()
     keeping: frozenset[str] = frozenset()
     related: Related | None = None
+    from_json: bool = False
+    refused: ShardweaveError | None = None
 
 
 @dataclass(frozen=True)
 class Update:
-    """Change properties of a live record. With `rev` only if that is its revision."""
+    """Change properties of a live record. With `rev` only if that is its revision. `from_json`: see `drafts`."""
 
     model: type[Entity]
     key: Key
@@ -104,6 +107,7 @@ class Update:
     rev: Rev = None
     among: Among | None = None
     related: Related | None = None
+    from_json: bool = False
 
 
 @dataclass(frozen=True)

@@ -202,27 +202,23 @@ class PutStep(Step):
     """Reads, then replaces the live record, or creates one. `draft` is the record to be created, None where what is
     given makes one only together with what is kept of a stored one."""
 
-    given: Entity | Mapping[str, Any]
+    put: Put
     draft: Draft | None
-    rev: Rev
-    exists: bool
-    numbered: frozenset[str]
-    keeping: frozenset[str]
 
     @property
     def makes(self) -> bool:
-        return not (self.exists or self._may_only_replace) and self.rev is None
+        return not (self.put.exists or self._may_only_replace) and self.put.rev is None
 
     @property
     def _may_only_replace(self) -> bool:
         return self.among is not None and self.entity.shares_ids
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
-        self.check_revision(seen, self.rev)
+        self.check_revision(seen, self.put.rev)
         if self.is_hidden(seen):
             raise self.not_found()
         if seen.found is None:
-            if self.exists or self._may_only_replace:
+            if self.put.exists or self._may_only_replace:
                 raise self.not_found()
             return _made_by_hand(self, self._admitted(self.drafted(None, moment, context)), seen, moment, context)
         draft = self._admitted(self.drafted(seen.found.item, moment, context))
@@ -233,9 +229,8 @@ class PutStep(Step):
         ImmutableProperty."""
         rev = context.new_revision()
         if stored is None:
-            return self.draft or new_draft(self.entity, self.given, moment.now_ms, rev)
-        kept = {"numbered": self.numbered, "keeping": self.keeping}
-        return replacing_draft(self.entity, self.given, stored, moment.now_ms, rev, **kept)
+            return self.draft or new_draft(self.entity, self.put.record, moment.now_ms, rev)
+        return replacing_draft(self.entity, self.put, stored, moment.now_ms, rev)
 
     def _admitted(self, draft: Draft) -> Draft:
         """The record, which is whoever asks's: what is kept is known only when it is read. Raises Forbidden."""
@@ -252,13 +247,15 @@ class UpdateStep(Step):
 
     changes: Changes
     rev: Rev
+    from_json: bool
 
     def plan(self, seen: Sighting, moment: Moment, context: Context) -> Plan:
         if seen.found is None or self.is_hidden(seen):
             raise self.not_found()
         self.check_revision(seen, self.rev)
         stored = seen.found.item
-        draft = changed_draft(self.entity, stored, self.changes, moment.now_ms, context.new_revision())
+        rev, from_json = context.new_revision(), self.from_json
+        draft = changed_draft(self.entity, stored, self.changes, moment.now_ms, rev, from_json=from_json)
         if draft is None:
             return Plan(record=self.entity.load(stored))
         return replacement(self.entity, draft, seen, moment, context, self.met)
@@ -417,7 +414,8 @@ class StepMaker:
         entity = self._schema[operation.model]
         identity = entity.identify(operation.key)
         if isinstance(operation, Update):
-            return UpdateStep(entity, identity, operation.changes, operation.rev, **_asker(operation))
+            changes, rev, from_json = operation.changes, operation.rev, operation.from_json
+            return UpdateStep(entity, identity, changes, rev, from_json, **_asker(operation))
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
         direct = isinstance(operation.rev, str) and operation.among is None and self._has_one_place(entity)
@@ -434,6 +432,8 @@ class StepMaker:
         return tuple(steps)
 
     def _writing(self, operation: Create | Put) -> Step:
+        if isinstance(operation, Put) and operation.refused is not None:
+            raise operation.refused
         record = operation.record
         entity = self.entity_of(operation)
         moment = self._moment_of(entity)
@@ -451,8 +451,7 @@ class StepMaker:
 
     @staticmethod
     def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: Draft | None) -> PutStep:
-        rev, exists, numbered, keeping = operation.rev, operation.exists, operation.numbered, operation.keeping
-        return PutStep(entity, identity, operation.record, draft, rev, exists, numbered, keeping, **_asker(operation))
+        return PutStep(entity, identity, operation, draft, **_asker(operation))
 
     def drafted(self, step: PutStep, stored: Item) -> Draft:
         """The record to be written in place of a stored one, if there is one. Raises what `PutStep.drafted` does."""
