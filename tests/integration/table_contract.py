@@ -8,7 +8,16 @@ from typing import Any
 
 from shardweave.table import Table
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import BatchWrite, GetItem, PageAnswer, Query, Scan
+from shardweave.table.operations import (
+    BatchWrite,
+    GetItem,
+    PageAnswer,
+    Query,
+    Scan,
+    StreamRead,
+    StreamRecord,
+    StreamShards,
+)
 from shardweave.table.values import Item
 
 OpenTable = Callable[[TableLayout], Table]
@@ -67,3 +76,23 @@ def every_item(table: Table, operation: Query | Scan) -> list[Item]:
 
 def values(items: Sequence[Item], name: str) -> list[Any]:
     return [each[name] for each in items]
+
+
+def changes(table: Table) -> list[StreamRecord]:
+    """Every record of the stream, shard by shard."""
+    found: list[StreamRecord] = []
+    for shard in table.run(StreamShards()):
+        position = "TRIM_HORIZON"
+        while True:
+            page = table.run(StreamRead(shard.id, position))
+            found += page.records
+            position = page.position
+            # An open shard never ends: with one writer, an empty page is its end for now.
+            if page.closed or not page.records:
+                break
+    return found
+
+
+def summary(records: list[StreamRecord]) -> list[tuple[object, ...]]:
+    """What happened to which item, and its images."""
+    return [(record.event, record.key["rangeKey"], record.old, record.new) for record in records]

@@ -15,36 +15,27 @@ from shardweave.table.operations import (
     Describe,
     Put,
     StreamRead,
-    StreamRecord,
     StreamShards,
     TransactWrite,
     Update,
 )
-from tests.integration.table_contract import LAYOUT, OpenTable, every_item, fill, item, key, query, values
+from tests.integration.table_contract import (
+    LAYOUT,
+    OpenTable,
+    changes,
+    every_item,
+    fill,
+    item,
+    key,
+    query,
+    summary,
+    values,
+)
 
 
 @pytest.fixture
 def table(open_table: OpenTable) -> Table:
     return open_table(LAYOUT)
-
-
-def changes(table: Table) -> list[StreamRecord]:
-    """Every record of the stream, shard by shard."""
-    found: list[StreamRecord] = []
-    for shard in table.run(StreamShards()):
-        position = "TRIM_HORIZON"
-        while True:
-            page = table.run(StreamRead(shard.id, position))
-            found += page.records
-            position = page.position
-            # An open shard never ends: with one writer, an empty page is its end for now.
-            if page.closed or not page.records:
-                break
-    return found
-
-
-def summary(records: list[StreamRecord]) -> list[tuple[object, ...]]:
-    return [(record.event, record.key["rangeKey"], record.old, record.new) for record in records]
 
 
 def test_every_change_is_in_the_stream_with_both_images(table: Table) -> None:

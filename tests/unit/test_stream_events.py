@@ -92,3 +92,18 @@ def test_what_is_no_change_is_refused_without_its_values(broken: dict[str, Any])
         decode_change(broken)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_a_record_has_numbers_in_plain_digits() -> None:
+    numbers = {"great": Decimal("1E+125"), "small": Decimal("-1E-130"), "set": {Decimal("1.50"), 10**40}}
+    images = encode_change(StreamRecord("MODIFY", {"n": 10**50}, numbers, {"in": [numbers]}, "17", "e", 0.0))[
+        "dynamodb"
+    ]
+    typed = {
+        "great": {"N": "1" + "0" * 125},
+        "small": {"N": "-0." + "0" * 129 + "1"},
+        "set": {"NS": ["1.5", "1" + "0" * 40]},
+    }
+    assert images["Keys"] == {"n": {"N": "1" + "0" * 50}}
+    assert images["OldImage"] == typed
+    assert images["NewImage"] == {"in": {"L": [{"M": typed}]}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shardweave.errors import ValueRefused
+from shardweave.table.conditions import Compare
+from shardweave.table.dynamodb.items import native_item
+from shardweave.table.operations import Put
 from shardweave.table.values import (
     from_attribute_value,
     from_attribute_values,
@@ -20,6 +25,8 @@ from shardweave.table.values import (
     to_attribute_values,
     value_bytes,
 )
+
+PLAIN_DIGITS = re.compile(r"0|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*")
 
 # -- strategies -------------------------------------------------------------------------------------------------------
 
@@ -84,7 +91,7 @@ def test_items_come_back_equal(item: dict[str, Any]) -> None:
         ((1, [True]), {"L": [{"N": "1"}, {"L": [{"BOOL": True}]}]}),
         ({"a": {}}, {"M": {"a": {"M": {}}}}),
         (frozenset({"b", "a"}), {"SS": ["a", "b"]}),
-        ({10, 9, Decimal("-1E+40")}, {"NS": ["-1E+40", "9", "10"]}),
+        ({10, 9, Decimal("-1E+40")}, {"NS": ["-1" + "0" * 40, "9", "10"]}),
         ({b"\xff", b"\x00"}, {"BS": [b"\x00", b"\xff"]}),
     ],
 )
@@ -163,12 +170,47 @@ def test_a_numbers_text_is_exact(value: int | Decimal) -> None:
 
 
 @given(numbers(), st.integers(0, 5))
-def test_equal_numbers_have_one_text(value: int | Decimal, zeros: int) -> None:
+def test_equal_numbers_have_one_text_and_one_size(value: int | Decimal, zeros: int) -> None:
     sign, digits, exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
     padded = Decimal((sign, (*digits, *(0,) * zeros), exponent - zeros))
     assert padded == value
     assert number_text(padded) == number_text(value)
+    assert value_bytes(padded) == value_bytes(value)
+
+
+def texts_of(typed: dict[str, Any]) -> list[str]:
+    """The text of every number in a typed form."""
+    ((kind, content),) = typed.items()
+    if kind == "N":
+        return [content]
+    inside = content.values() if kind == "M" else content if kind == "L" else [{"N": text} for text in content]
+    return [text for each in inside for text in texts_of(each)]
+
+
+def goes_out_and_comes_back(value: int | Decimal) -> None:
+    """The number is sent as plain digits, in every place of an item, and read as the same number."""
+    item = {"number": value, "list": [value], "map": {"in": value}, "set": {value}}
+    request = json.loads(json.dumps(Put(item, condition=Compare("number", "=", value)).request("table")))
+    sent = request["Item"] | request["ExpressionAttributeValues"]
+    texts = [text for typed in sent.values() for text in texts_of(typed)]
+    assert len(texts) == 5
+    assert len(set(texts)) == 1
+    assert PLAIN_DIGITS.fullmatch(texts[0])
+    assert Decimal(texts[0]) == value
+    assert native_item(request["Item"]) == item
+
+
+@given(numbers())
+def test_a_number_goes_out_in_plain_digits_and_comes_back_equal(value: int | Decimal) -> None:
+    goes_out_and_comes_back(value)
+
+
+@pytest.mark.parametrize("digits", ["1", "10", "12", "9" * 19, "9" * 38], ids=lambda digits: f"{len(digits)} digits")
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_numbers_of_every_magnitude_go_out_in_plain_digits(digits: str, sign: str) -> None:
+    for magnitude in range(-130, 126):
+        goes_out_and_comes_back(Decimal(f"{sign}{digits}E{magnitude - len(digits) + 1}"))
 
 
 @given(numbers(), numbers())
@@ -195,11 +237,17 @@ def test_whole_numbers_come_back_as_int(value: int | Decimal) -> None:
         (Decimal("0.0010"), "0.001"),
         (Decimal("-1.10E-3"), "-0.0011"),
         (10**37, "1" + "0" * 37),
-        (10**38, "1E+38"),
-        (99 * 10**40, "99E+40"),
+        (Decimal("1.10"), "1.1"),
+        (Decimal("00012"), "12"),
+        (Decimal("-12.50"), "-12.5"),
+        (10**38, "1" + "0" * 38),
+        (99 * 10**40, "99" + "0" * 40),
         (10**38 - 1, "9" * 38),
-        (Decimal("1E-130"), "1E-130"),
-        (Decimal("9." + "9" * 37 + "E+125"), "9" * 38 + "E+88"),
+        (Decimal("1E+125"), "1" + "0" * 125),
+        (Decimal("1E-130"), "0." + "0" * 129 + "1"),
+        (Decimal("-1E-130"), "-0." + "0" * 129 + "1"),
+        (Decimal("9." + "9" * 37 + "E+125"), "9" * 38 + "0" * 88),
+        (Decimal("9." + "9" * 37 + "E-130"), "0." + "0" * 129 + "9" * 38),
     ],
 )
 def test_the_text_of_a_number(value: int | Decimal, text: str) -> None:

@@ -262,8 +262,8 @@ class Put(Operation[WriteAnswer]):
 
 @dataclass(frozen=True)
 class Update(Operation[WriteAnswer]):
-    """Change attributes of an item, making it when it does not exist. `set` assigns, `remove` drops, `add` adds
-    numbers (a missing one counts as zero) or elements to a set."""
+    """Change attributes of an item, making it when it does not exist, unless all that it does is to remove. `set`
+    assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set."""
 
     key: Item
     set: Mapping[str, Value] = field(default_factory=dict)

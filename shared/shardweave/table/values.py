@@ -2,7 +2,8 @@
 
 Guarantees: what `to_attribute_value` accepts, DynamoDB stores unchanged, and `from_attribute_value` gives back equal.
 Numbers are exact: `int` or `Decimal`, at most 38 significant digits, magnitude 1E-130 to 9.99E+125, or zero; a whole
-number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them before).
+number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them before). A number's
+text is plain digits, as DynamoDB answers it: no exponent, no zeros that say nothing, and one zero.
 Text must have a UTF-8 form (no lone surrogates); lists and maps nest at most 32 deep.
 Sizes follow DynamoDB's published rule (attribute names count), so a record can be refused before the call.
 """
@@ -78,7 +79,8 @@ def number(text: str) -> int | Decimal:
 
 
 def number_text(value: int | Decimal) -> str:
-    """The canonical text of a number. Raises ValueRefused for NaN, infinities, over 38 digits or out of range."""
+    """The canonical text of a number: plain digits, at most 170 characters. Raises ValueRefused for NaN, infinities,
+    over 38 significant digits or out of range."""
     if isinstance(value, int):
         if -(10**MAX_DIGITS) < value < 10**MAX_DIGITS:
             return str(value)
@@ -97,11 +99,11 @@ def number_text(value: int | Decimal) -> str:
         raise ValueRefused("a number's magnitude is outside 1E-130 to 9.99E+125", fix="store it as a string")
     exponent = int(exponent) + len(text) - len(stripped)
     prefix = "-" if sign else ""
-    if exponent >= 0 and magnitude < MAX_DIGITS:
+    if exponent >= 0:
         return prefix + stripped + "0" * exponent
-    if exponent < 0 and -magnitude <= MAX_DIGITS:
-        return prefix + format(Decimal((0, tuple(map(int, stripped)), exponent)), "f")
-    return f"{prefix}{stripped}E{exponent:+d}"
+    if magnitude >= 0:
+        return f"{prefix}{stripped[:exponent]}.{stripped[exponent:]}"
+    return f"{prefix}0.{'0' * (-magnitude - 1)}{stripped}"
 
 
 def number_sum(one: int | Decimal, other: int | Decimal) -> int | Decimal:

@@ -6,7 +6,7 @@ table can hold. Sums are exact, or refused when they need more than 38 digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -30,9 +30,9 @@ class UpdatePlan:
     add: Mapping[str, Value]
 
     @property
-    def names(self) -> Iterable[str]:
-        """The attributes that get a value."""
-        return *self.set, *self.add
+    def only_removes(self) -> bool:
+        """Whether it does nothing but drop attributes, so that it makes no item."""
+        return bool(self.remove) and not self.set and not self.add
 
 
 def check_update(schema: Schema, update: Update) -> UpdatePlan:

@@ -103,6 +103,8 @@ def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> 
     old = find(connection, write.place)
     if write.condition is not None and not write.condition.evaluate({} if old is None else old.item):
         raise ConditionFailed(old.item if old is not None and write.return_on_failure else None)
+    if old is None and write.update is not None and write.update.only_removes:
+        return Decision(write.place, None, None)
     if write.passive:
         return Decision(write.place, old, None, 0, None if old is None else old.image)
     if write.update is not None:
