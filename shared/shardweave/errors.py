@@ -21,9 +21,11 @@ use_one_of = fault_text.use_one_of
 
 
 class ShardweaveError(Exception):
-    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` what to do."""
+    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` what to do.
+    `maybe_written`: the write that ended with it was sent and may have been carried out."""
 
     code: ClassVar[str] = "error"
+    maybe_written = False
 
     def __init__(self, message: str, *, where: str = "", fix: str = "") -> None:
         super().__init__(message)
@@ -46,8 +48,7 @@ class SchemaError(ShardweaveError):
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        lines = "\n".join(f"  - {fault}" for fault in self.faults)
-        super().__init__(f"The schema has {len(self.faults)} fault(s):\n{lines}")
+        super().__init__("\n  - ".join([f"The schema has {len(self.faults)} fault(s):", *map(str, self.faults)]))
 
 
 class ConfigurationError(ShardweaveError):
@@ -204,8 +205,8 @@ class MethodNotAllowed(InputError):
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self.allowed = tuple(allowed)
-        listed = ", ".join(self.allowed)
-        super().__init__("The path does not take this method.", where="method", fix=f"use one of {listed}")
+        fix = f"use one of {', '.join(self.allowed)}"
+        super().__init__("The path does not take this method.", where="method", fix=fix)
 
 
 class DeadlineTooShort(ShardweaveError):
@@ -356,9 +357,10 @@ class ShardMapChanged(ShardweaveError):
 
 
 class OutcomeUnknown(ShardweaveError):
-    """A write was sent, no answer came, and what was sent can't be sent again unchanged. Read before repeating."""
+    """A write was sent, and may or may not have been carried out. Read before repeating."""
 
     code = "outcome_unknown"
+    maybe_written = True
 
 
 class BatchIncomplete(ShardweaveError):
@@ -392,15 +394,13 @@ class InvalidRequest(TableError):
 
 
 class ConditionFailed(TableError):
-    """A write's condition was false. `item` is the stored item when the operation asked for it, else None. `repeated`:
-    the table's client sent the write more than once, so an earlier attempt may have made the condition false."""
+    """A write's condition was false. `item` is the stored item when the operation asked for it, else None."""
 
     code = "condition_failed"
 
-    def __init__(self, item: Mapping[str, Any] | None = None, *, repeated: bool = False) -> None:
+    def __init__(self, item: Mapping[str, Any] | None = None) -> None:
         super().__init__("The condition of the write was not met.")
         self.item = item
-        self.repeated = repeated
 
 
 @dataclass(frozen=True)
@@ -455,9 +455,10 @@ class Throttled(TableError):
 
 
 class TableUnavailable(TableError):
-    """The table gave no usable answer (timeout, connection, 5xx). A write may or may not have happened."""
+    """The table gave no usable answer (timeout, connection, 5xx)."""
 
     code = "table_unavailable"
+    maybe_written = True
 
 
 class TableFull(TableError):

@@ -22,12 +22,14 @@ LAYOUT = TableLayout(
 @dataclass(frozen=True)
 class Reply:
     """One answer: a status with a JSON body, or `raw` bytes, and `headers` besides the usual ones. With `sent` only so
-    many bytes of the body arrive before the connection closes; with `silent` none, until the server is closed."""
+    many bytes of the body arrive before the connection closes; with `closed` it closes at once, with `silent` when the
+    server is closed."""
 
     body: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     raw: bytes | None = None
     silent: bool = False
+    closed: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: int | None = None
 
@@ -95,6 +97,9 @@ class ScriptedServer:
                 reply = scripted._answer(Request(operation, parameters, dict(self.headers)))
                 if reply.silent:
                     scripted._closed.wait()
+                    return
+                if reply.closed:
+                    self.close_connection = True
                     return
                 self.send_response(reply.status)
                 self.send_header("Content-Type", "application/x-amz-json-1.0")

@@ -29,9 +29,11 @@ from shardweave.errors import (
     TransactionConflict,
     TransactionInProgress,
 )
+from shardweave.outcomes import maybe_written
 from shardweave.query.cursor import CursorKeys
 from shardweave.service import Settings, dynamodb_table
 from shardweave.table import Table
+from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.operations import (
     BatchGet,
@@ -45,6 +47,7 @@ from shardweave.table.operations import (
 from tests.integration.scripted_server import LAYOUT, Reply, Script, error
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
+CREATION = Put(KEY, Missing("hashKey"))
 TYPED_KEY = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}
 
 
@@ -91,7 +94,7 @@ class Stopped(Exception):
 def test_a_failed_attempt_is_repeated_and_each_attempt_asks_the_guard(script: Script) -> None:
     table, server = script(error("InternalServerError", status=500), Reply(), max_attempts=3)
     asked: list[int] = []
-    table.run(Put(KEY), guard=lambda: asked.append(len(server.requests)))
+    table.run(CREATION, guard=lambda: asked.append(len(server.requests)))
     assert asked == [0, 1]
     assert len(server.requests) == 2
 
@@ -103,8 +106,9 @@ def test_a_guard_that_raises_on_a_later_attempt_stops_the_call(script: Script) -
         if server.requests:
             raise Stopped
 
-    with pytest.raises(Stopped):
-        table.run(Put(KEY), guard=stop_after_the_first)
+    with pytest.raises(Stopped) as raised:
+        table.run(CREATION, guard=stop_after_the_first)
+    assert maybe_written(raised.value)
     assert len(server.requests) == 1
 
 
@@ -220,8 +224,8 @@ def test_a_failed_condition_says_whether_an_earlier_attempt_may_have_made_it_fal
     replies = [error("InternalServerError", status=500)] * before + [error("ConditionalCheckFailedException")]
     table, server = script(*replies, max_attempts=2)
     with pytest.raises(ConditionFailed) as raised:
-        table.run(Put(KEY))
-    assert raised.value.repeated is (before > 0)
+        table.run(CREATION)
+    assert raised.value.maybe_written is (before > 0)
     assert len(server.requests) == before + 1
 
 

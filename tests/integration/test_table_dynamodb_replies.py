@@ -12,11 +12,13 @@ import boto3
 import pytest
 
 from shardweave.errors import ConditionFailed, TableUnavailable, TransactionCanceled
+from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.operations import GetItem, Put, Query, TransactWrite
 from tests.integration.scripted_server import LAYOUT, Reply, Script, error
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
+CREATION = Put(KEY, Missing("hashKey"), return_on_failure=True)
 TYPED_KEY = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}
 TYPED_ITEM = {**TYPED_KEY, "b": {"B": base64.b64encode(b"\x00\xff").decode()}, "m": {"M": {"n": {"NS": ["1", "2.5"]}}}}
 ITEM = {**KEY, "b": b"\x00\xff", "m": {"n": {1, 2.5}}}
@@ -50,8 +52,9 @@ def test_a_page_is_read(script: Script, stock_parser: bool) -> None:
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_write_with_a_broken_reply_is_never_a_success(script: Script, case: str, stock_parser: bool) -> None:
     table, server = script(BROKEN[case], stock_parser=stock_parser, max_attempts=2)
-    with pytest.raises(TableUnavailable):
-        table.run(Put(KEY))
+    with pytest.raises(TableUnavailable) as raised:
+        table.run(CREATION)
+    assert raised.value.maybe_written
     assert len(server.requests) == 2
 
 
@@ -70,8 +73,8 @@ def test_a_condition_that_fails_after_a_broken_reply_may_have_been_made_false_by
     failed = error("ConditionalCheckFailedException", Item=TYPED_ITEM)
     table, _ = script(BROKEN["truncated"], failed, stock_parser=stock_parser, max_attempts=2)
     with pytest.raises(ConditionFailed) as raised:
-        table.run(Put(KEY, return_on_failure=True))
-    assert raised.value.repeated
+        table.run(CREATION)
+    assert raised.value.maybe_written
     assert raised.value.item == ITEM
 
 
@@ -79,7 +82,7 @@ def test_a_condition_that_fails_after_a_broken_reply_may_have_been_made_false_by
 def test_each_attempt_after_a_broken_reply_asks_the_guard(script: Script, stock_parser: bool) -> None:
     table, server = script(BROKEN["truncated"], Reply({}), stock_parser=stock_parser, max_attempts=2)
     asked: list[int] = []
-    table.run(Put(KEY), guard=lambda: asked.append(len(server.requests)))
+    table.run(CREATION, guard=lambda: asked.append(len(server.requests)))
     assert asked == [0, 1]
 
 

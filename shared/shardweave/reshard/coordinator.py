@@ -22,6 +22,7 @@ from ..store.planned import absent, has_revision
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
+from ..table.conditions import Compare
 from ..table.operations import Action, Delete, Interval, Put, Query, Update
 from ..table.values import Item
 from .asking import Asking
@@ -162,7 +163,7 @@ class Coordinator:
         design = entity.keys.design
         for record in self._records(entity, names_of_all()):
             key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}
-            self._sender.send([Delete(key)])
+            self._sender.send([Delete(key, Compare("token", "=", record["token"]))])
 
     def _records(self, entity: EntityType[Any], names: Interval) -> list[Item]:
         design = entity.keys.design

@@ -20,14 +20,12 @@ from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import (
     BatchIncomplete,
-    OutcomeUnknown,
     ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     Throttled,
     TransactionConflict,
 )
-from ..shard_maps import Lease
 from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
 from .actions import unconditional_item
@@ -45,6 +43,7 @@ from .writer import check_distinct
 
 MOST_SECONDS = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
+_AGAIN = (TableUnavailable, Throttled, TransactionConflict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Plain:
     step: CreateStep
     item: Item
     outcome: WriteOutcome
-    lease: Lease | None
+    moment: Moment
 
     @property
     def key(self) -> Item:
@@ -131,7 +130,7 @@ class Batches:
             alone = step.draft.generated and not plan.parents
             item = unconditional_item(plan.actions, generated=alone)
             if item is not None:
-                found[position] = Plain(step, item, WriteOutcome("written", plan.record), moment.lease)
+                found[position] = Plain(step, item, WriteOutcome("written", plan.record), moment)
         return found
 
     def _write_plain(self, plain: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], ends: float) -> None:
@@ -152,22 +151,21 @@ class Batches:
         while left:
             unprocessed = left
             try:
-                leases = [each.lease for each in left.values() if each.lease is not None]
+                leases = [each.moment.lease for each in left.values() if each.moment.lease is not None]
                 again = self.sender.send_batch([each.item for each in left.values()], leases)
-            except (Throttled, TransactionConflict):
-                pass
-            except ShardMapChanged:
-                for position, each in left.items():
-                    self._write_one(position, each.step, None, outcomes, uncertain=False)
-                return
-            except TableUnavailable:
-                # Without conditions, sending it again could undo an update that has been made since.
-                for position, each in left.items():
-                    self._write_one(position, each.step, None, outcomes, uncertain=True)
-                return
             except ShardweaveError as error:
-                outcomes.update(dict.fromkeys(left, WriteOutcome("failed", error=error)))
-                return
+                if error.maybe_written:
+                    # Without conditions, sending it again could undo an update that has been made since.
+                    for position, each in left.items():
+                        self._write_one(position, each.step, None, outcomes, maybe_sent=each.moment)
+                    return
+                if isinstance(error, ShardMapChanged):
+                    for position, each in left.items():
+                        self._write_one(position, each.step, None, outcomes)
+                    return
+                if not isinstance(error, _AGAIN):
+                    outcomes.update(dict.fromkeys(left, WriteOutcome("failed", error=error)))
+                    return
             else:
                 unprocessed = {position: each for position, each in left.items() if each.key in again}
                 written = left.keys() - unprocessed.keys()
@@ -188,7 +186,7 @@ class Batches:
             if self.waiting.monotonic() >= ends:
                 outcomes[position] = _UNPROCESSED
             else:
-                self._write_one(position, steps[position], seen.get(position), outcomes, uncertain=False)
+                self._write_one(position, steps[position], seen.get(position), outcomes)
 
         at_once(write, steps, self.workers)
 
@@ -212,13 +210,13 @@ class Batches:
         seen: Sighting | None,
         outcomes: dict[int, WriteOutcome],
         *,
-        uncertain: bool,
+        maybe_sent: Moment | None = None,
     ) -> None:
         try:
             write = self.removing.writer.run
-            plan = self.removing.run(step, lambda: write(step, seen, uncertain=uncertain))
-        except (Throttled, TransactionConflict, BatchIncomplete, ShardMapChanged) as error:
-            outcomes[position] = WriteOutcome("failed", error=OutcomeUnknown(str(error))) if uncertain else _UNPROCESSED
+            plan = self.removing.run(step, lambda: write(step, seen, maybe_sent=maybe_sent))
+        except (Throttled, TransactionConflict, BatchIncomplete, ShardMapChanged):
+            outcomes[position] = _UNPROCESSED
         except ShardweaveError as error:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:

@@ -78,6 +78,10 @@ class Moment:
     def seconds(self) -> int:
         return self.now_ms // 1000
 
+    def has_maps_of(self, other: Moment) -> bool:
+        """Whether a write goes to the same places by both."""
+        return (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
+
 
 PrimaryKey = tuple[Any, Any]
 

@@ -52,22 +52,28 @@ class Writer:
         self._context = context
         self._moment_of = moment_of
 
-    def run(self, step: Step, seen: Sighting | None = None, *, uncertain: bool = False) -> Plan:
-        """Carry out one operation. `seen` spares the first reading; `uncertain`: it may have been done already."""
-        (plan,) = self._run((step,), _as_it_is, (seen,) if seen is not None else None, uncertain=uncertain)
+    def run(self, step: Step, seen: Sighting | None = None, *, maybe_sent: Moment | None = None) -> Plan:
+        """Carry out one operation. `seen` spares the first reading. With `maybe_sent` it may have been carried out
+        already, by the maps of that moment: whatever fails now is OutcomeUnknown."""
+        try:
+            (plan,) = self._run((step,), _as_it_is, (seen,) if seen is not None else None, maybe_sent=maybe_sent)
+        except ShardweaveError as error:
+            if maybe_sent is not None and not isinstance(error, OutcomeUnknown):
+                raise outcome_unknown() from error
+            raise
         return plan
 
     def transact(self, steps: Sequence[Step]) -> tuple[Plan, ...]:
         """Carry out several operations in one transaction."""
         check_distinct(steps)
-        return self._run(tuple(steps), name_operation, None, uncertain=False)
+        return self._run(tuple(steps), name_operation, None)
 
     def transact_keeping(self, steps: Sequence[Step], keeping: Keeping) -> tuple[Plan, ...]:
         """Carry out operations in one transaction, together with what `keeping` makes of them. Raises TakenMeanwhile
         when it was that which was refused."""
         check_distinct(steps)
         placed = name_operation if len(steps) > 1 else _as_it_is
-        return self._run(tuple(steps), placed, None, uncertain=False, keeping=keeping)
+        return self._run(tuple(steps), placed, None, keeping=keeping)
 
     def _run(
         self,
@@ -75,13 +81,15 @@ class Writer:
         placed: Placed,
         seen: Sequence[Sighting] | None,
         *,
-        uncertain: bool,
+        maybe_sent: Moment | None = None,
         keeping: Keeping | None = None,
     ) -> tuple[Plan, ...]:
         self._prepare(steps)
         pauses = self._waiting.pauses(CONTENDED)
         while True:
             moments = [self._moment_of(step.entity) for step in steps]
+            if maybe_sent is not None and not all(moment.has_maps_of(maybe_sent) for moment in moments):
+                raise outcome_unknown()
             try:
                 sightings = self._read(steps, moments) if seen is None or _is_of_another_map(seen, moments) else seen
                 plans = self._plan(steps, sightings, moments, placed)
@@ -104,7 +112,7 @@ class Writer:
                 for each, reason in zip(planned, refusal.reasons, strict=True)
             ):
                 raise TakenMeanwhile("another request with the key was faster")
-            uncertain = uncertain or refusal.uncertain
+            uncertain = refusal.uncertain or maybe_sent is not None
             refused = _by_step(plans, refusal)
             if any(
                 step.already_done(plan, each, uncertain=uncertain)

@@ -388,6 +388,18 @@ class BatchWrite(Operation[BatchWriteAnswer]):
         return {"RequestItems": {table: requests}, "ReturnConsumedCapacity": "TOTAL"}
 
 
+WRITES = (Put, Update, Delete, BatchWrite, TransactWrite)
+"""The operations that change items."""
+
+
+def may_be_repeated(operation: Operation[Any]) -> bool:
+    """Whether an operation may be sent again while nothing is known of an earlier attempt: what reads, what has a
+    token, and a write on a condition, which it makes false itself."""
+    if isinstance(operation, Put | Update | Delete):
+        return operation.condition is not None
+    return not isinstance(operation, BatchWrite)
+
+
 # -- the stream and the table itself ----------------------------------------------------------------------------------
 
 

@@ -1,9 +1,10 @@
 """A table that misbehaves on purpose: it wraps another and, call by call, does what networks and processes do.
 
 A `Fault` stands for one thing that goes wrong with one call; `Faults` decide which call gets which. The faults are
-those that a correct caller must survive: requests and answers that are lost, throttling, conflicts with transactions,
-batches that are done in part, other writers in between, requests that arrive long after they were given up, and the
-death of the process before or after a call. A call without a fault goes straight to the wrapped table.
+those that a correct caller must survive: requests and answers that are lost, also to a client that then sends again by
+itself, throttling, conflicts with transactions, batches that are done in part, other writers in between, requests that
+arrive long after they were given up, and the death of the process before or after a call. A call without a fault goes
+straight to the wrapped table.
 
 Safe for use by many threads. `calls` lists every operation asked for, in order.
 """
@@ -25,13 +26,13 @@ from ..errors import (
     TransactionCanceled,
     TransactionConflict,
 )
+from ..outcomes import note_maybe_written
 from . import Guard, Table
 from .layout import TableLayout
-from .operations import BatchGet, BatchWrite, Delete, Operation, Put, TransactGet, TransactWrite, Update
+from .operations import WRITES, BatchGet, BatchWrite, Operation, TransactGet, TransactWrite, may_be_repeated
 
 R = TypeVar("R")
 
-WRITES: tuple[type[Any], ...] = (Put, Update, Delete, BatchWrite, TransactWrite)
 ALL: tuple[type[Any], ...] = (Operation,)
 
 
@@ -110,12 +111,18 @@ class SimulatedTable:
 # -- what goes wrong --------------------------------------------------------------------------------------------------
 
 
+def _unanswered(text: str, call: Call) -> TableUnavailable:
+    error = TableUnavailable(text, where=call.operation.method, fix="retry")
+    error.maybe_written = isinstance(call.operation, WRITES)
+    return error
+
+
 @dataclass(frozen=True)
 class LoseRequest:
     """The request never arrives."""
 
     def carry_out(self, call: Call) -> Any:
-        raise TableUnavailable("the request was lost", where=call.operation.method, fix="retry")
+        raise _unanswered("the request was lost", call)
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ class LoseAnswer:
     def carry_out(self, call: Call) -> Any:
         with contextlib.suppress(ShardweaveError):
             call.run(call.operation)
-        raise TableUnavailable("the answer was lost", where=call.operation.method, fix="retry")
+        raise _unanswered("the answer was lost", call)
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,7 @@ class DeliverLate:
 
     def carry_out(self, call: Call) -> Any:
         call.keep()
-        raise TableUnavailable("the request is late", where=call.operation.method, fix="retry")
+        raise _unanswered("the request is late", call)
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,39 @@ class Throttle:
 
     def carry_out(self, call: Call) -> Any:
         raise Throttled
+
+
+@dataclass(frozen=True)
+class Fail:
+    """The request ends with what `make` makes: an error of the table, of the caller's guard, or an interrupt."""
+
+    make: Callable[[], BaseException]
+
+    def carry_out(self, call: Call) -> Any:
+        raise self.make()
+
+
+@dataclass(frozen=True)
+class SendAgain:
+    """The table's client gets no answer to a request, which is carried out or not, and sends it again by itself; after
+    that `then` happens, or nothing else. A write that may not be repeated is given up after the first."""
+
+    then: Fault | None = None
+    carried_out: bool = True
+
+    def carry_out(self, call: Call) -> Any:
+        first: Fault = LoseAnswer() if self.carried_out else LoseRequest()
+        try:
+            return first.carry_out(call)
+        except TableUnavailable:
+            if not may_be_repeated(call.operation):
+                raise
+        try:
+            return call.run(call.operation) if self.then is None else self.then.carry_out(call)
+        except BaseException as error:
+            if isinstance(call.operation, WRITES):
+                note_maybe_written(error)
+            raise
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 Guarantees: one operation is one request (a stream read is two), rendered by the operation itself; every failure is one
 of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and
-stops the attempt by raising. A reply that can't be read is repeated, then an error, never a success. Retries,
-signing, endpoints and connections are botocore's (standard mode).
+stops the attempt by raising. A reply that can't be read is repeated, then an error, never a success. What a write
+raises says truly whether it may have been carried out. Retries, signing, endpoints and connections are botocore's
+(standard mode), but that a write without a condition is not sent again while nothing is known of an earlier attempt.
 
 Costs: creating a table costs the client's creation (about a quarter of a second, most of it imports); the streams
 client is made when a stream is first read. One table, its client and its connections serve all threads. An operation
@@ -11,7 +12,8 @@ costs what botocore needs to make, sign and send a request; reading the reply ad
 
 This package alone imports botocore; `shardweave.table` does not import it.
 
-    client     the connection: settings, the guard, the one place that calls boto3
+    client     the connection: settings, the one place that calls boto3
+    attempts   the attempts of a call: the guard before each, and what is known of them
     replies    what the client hands on of a reply: its JSON as it is
     items      the reply's items -> native values
     answers    responses -> answers
@@ -32,6 +34,7 @@ from .. import Guard
 from ..layout import TableLayout
 from ..operations import Operation, StreamRead, StreamShards
 from . import answers
+from .attempts import Attempts
 from .client import DEFAULTS, Connection, Settings, new_session
 from .creation import create_table
 from .secret import read_secret
@@ -98,7 +101,8 @@ class DynamoDBTable:
         elif isinstance(operation, StreamRead):
             answer = self._stream.read(operation, guard)
         else:
-            response = self.connection.call(operation.method, operation.request(self.name), guard)
+            attempts = Attempts.at(operation, guard)
+            response = self.connection.call(operation.method, operation.request(self.name), attempts)
             answer = answers.answer(operation, response, self.name)
         result: R = answer
         return result

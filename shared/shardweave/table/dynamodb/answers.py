@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import TableUnavailable
 from ..layout import IndexLayout, KeyAttribute, Projection
 from ..operations import (
+    WRITES,
     BatchGetAnswer,
     BatchWriteAnswer,
     ItemAnswer,
@@ -33,9 +34,11 @@ def answer(operation: Operation[Any], response: Response, table: str) -> Any:
     try:
         return _ANSWERS[operation.method](response, table)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-        raise TableUnavailable(
+        failure = TableUnavailable(
             "DynamoDB's answer has another form than it always has", where=operation.method, fix="retry"
-        ) from None
+        )
+        failure.maybe_written = isinstance(operation, WRITES)
+        raise failure from None
 
 
 def _get(response: Response, table: str) -> ItemAnswer:

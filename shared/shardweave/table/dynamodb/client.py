@@ -8,14 +8,13 @@ The guard runs on botocore's `before-send` event, once for every attempt: after 
 waited for new credentials), just before the request goes out. So an attempt that a guard let through carries a
 signature older than the guard's check, and DynamoDB refuses it once that signature is too old, however long the
 process was stopped in between. A guard that ran before signing would leave that gap open. What a guard raises ends
-the call at once: botocore retries only its own exceptions.
+the call at once: botocore retries only its own exceptions. `attempts` hears of each attempt in the same way.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,8 @@ from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
 from ...errors import ConfigurationError, TableUnavailable
-from .. import Guard
+from ...outcomes import note_maybe_written
+from .attempts import HOOKS, Attempts, following
 from .failures import table_error
 from .replies import ReplyParserFactory, refuse_broken
 
@@ -47,7 +47,6 @@ class Settings:
 DEFAULTS = Settings()
 
 _SERVICES = ("dynamodb", "dynamodb-streams")
-_guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
 
 
 def new_session(stock_parser: bool = False) -> Session:
@@ -84,13 +83,14 @@ class Connection:
                 self._streams = self._new_client("dynamodbstreams")
             return self._streams
 
-    def call(self, method: str, request: Mapping[str, Any], guard: Guard | None = None) -> dict[str, Any]:
-        """Call the table's client. Raises TableError's kinds, and whatever the guard raises."""
-        return _call(self._client, method, request, guard)
+    def call(self, method: str, request: Mapping[str, Any], attempts: Attempts | None = None) -> dict[str, Any]:
+        """Call the table's client. Raises TableError's kinds, and whatever the guard raises; each says whether a write
+        may have been carried out."""
+        return _call(self._client, method, request, attempts or Attempts())
 
-    def call_streams(self, method: str, request: Mapping[str, Any], guard: Guard | None = None) -> dict[str, Any]:
+    def call_streams(self, method: str, request: Mapping[str, Any], attempts: Attempts) -> dict[str, Any]:
         """Call the stream's client, likewise."""
-        return _call(self.streams, method, request, guard)
+        return _call(self.streams, method, request, attempts)
 
     def close(self) -> None:
         """Close the connections of the clients that were made here."""
@@ -131,33 +131,31 @@ class Connection:
 
     @staticmethod
     def _hooked(client: Any, stock_parser: bool = True) -> Any:
-        hooks: dict[str, Any] = {"before-send": _check_guard}
-        if stock_parser:
-            hooks["before-parse"] = refuse_broken
-        for event, hook in hooks.items():
+        for event, hook in {**HOOKS, **({"before-parse": refuse_broken} if stock_parser else {})}.items():
             for service in _SERVICES:
                 name = f"{event}.{service}"
-                # The id keeps a client that several tables share from calling a hook once for each of them.
-                client.meta.events.register(name, hook, unique_id=f"shardweave-{name}")
+                # What is said of a retry first is what counts. The id keeps a client that several tables share from
+                # calling a hook once for each of them.
+                register = client.meta.events.register_first if event == "needs-retry" else client.meta.events.register
+                register(name, hook, unique_id=f"shardweave-{name}")
         return client
 
 
-def _call(client: Any, method: str, request: Mapping[str, Any], guard: Guard | None) -> dict[str, Any]:
-    token = _guard.set(guard)
+def _call(client: Any, method: str, request: Mapping[str, Any], attempts: Attempts) -> dict[str, Any]:
     try:
-        response: dict[str, Any] = getattr(client, method)(**request)
+        with following(attempts):
+            response: dict[str, Any] = getattr(client, method)(**request)
     except (ClientError, BotoCoreError, ResponseParserError) as error:
+        failure = table_error(error, method)
+        failure.maybe_written = attempts.maybe_written
         # `from None`: what boto3 says may quote a record's values.
-        raise table_error(error, method) from None
-    finally:
-        _guard.reset(token)
+        raise failure from None
+    except BaseException as error:
+        if attempts.maybe_written:
+            note_maybe_written(error)
+        raise
     if "Error" in response:
-        # Of a reply that says 200: a write may have happened.
-        raise TableUnavailable("DynamoDB's answer can't be read", where=method, fix="retry")
+        failure = TableUnavailable("DynamoDB's answer can't be read", where=method, fix="retry")
+        failure.maybe_written = attempts.maybe_written
+        raise failure
     return response
-
-
-def _check_guard(**_: Any) -> None:
-    guard = _guard.get()
-    if guard is not None:
-        guard()

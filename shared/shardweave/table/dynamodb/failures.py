@@ -3,6 +3,8 @@
 Mapped by error code; an unknown code by its HTTP status. Text decides in one case, an item that is too large, for
 which DynamoDB has no code of its own. What DynamoDB says is passed on, since it names attributes and indexes, but
 never the values that it quotes: between the first and the last quote or bracket of a kind, everything is left out.
+
+An error is a refusal, after which nothing was carried out, only in a reply that can be trusted (`is_refusal`).
 """
 
 from __future__ import annotations
@@ -39,20 +41,35 @@ from ...errors import (
     TransactionConflict,
     TransactionInProgress,
 )
-from ..values import from_attribute_values
+from .items import native_item
+from .replies import is_whole, readable
 
 
 def table_error(error: Exception, method: str) -> ShardweaveError:
     """The library's error for what boto3 raised in calling `method`."""
     if isinstance(error, ClientError):
-        return _from_response(error.response, method)
+        try:
+            return _from_response(error.response, method)
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+            return TableUnavailable("DynamoDB's error has another form than it always has", where=method, fix="retry")
     if isinstance(error, _CREDENTIAL_ERRORS):
         fix = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure` writes a profile"
         return AccessDenied("no usable AWS credentials were found", where=method, fix=fix)
     if isinstance(error, ParamValidationError):
         return InvalidRequest("the request does not have the form that DynamoDB requires", where=method)
-    # No answer, or none that can be read: a write may have happened.
     return TableUnavailable(f"DynamoDB gave no usable answer ({type(error).__name__})", where=method, fix="retry")
+
+
+def is_refusal(response: Mapping[str, Any], parsed: Mapping[str, Any]) -> bool:
+    """Whether a reply says that the request was not carried out: an error of the caller's (4xx) in a reply that arrived
+    whole, as DynamoDB gives it. One that is too large (413) may be refused by anyone on the way."""
+    status = response["status_code"]
+    if not 400 <= status < 500 or not is_whole(response):
+        return False
+    if status == 413:
+        return True
+    code = parsed.get("Error", {}).get("Code", "")
+    return readable(response) is not None and _BY_CODE.get(code) is not _unavailable
 
 
 def _from_response(response: Mapping[str, Any], method: str) -> ShardweaveError:
@@ -72,8 +89,7 @@ def _from_response(response: Mapping[str, Any], method: str) -> ShardweaveError:
 
 
 def _condition_failed(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    repeated = int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0)) > 0
-    return ConditionFailed(_item(response), repeated=repeated)
+    return ConditionFailed(_item(response))
 
 
 def _canceled(response: Mapping[str, Any], method: str) -> ShardweaveError:
@@ -192,7 +208,7 @@ def _text(response: Mapping[str, Any]) -> str:
 
 def _item(holder: Mapping[str, Any]) -> dict[str, Any] | None:
     stored = holder.get("Item")
-    return from_attribute_values(stored) if stored else None
+    return native_item(stored) if stored else None
 
 
 def _throttling_reason(reason: Mapping[str, Any]) -> str:

@@ -5,9 +5,10 @@ The reply's JSON already has the wanted shape, so for the operations on items it
 binary, which stays base64 (`items` decodes it), and members that the model does not know, which stay. Errors, the
 operations on the table, and other protocols are parsed by botocore.
 
-A reply that says 200 is broken when it is no JSON object, or not the one of which its checksum was made; botocore takes
-the first for an empty answer, so for a write that succeeded, and after its last attempt the second for a good one. It
-becomes an `Error` whose code botocore repeats like a lost connection, and which `client` refuses in the end.
+A reply is broken when it is not the one of which its checksum was made, and one that says 200 also when it is no JSON
+object; botocore takes the latter for an empty answer, so for a write that succeeded, and after its last attempt the
+former for a good one. A broken reply becomes an `Error` whose code botocore repeats like a lost connection, and which
+`client` refuses in the end.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class ReplyParser(JSONParser):  # type: ignore[misc]
 
     def parse(self, response: Mapping[str, Any], shape: Any) -> Any:
         if response["status_code"] >= 300:
-            return self._parse_error(response, shape)
+            return self._parse_error(response, shape) if is_whole(response) else _broken(response)
         body = readable(response)
         if body is None:
-            return {"Error": dict(BROKEN), **_metadata(response)}
+            return _broken(response)
         if shape is None or shape.name not in _AS_IT_IS:
             return super().parse(response, shape)
         reply = {name: value for name, value in body.items() if value is not None}
@@ -74,22 +75,31 @@ class ReplyParser(JSONParser):  # type: ignore[misc]
 
 def refuse_broken(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
     """For clients with a parser of their own, on botocore's `before-parse` event: the same refusal."""
-    if response_dict["status_code"] < 300 and readable(response_dict) is None:
+    is_error = response_dict["status_code"] >= 300
+    if not is_whole(response_dict) or (not is_error and readable(response_dict) is None):
         response_dict["body"] = b"{}"
         customized_response_dict["Error"] = dict(BROKEN)
 
 
+def is_whole(response: Mapping[str, Any]) -> bool:
+    """Whether a reply's body is the one of which its checksum was made."""
+    checksum = response["headers"].get("x-amz-crc32")
+    return checksum is None or checksum == str(zlib.crc32(response["body"]))
+
+
 def readable(response: Mapping[str, Any]) -> dict[str, Any] | None:
     """The JSON object in a reply's body, or None when the reply is broken."""
-    content: bytes = response["body"]
-    checksum = response["headers"].get("x-amz-crc32")
-    if checksum is not None and checksum != str(zlib.crc32(content)):
+    if not is_whole(response):
         return None
     try:
-        body = json.loads(content.decode())
+        body = json.loads(response["body"].decode())
     except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
+
+
+def _broken(response: Mapping[str, Any]) -> dict[str, Any]:
+    return {"Error": dict(BROKEN), **_metadata(response)}
 
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:

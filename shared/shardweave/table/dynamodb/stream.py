@@ -20,6 +20,7 @@ from ...errors import StreamTrimmed, TableNotFound
 from .. import Guard
 from ..operations import StreamPage, StreamRead, StreamRecord, StreamShard
 from ..values import from_attribute_values
+from .attempts import Attempts
 from .client import Connection
 
 _SEPARATOR = "@"
@@ -59,7 +60,7 @@ class Stream:
     def _described(self, guard: Guard | None) -> Iterator[Mapping[str, Any]]:
         request = {"StreamArn": self._stream_arn(guard)}
         while True:
-            described = self._connection.call_streams("describe_stream", request, guard)["StreamDescription"]
+            described = self._connection.call_streams("describe_stream", request, Attempts(guard))["StreamDescription"]
             yield from described["Shards"]
             if not described.get("LastEvaluatedShardId"):
                 return
@@ -67,11 +68,11 @@ class Stream:
 
     def _iterator(self, operation: StreamRead, guard: Guard | None) -> str:
         request = {"StreamArn": self._stream_arn(guard), **operation.request(self._table)}
-        return str(self._connection.call_streams("get_shard_iterator", request, guard)["ShardIterator"])
+        return str(self._connection.call_streams("get_shard_iterator", request, Attempts(guard))["ShardIterator"])
 
     def _page(self, operation: StreamRead, after: str, iterator: str, guard: Guard | None) -> StreamPage:
         request = {"ShardIterator": iterator, "Limit": operation.limit}
-        response = self._connection.call_streams("get_records", request, guard)
+        response = self._connection.call_streams("get_records", request, Attempts(guard))
         records = tuple(map(_record, response["Records"]))
         following = response.get("NextShardIterator")
         if records:
@@ -82,7 +83,7 @@ class Stream:
 
     def _stream_arn(self, guard: Guard | None) -> str:
         if self._arn is None:
-            described = self._connection.call("describe_table", {"TableName": self._table}, guard)["Table"]
+            described = self._connection.call("describe_table", {"TableName": self._table}, Attempts(guard))["Table"]
             if not described.get("LatestStreamArn"):
                 raise TableNotFound("the table has no stream", where=self._table, fix="turn its stream on")
             self._arn = str(described["LatestStreamArn"])

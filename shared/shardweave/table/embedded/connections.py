@@ -35,6 +35,7 @@ from ...errors import (
     TableUnusable,
     Throttled,
 )
+from ...outcomes import note_maybe_written
 
 R = TypeVar("R")
 
@@ -165,10 +166,17 @@ class Connections:
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], R], ends: float) -> R:
         writer = self._writer
+        committing = False
         try:
             self._begin(ends)
             answer = work(writer)
+            committing = True
             writer.execute("COMMIT")
+        except BaseException as error:
+            if committing and not writer.in_transaction and not isinstance(error, sqlite3.Error):
+                # An interrupt that came with the end of the transaction.
+                note_maybe_written(error)
+            raise
         finally:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
