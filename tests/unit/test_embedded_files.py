@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import stat
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,27 @@ def test_a_file_keeps_items_indexes_and_stream(path: Path) -> None:
     answer = table.run(Query("hashKey", "h", "text", index="byText"))
     assert [found["rangeKey"] for found in answer.items] == ["b", "a"]
     assert [record.key["rangeKey"] for record in changes(table)] == ["a", "b"]
+
+
+def test_an_item_of_an_earlier_version_that_wrote_exponents_is_the_same_item(path: Path) -> None:
+    small = item("a", n=Decimal("1.5E-50"), list=[10**40])
+    put(path, LAYOUT, small)
+    connection = sqlite3.connect(path)
+    (image,) = connection.execute("SELECT image FROM items").fetchone()
+    older = image.replace(b"0." + b"0" * 49 + b"15", b"15E-51").replace(b"1" + b"0" * 40, b"1E+40")
+    assert len(older) < len(image) - 80
+    connection.execute("UPDATE items SET image = ?", (older,))
+    connection.commit()
+    connection.close()
+
+    table = EmbeddedTable(LAYOUT, path)
+    assert table.run(GetItem(key("a"))).item == small
+    table.run(Put(small))
+    table.run(Update(key("a"), add={"n": 0}))
+    assert len(changes(table)) == 1
+    table.run(Update(key("a"), set={"list": [True]}))
+    assert [record.old for record in changes(table)] == [None, small]
+    table.close()
 
 
 def test_a_new_file_and_those_beside_it_are_their_owners_alone(path: Path) -> None:

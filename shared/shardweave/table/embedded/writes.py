@@ -79,7 +79,12 @@ class Decision:
 
     @property
     def changes_nothing(self) -> bool:
-        return self.image == (None if self.old is None else self.old.image)
+        if self.old is None or self.new is None:
+            return self.image == (None if self.old is None else self.old.image)
+        if self.image == self.old.image:
+            return True
+        # Earlier versions wrote numbers with exponents, so equal items may lie there in other bytes.
+        return self.new == self.old.item and self.image == encode(self.old.item)
 
 
 def plan(schema: Schema, action: Action) -> WritePlan:
