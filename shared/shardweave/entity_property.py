@@ -32,7 +32,7 @@ from .defaults import NO_DEFAULT, Default
 from .entity import CanonicalBegin, Role
 from .errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
 from .json_reading import field_faults, read_model
-from .property_json import decimal_of, integral, is_set, json_model, json_of_text, member_type, metadata_of
+from .property_json import decimal_of, integral, is_set, is_time, json_model, json_of_text, member_type, metadata_of
 from .stored_form import datetime_begin, stored_form
 from .table.values import Value
 from .untyped import Walk, check_untyped, read_untyped, walk_of
@@ -133,6 +133,10 @@ class Property:
         return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
 
     @cached_property
+    def _is_time(self) -> bool:
+        return is_time(self.annotation)
+
+    @cached_property
     def _json_model(self) -> type[BaseModel]:
         return json_model(self.annotation)
 
@@ -224,6 +228,9 @@ class Property:
     def _parse(self, adapter: TypeAdapter[Any], value: Any) -> Value:
         if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
             fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
+            raise ValidationFailed([fault])
+        if self._is_time and isinstance(value, (int, float, Decimal)):
+            fault = FieldFault((self.stored,), "Input should be a time of its type, not a number", "time_type")
             raise ValidationFailed([fault])
         try:
             return stored_form(adapter.validate_python(value))

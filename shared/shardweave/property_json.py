@@ -4,7 +4,7 @@ parameters, paths and the command line.
     number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53;
                     one that is not whole is refused where a float would be another number
     Decimal         text of ASCII digits ("1.10", "-2", "1E-7"), or a JSON number of at most 15 digits
-    bytes           base64url with padding (RFC 4648); the other base64 alphabet is taken too
+    bytes           base64url with padding (RFC 4648), the one text that is answered for them
     bool            true or false, which stand for no number, nor for an enumeration's
     date, time      ISO 8601 text to the microsecond; in conditions a timestamp too
     model           an object, each of its fields by these rules; a model inside itself by its own
@@ -62,6 +62,7 @@ MAX_WHOLE_FLOAT = 2**53
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _WHOLE = re.compile(r"-?[0-9]{1,60}", re.ASCII)
 _GENERIC = (list, set, frozenset, tuple, dict)
+_TIME_CLASSES = (dt.date, dt.time, dt.timedelta)
 _TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta, AwareDatetime, NaiveDatetime, PastDatetime, FutureDatetime)
 _BELOW_MICROSECONDS = re.compile(r"[.,][0-9]{6,}?[1-9][0-9]*(?![0-9DHMWYdhmwy])", re.ASCII)
 
@@ -72,12 +73,9 @@ _BELOW_MICROSECONDS = re.compile(r"[.,][0-9]{6,}?[1-9][0-9]*(?![0-9DHMWYdhmwy])"
 def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
     """The type of a property as JSON gives it: the same, with the rules for numbers wherever a number stands in it.
     `within` are the models that it stands in."""
-    if annotation is int:
-        return Annotated[int, BeforeValidator(_as_integer)]
-    if annotation is float:
-        return Annotated[float, BeforeValidator(_as_float)]
-    if annotation is Decimal:
-        return Annotated[Decimal, BeforeValidator(_as_decimal)]
+    for kind, read in ((int, _as_integer), (float, _as_float), (Decimal, _as_decimal), (bytes, _as_bytes)):
+        if annotation is kind:
+            return Annotated[annotation, BeforeValidator(read)]
     if annotation in _TIMES:
         return Annotated[annotation, BeforeValidator(_time_reader(annotation))]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
@@ -276,6 +274,32 @@ def _as_decimal(value: Any) -> Any:
             )
         return found
     return value
+
+
+def _as_bytes(value: Any) -> Any:
+    """Bytes from their text: base64 is forgiving, so that several texts would be the same bytes."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = base64.urlsafe_b64decode(value)
+    except ValueError:
+        found = None
+    if found is None or base64.urlsafe_b64encode(found).decode() != value:
+        raise PydanticCustomError("bytes_invalid_encoding", "Input should be base64url (RFC 4648), with its padding")
+    return found
+
+
+def is_time(annotation: Any) -> bool:
+    """Whether the values of a type are times or spans of time, but for None."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return is_time(arguments[0])
+    if origin in (Union, types.UnionType):
+        return all(is_time(each) for each in arguments if each is not type(None))
+    meant = stands_for(annotation)
+    if meant is not None:
+        return is_time(meant)
+    return annotation in _TIMES or (isinstance(annotation, type) and issubclass(annotation, _TIME_CLASSES))
 
 
 def _among(*members: Any) -> Callable[[Any], Any]:

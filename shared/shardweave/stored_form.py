@@ -32,6 +32,7 @@ _WRITTEN_AS_TEXT = (
 )
 _ANY_ADDRESS = ("IPvAnyAddress", "IPvAnyInterface", "IPvAnyNetwork")
 
+_NO_OFFSET, _MINUTE = dt.timedelta(), dt.timedelta(minutes=1)
 _WHOLE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{5,8}([.,][0-9]{1,6})?([Zz]|[+-][0-9]{2}:?[0-9]{2})", re.ASCII
 )
@@ -134,6 +135,11 @@ def _stored_time(value: Any) -> str:
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, dt.time):
+        if (value.utcoffset() or _NO_OFFSET) % _MINUTE:
+            fix = "give one of whole minutes"
+            raise ValueRefused(
+                "a time of day has a zone whose offset has seconds, which ISO 8601 does not write", fix=fix
+            )
         return value.isoformat(timespec="microseconds")
     if is_written_as_text(type(value)):
         return str(value)

@@ -92,6 +92,14 @@ def test_the_command_line_makes_one_with_the_secret_of_the_folder(tmp_path: Path
     assert json.loads((tmp_path / "token-keys.json").read_text())
 
 
+def test_no_token_is_made_for_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "typo"
+    made = shardweave("token", "--data", str(missing))
+    assert made.code != 0
+    assert "--data" in made.errors
+    assert not missing.exists()
+
+
 @pytest.mark.parametrize(
     "arguments", [("--claim", "tenant"), ("--claim", "exp=1"), ("--group", "a b"), ("--hours", "0")]
 )

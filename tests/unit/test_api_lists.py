@@ -92,6 +92,13 @@ def test_a_time_can_be_given_as_a_number_or_as_a_date(client: Client, text: str,
     assert names(client, f"created.from={text}") == expected
 
 
+@pytest.mark.parametrize("text", ["2024-10-27T05:33:20+02:00", "2024-10-27T05:33:20.5+0200", "2024-10-27T05:33+02:00"])
+def test_a_plus_that_a_url_makes_a_space_is_told_of(client: Client, text: str) -> None:
+    assert "%2B" in problem_of(client.get(f"/v1/users?created.from={text}"), 400, "value_refused")["fix"]
+    other = problem_of(client.get("/v1/users?created.from=2024-10-27+05:33"), 400, "value_refused")
+    assert "%2B" not in other["fix"]
+
+
 def test_a_time_of_a_property_in_seconds_is_in_seconds() -> None:
     parts = Client(api_of(PARTS))
     serial = "12345678-1234-5678-1234-567812345678"

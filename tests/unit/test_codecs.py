@@ -35,7 +35,7 @@ from shardweave.codecs import (
     codec_of,
 )
 from shardweave.errors import ValueRefused
-from shardweave.stored_form import stored_form
+from shardweave.stored_form import datetime_text, stored_form
 
 from .codec_cases import CASES, Color
 
@@ -311,3 +311,15 @@ def test_a_codec_with_impossible_settings_is_refused(wrong: Any) -> None:
 def test_only_types_of_fixed_width_can_be_reversed() -> None:
     with pytest.raises(ValueError, match="no fixed width"):
         DescendingCodec(StringCodec())
+
+
+@pytest.mark.parametrize("seconds", [1, 3630, -90])
+def test_a_time_of_day_whose_offset_has_seconds_has_no_stored_form(seconds: int) -> None:
+    zone = dt.timezone(dt.timedelta(seconds=seconds))
+    with pytest.raises(ValueRefused, match="whole minutes"):
+        stored_form(dt.time(12, tzinfo=zone))
+    assert stored_form(dt.datetime(2024, 1, 2, 12, tzinfo=zone)) == datetime_text(
+        dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC) - dt.timedelta(seconds=seconds)
+    )
+    whole = dt.timezone(dt.timedelta(minutes=seconds // 60))
+    assert dt.time.fromisoformat(stored_form(dt.time(12, tzinfo=whole))) == dt.time(12, tzinfo=whole)

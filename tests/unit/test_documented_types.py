@@ -10,14 +10,17 @@ import re
 import typing
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Collection
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pydantic
 import pytest
 import typing_extensions
+from pydantic.errors import PydanticSchemaGenerationError
 
 from shardweave.codecs import DecimalCodec, Timestamp
 from shardweave.entity import Entity, unique_property
@@ -143,6 +146,12 @@ def test_a_type_that_is_refused(row: list[str]) -> None:
     assert [(each.where, each.message, each.fix) for each in raised.value.faults] == [
         ("entity Thing.held", message, fix)
     ]
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview, range, Collection[int], MappingProxyType])
+def test_a_type_that_pydantic_refuses(kind: Any) -> None:
+    with pytest.raises(PydanticSchemaGenerationError, match=getattr(kind, "__name__", "Collection")):
+        entity_of(kind)
 
 
 def test_both_tables_are_read() -> None:

@@ -18,12 +18,12 @@ from pydantic import Field
 from shardweave.codecs import DecimalCodec, SemanticVersion, Timestamp
 from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
 from shardweave.errors import InputError
-from shardweave.query.filters import compile_filter
+from shardweave.query.filters import compile_filter, filter_from_json
 from shardweave.query.plan import plan_query
 from shardweave.query.spec import QuerySpec, Range
 from shardweave.query.spec_json import spec_from_json
 from shardweave.schema import Index, Schema
-from shardweave.table.conditions import BeginsWith, Compare, Condition, Contains, Exists, Size
+from shardweave.table.conditions import BeginsWith, Between, Compare, Condition, Contains, Exists, In, Size
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 
 
@@ -58,6 +58,7 @@ class Item(Entity, token="item"):
     release: SemanticVersion | None = None
     length: dt.timedelta | None = None
     opens: dt.time | None = None
+    either: int | str | None = None
 
     kind_range_key = RangeKey("kind", "created")
     level_range_key = RangeKey("level", "created")
@@ -183,6 +184,8 @@ def test_a_filter_means_what_the_type_means(client: Client, test: dict[str, Any]
         ({"property": "time", "gt": "soon"}, "gt"),
         ({"property": "created", "gt": 1_700_000_000}, "gt"),
         ({"property": "nosuch", "gt": 1}, "property"),
+        ({"property": "marks", "eq": ["a"]}, "eq"),
+        ({"property": "marks", "in": [["a"]]}, "in"),
     ],
 )
 @pytest.mark.parametrize("branches", [False, True])
@@ -252,6 +255,55 @@ def test_filters_in_python_take_the_property_s_own_type(node: Condition, item: d
     entity = SCHEMA[Item]
     compiled = compile_filter(entity, entity.view("time"), [(node, "filter")])
     assert compiled.evaluate(item) is answer
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fix"),
+    [
+        (1, "a", "two numbers"),
+        ("b", "a", "swap"),
+        (2, 1, "swap"),
+    ],
+)
+def test_bounds_are_told_what_is_wrong_with_them(low: Any, high: Any, fix: str) -> None:
+    entity = SCHEMA[Item]
+    with pytest.raises(InputError, match=fix):
+        compile_filter(entity, entity.view("time"), [(Between("either", low, high), "filter")])
+
+
+def test_times_of_day_with_and_without_a_zone_have_no_order() -> None:
+    entity, noon, one = SCHEMA[Item], dt.time(12), dt.time(1)
+    for low, high, fix in ((noon, one.replace(tzinfo=dt.UTC), "with a zone"), (noon, one, "swap")):
+        with pytest.raises(InputError, match=fix):
+            compile_filter(entity, entity.view("time"), [(Between("opens", low, high), "filter")])
+
+
+def test_a_whole_set_in_json_is_told_what_to_use(client: Client) -> None:
+    answer = client.post("/v1/items/query", {"filter": {"property": "marks", "eq": ["a"]}})
+    problem = problem_of(answer, 400, "invalid_input")
+    assert "contains" in problem["fix"]
+    assert "Python" in problem["fix"]
+
+
+@pytest.mark.parametrize("name", ["note", "blob", "either", "tags"])
+def test_what_has_no_value_has_no_size(name: str) -> None:
+    item = {"itemId": "0", "created": 1}
+    for test, holds in (("eq", False), ("ne", True), ("lt", False), ("ge", False)):
+        entity, wanted = SCHEMA[Item], holds if name != "tags" else test in ("ne", "lt")
+        node = filter_from_json({"property": name, "size": {test: 3}})
+        assert compile_filter(entity, entity.view("time"), [(node, "filter")]).evaluate(item) is wanted, test
+
+
+@pytest.mark.parametrize("name", ["length", "time", "day", "opens"])
+@pytest.mark.parametrize("number", [5, 0.5, Decimal(5)])
+def test_a_number_is_no_time_in_python_either(client: Client, name: str, number: Any) -> None:
+    entity = SCHEMA[Item]
+    for node in (Compare(name, "=", number), Compare(name, "<", number), In(name, (number,))):
+        with pytest.raises(InputError, match="not a number"):
+            compile_filter(entity, entity.view("time"), [(node, "filter")])
+    if name != "opens":
+        test = {"property": name, "lt": 5}
+        assert client.post("/v1/items/query", {"filter": test}).status == 400
 
 
 @pytest.mark.parametrize(

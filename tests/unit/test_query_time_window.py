@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shardweave.codecs import Timestamp
 from shardweave.entity import Entity, RangeKey, desc, timestamp_property, unique_property
+from shardweave.errors import ValueRefused
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec, Range
@@ -29,6 +30,9 @@ BY_TIME = {
     "newest": QuerySpec("event", {"kind": Equal("a")}, "newest"),
 }
 ASKED = {**BY_TIME, "name": QuerySpec("event", index="name"), "all kinds": QuerySpec("event", index="newest")}
+
+
+WINDOWS = st.tuples(BOUNDS, BOUNDS).map(lambda both: both if None in both else (min(both), max(both)))
 
 
 class Events:
@@ -90,10 +94,11 @@ def events() -> Iterator[Events]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(ASKED)), BOUNDS, BOUNDS, st.booleans(), st.integers(1, 30))
+@given(st.sampled_from(sorted(ASKED)), WINDOWS, st.booleans(), st.integers(1, 30))
 def test_what_was_made_in_it_is_given_and_nothing_else(
-    events: Events, name: str, earliest: int | None, latest: int | None, reverse: bool, limit: int
+    events: Events, name: str, window: tuple[int | None, int | None], reverse: bool, limit: int
 ) -> None:
+    earliest, latest = window
     spec = replace(ASKED[name], earliest=earliest, latest=latest, reverse=reverse, limit=limit)
     found = events.found(spec)
     assert sorted(found) == sorted(events.expected(name, earliest, latest))
@@ -102,13 +107,22 @@ def test_what_was_made_in_it_is_given_and_nothing_else(
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(BY_TIME)), st.integers(NOW - 14, NOW + 2), st.integers(NOW - 14, NOW + 2))
+@given(st.sampled_from(sorted(BY_TIME)), st.integers(NOW - 14, NOW + 2), st.integers(0, 16))
 def test_an_index_that_is_ordered_by_time_reads_nothing_else(
-    events: Events, name: str, earliest: int, latest: int
+    events: Events, name: str, earliest: int, length: int
 ) -> None:
+    latest = earliest + length
     spec = replace(BY_TIME[name], earliest=earliest, latest=latest)
     answer = events.runner.count(spec)
     assert answer.stats.scanned == answer.count == len(events.expected(name, earliest, latest))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_window_that_begins_above_its_end_is_refused(events: Events, name: str) -> None:
+    with pytest.raises(ValueRefused, match="swap earliest and latest") as refused:
+        events.runner.run(replace(ASKED[name], earliest=NOW - 3, latest=NOW - 4))
+    assert refused.value.where == "earliest"
+    assert events.found(replace(ASKED[name], earliest=NOW + 3, latest=NOW + 3)) == []
 
 
 def test_a_plan_says_what_the_window_does(events: Events) -> None:

@@ -13,6 +13,7 @@ import argparse
 from ..access.rules import GROUP_NAME
 from ..access.tokens import GROUPS, encode_token
 from ..data_folder import DataFolder
+from ..errors import ConfigurationError
 from .streams import Streams
 from .tables import DATA_FOLDER, folder_path
 
@@ -31,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """The token on a line."""
+    if options.data is not None and not options.data.is_dir():
+        message = f"there is no folder {options.data}, and a token is for the server of one"
+        raise ConfigurationError(
+            message, where="--data", fix="give the data folder of the server, and start that first"
+        )
     secret = DataFolder(options.data or DATA_FOLDER).token_secret()
     claims = {"sub": options.subject, **dict(options.claim)}
     if options.group:

@@ -201,7 +201,10 @@ def _between(each: Property, low: Any, high: Any) -> Condition:
         found.check()
         return found
     if not stand_in(order.place, low, "<=", high):
-        raise ValueRefused("the bounds of a range must be of one kind, the lower one first", fix="swap them")
+        if stand_in(order.place, high, "<", low):
+            raise ValueRefused("the lower bound of a range must come first", fix="swap them")
+        fix = "give both with a zone, say, or both without"
+        raise ValueRefused("the bounds of a range must be of one kind", fix=fix)
     sides: tuple[tuple[Comparator, Value], ...] = ((">=", low), ("<=", high))
     return And(tuple(PlacedCompare(each.stored, operator, bound, order.place) for operator, bound in sides))
 

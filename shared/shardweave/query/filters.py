@@ -311,7 +311,10 @@ def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], w
 
 
 def _scalar(name: str, test: str, read: Read, value: Any, where: str) -> Any:
-    if value is None or isinstance(value, (list, dict)):
+    if isinstance(value, (list, dict)):
+        fix = "use contains for a member, or size; whole lists, sets and objects are compared in Python only"
+        raise InputError("a test takes one value, no list or object", where=where, fix=fix)
+    if value is None:
         raise InputError("a test takes one value that is not null", where=where, fix="use exists for absence")
     return read(name, test, value, where)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import InputError, LimitExceeded
+from ..errors import InputError, LimitExceeded, ValueRefused
 from ..table.conditions import Condition
 from .spec import (
     LIMIT_FIX,
@@ -62,6 +62,8 @@ def _check_types(spec: QuerySpec) -> None:
         bound = getattr(spec, name)
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
             raise InputError("it is a whole number in the timestamp's unit", where=name, fix="give epoch time")
+    if spec.earliest is not None and spec.latest is not None and spec.earliest > spec.latest:
+        raise ValueRefused("the time window begins above its end", where="earliest", fix="swap earliest and latest")
     token: Any = spec.cursor
     if token is not None and not isinstance(token, str):
         raise InputError("a cursor must be text", where="cursor", fix="give the cursor of a page as it is")

@@ -17,6 +17,7 @@ _INTEGER = re.compile("-?[0-9]{1,30}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DIGITS_OF_DATE = re.compile("[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _CLOCK = re.compile("[Tt :]")
+_SPACE_FOR_PLUS = re.compile("[0-9-]{10}[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -52,6 +53,8 @@ def _instant(text: str, where: str, numbers: str, verdict: str) -> dt.datetime:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
         fix = f"write {numbers}2024-01-31 or 2024-01-31T09:30:00Z"
+        if _SPACE_FOR_PLUS.fullmatch(text):
+            fix = "write the + before its zone as %2B in a URL, where + is a space"
         raise ValueRefused(f"it is {verdict} an ISO 8601 time", where=where, fix=fix) from None
     if instant.tzinfo is None:
         if not (_DATE.fullmatch(text) or _CLOCK.search(text)):

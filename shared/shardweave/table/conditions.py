@@ -129,10 +129,11 @@ class Between(OnAttribute):
         kinds = {_checked_kind(self.attribute, bound) for bound in (self.low, self.high)}
         if not kinds <= set(_ORDERED):
             raise _not_ordered(self.attribute)
-        if len(kinds) > 1 or self.low > self.high:
-            raise ValueRefused(
-                "the bounds of a range must be of one type, the lower one first", where=self.attribute, fix="swap them"
-            )
+        if len(kinds) > 1:
+            fix = "give two numbers, say, or two texts"
+            raise ValueRefused("the bounds of a range must be of one type", where=self.attribute, fix=fix)
+        if self.low > self.high:
+            raise ValueRefused("the lower bound of a range must come first", where=self.attribute, fix="swap them")
 
     def evaluate(self, item: Item) -> bool:
         if self.attribute not in item:
