@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from shardweave.errors import ConditionFailed, TableUnavailable, TransactionCanceled
+from shardweave.errors import ConditionFailed, InvalidRequest, TableError, TableUnavailable, TransactionCanceled
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.operations import GetItem, Put, Query, TransactWrite
@@ -96,6 +96,49 @@ def test_a_canceled_transaction_carries_its_items(script: Script, stock_parser: 
         ("None", None),
         ("ConditionalCheckFailed", ITEM),
     ]
+
+
+def refused(code: str, **more: Any) -> Reply:
+    return Reply({"__type": code, "message": "no"}, 400, **more)
+
+
+@either_parser
+@pytest.mark.parametrize(
+    ("reply", "expected", "may_be_written"),
+    [
+        (refused("com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"), ConditionFailed, False),
+        (refused("ConditionalCheckFailedException:http://internal.amazon.com/coral/"), ConditionFailed, False),
+        (refused("AccessDeniedException", headers={"x-amz-crc32": "1"}), TableUnavailable, True),
+        (refused("AccessDeniedException", sent=5), TableError, True),
+        (refused("RequestTimeoutException"), TableUnavailable, True),
+        (Reply({"Message": "no"}, 400), TableError, False),
+        (Reply(raw=b"", status=400), TableError, True),
+        (Reply(raw=b"[]", status=400), TableError, True),
+        (Reply(raw=b"<html>no</html>", status=403), TableError, True),
+        (Reply(raw=b"<html>too large</html>", status=413), InvalidRequest, False),
+        (Reply(raw=b"<html>there</html>", status=302), TableError, True),
+        (Reply({"message": "no"}, 503), TableUnavailable, True),
+        (Reply(closed=True), TableUnavailable, True),
+        (Reply(raw=b"[]"), TableUnavailable, True),
+        (Reply({"Attributes": {"a": {"X": "1"}}}), TableUnavailable, True),
+    ],
+)
+def test_only_a_whole_refusal_says_that_nothing_was_written(
+    script: Script, reply: Reply, expected: type[TableError], may_be_written: bool, stock_parser: bool
+) -> None:
+    table, server = script(reply, stock_parser=stock_parser)
+    with pytest.raises(TableError) as raised:
+        table.run(CREATION)
+    assert (type(raised.value), raised.value.maybe_written) == (expected, may_be_written)
+    assert len(server.requests) == 1
+
+
+def test_what_reads_never_says_that_something_was_written(script: Script) -> None:
+    table, _ = script(Reply(closed=True), Reply({"Item": {"hashKey": {"X": "1"}}}))
+    for _ in range(2):
+        with pytest.raises(TableUnavailable) as raised:
+            table.run(GetItem(KEY))
+        assert not raised.value.maybe_written
 
 
 def test_an_unreadable_error_is_told_by_its_status(script: Script) -> None:

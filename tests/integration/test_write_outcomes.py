@@ -21,9 +21,10 @@ from shardweave.table.dynamodb import DynamoDBTable, Session, new_session
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, Delete, Scan, TransactWrite, Update
 from shardweave.table.operations import Put as PutItem
-from tests.integration.ledger import Fate, Ledger, LedgerServer, Lost, Refused, lost_replies
+from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies
 from tests.integration.scripted_server import error
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
+from tests.unit.write_ledger import Ledger
 
 LOST = dict(lost_replies())
 

@@ -1,8 +1,9 @@
 """A process's connection to the server: a Table whose requests and answers meet what networks do.
 
 Before a request is sent: it is signed, the guard is asked, and then any time may pass. It may be lost, arrive late, be
-throttled, meet a transaction, be carried out and its answer lost; the process may die before or after. A request that
-was signed too long ago by the process's own clock, which may be wrong, is refused.
+throttled, meet a transaction, be carried out and its answer lost, also to a client that sends it again by itself and is
+throttled then; the process may die before or after. A request that was signed too long ago by the process's own clock,
+which may be wrong, is refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from shardweave.table.operations import (
     TransactAnswer,
     TransactWrite,
     Update,
+    may_be_repeated,
 )
 from shardweave.table.simulated import WRITES
 from tests.simulator.scheduler import Process
@@ -148,13 +150,22 @@ class Connection:
             simulation.pause()
         self._maybe_die()
         if 0 <= fate < weather.lost_answer:
-            raise TableUnavailable("the answer was lost", where=operation.method, fix="retry")
+            raise self._unanswered(operation, sent_again=fate < weather.lost_answer / 2)
         result: R = answer
         return result
 
     def _maybe_die(self) -> None:
         if self._weather.crash and self._server.simulation.random.random() < self._weather.crash:
             self._process.crash()
+
+    @staticmethod
+    def _unanswered(operation: Operation[Any], *, sent_again: bool) -> ShardweaveError:
+        """What a lost answer ends with: that, or how a client that sent again by itself was refused then."""
+        if sent_again and isinstance(operation, WRITES) and may_be_repeated(operation):
+            throttled = Throttled()
+            throttled.maybe_written = True
+            return throttled
+        return TableUnavailable("the answer was lost", where=operation.method, fix="retry")
 
     @staticmethod
     def _meet_transaction(operation: Operation[Any]) -> None:

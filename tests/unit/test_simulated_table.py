@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardweave.errors import ConditionFailed, TableUnavailable, Throttled, TransactionCanceled, TransactionConflict
+from shardweave.outcomes import maybe_written
 from shardweave.table.conditions import Missing
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
@@ -15,6 +16,7 @@ from shardweave.table.simulated import (
     Crash,
     Crashed,
     DeliverLate,
+    Fail,
     Fault,
     LoseAnswer,
     LoseRequest,
@@ -23,6 +25,7 @@ from shardweave.table.simulated import (
     ProcessPart,
     Script,
     Seeded,
+    SendAgain,
     SimulatedTable,
     Throttle,
 )
@@ -78,6 +81,35 @@ def test_a_lost_answer_hides_a_refusal_too() -> None:
     with pytest.raises(TableUnavailable):
         table.run(Put(key("a"), Missing("hashKey") & ~Missing("hashKey")))
     assert not there(table, "a")
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_client_that_sends_again_says_that_the_first_may_be_written(carried_out: bool) -> None:
+    creation = Put(key("a"), Missing("hashKey"))
+    faults = SendAgain(Throttle(), carried_out), SendAgain(Fail(KeyboardInterrupt))
+    table = table_with(*faults, matching=WRITES)
+    with pytest.raises(Throttled) as throttled:
+        table.run(creation)
+    assert maybe_written(throttled.value)
+    assert there(table, "a") is carried_out
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        table.run(creation)
+    assert maybe_written(interrupted.value)
+
+
+def test_a_client_does_not_send_again_what_has_no_condition() -> None:
+    table = table_with(SendAgain(Throttle()))
+    with pytest.raises(TableUnavailable) as raised:
+        table.run(put("a"))
+    assert maybe_written(raised.value)
+
+
+def test_a_read_that_is_lost_says_nothing_of_a_write() -> None:
+    table = table_with(LoseAnswer(), SendAgain(Throttle()))
+    for error in (TableUnavailable, Throttled):
+        with pytest.raises(error) as raised:
+            table.run(GetItem(key("a")))
+        assert not maybe_written(raised.value)
 
 
 def test_a_late_request_arrives_when_told_and_nobody_hears_of_it() -> None:

@@ -26,6 +26,7 @@ from ..errors import (
     Throttled,
     TransactionConflict,
 )
+from ..outcomes import note_maybe_written
 from ..table.operations import MAX_BATCH_WRITE
 from ..table.values import Item
 from .actions import unconditional_item
@@ -108,8 +109,13 @@ class Batches:
                 outcomes[position] = WriteOutcome("failed", error=error)
         check_distinct(list(steps.values()), [names[position] for position in steps])
         self.readiness.before_writing()
-        self._write_plain(self._plain(steps, outcomes), outcomes, ends)
-        self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
+        try:
+            self._write_plain(self._plain(steps, outcomes), outcomes, ends)
+            self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
+        except BaseException as error:
+            if any(each.status == "written" for each in list(outcomes.values())):
+                note_maybe_written(error)
+            raise
         ordered = [outcomes[position] for position in range(len(names))]
         return BatchWriteResult(tuple(ordered[: len(puts)]), tuple(ordered[len(puts) :]))
 
@@ -199,7 +205,7 @@ class Batches:
                 if step.wanted is not None
             }
             sightings = self.reader.find(list(wanted.values()), ends - self.waiting.monotonic())
-        except (BatchIncomplete, ShardMapChanged, Throttled, TableUnavailable):
+        except ShardweaveError:
             return {}
         return dict(zip(wanted, sightings, strict=True))
 

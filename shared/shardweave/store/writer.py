@@ -14,6 +14,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import InputError, LimitExceeded, OutcomeUnknown, ParentMissing, ShardMapChanged, ShardweaveError
+from ..outcomes import note_maybe_written
 from ..shard_maps import Lease
 from ..table.conditions import Condition
 from ..table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
@@ -60,6 +61,10 @@ class Writer:
         except ShardweaveError as error:
             if maybe_sent is not None and not isinstance(error, OutcomeUnknown):
                 raise outcome_unknown() from error
+            raise
+        except BaseException as error:
+            if maybe_sent is not None:
+                note_maybe_written(error)
             raise
         return plan
 

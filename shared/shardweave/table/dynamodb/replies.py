@@ -79,6 +79,9 @@ def refuse_broken(response_dict: dict[str, Any], customized_response_dict: dict[
     if not is_whole(response_dict) or (not is_error and readable(response_dict) is None):
         response_dict["body"] = b"{}"
         customized_response_dict["Error"] = dict(BROKEN)
+    elif is_error and readable(response_dict) is None:
+        # Not DynamoDB's form of an error, as from a proxy: its status has to do.
+        response_dict["body"] = b""
 
 
 def is_whole(response: Mapping[str, Any]) -> bool:
