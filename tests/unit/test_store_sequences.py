@@ -224,9 +224,13 @@ def test_a_number_is_lost_only_when_the_answer_is_and_another_takes_one_meanwhil
 
 def test_where_no_number_can_be_had_nothing_is_created() -> None:
     world = projects(*[LoseRequest()] * 100)
-    with pytest.raises(TableUnavailable):
+    with pytest.raises(TableUnavailable) as raised:
         add(world)
+    assert not raised.value.maybe_written
     assert world.items_of(Issue) == []
+    with pytest.raises(TableUnavailable) as raised:
+        world.store.take(Issue, "num", within="p")
+    assert raised.value.maybe_written
 
 
 def test_a_counter_is_in_its_scopes_shard() -> None:

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from shardweave.errors import (
     AccessDenied,
     InvalidRequest,
@@ -22,8 +24,12 @@ from shardweave.errors import (
 from shardweave.outcomes import maybe_written
 from shardweave.shard_maps import StaticMaps
 from shardweave.store import Delete, Put, Store, Update
+from shardweave.store.sending import Sender
+from shardweave.table.conditions import Missing
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchWrite, Operation, TransactWrite
+from shardweave.table.operations import BatchGet, BatchWrite, GetItem, Operation, TransactWrite
+from shardweave.table.operations import Put as PutItem
+from shardweave.table.operations import Update as UpdateItem
 from shardweave.table.simulated import (
     WRITES,
     Afterwards,
@@ -33,6 +39,7 @@ from shardweave.table.simulated import (
     LoseRequest,
     MeetTransaction,
     ProcessPart,
+    Script,
     SendAgain,
     SimulatedTable,
     Throttle,
@@ -181,3 +188,48 @@ def test_under_random_faults_what_is_told_is_what_the_ledger_says() -> None:
     shapes = [f"{name}: {what}" for name in KINDS for what in TOLD] + ["batch: interrupted, carried out in part"]
     rare = {shape: told[shape] for shape in shapes if told[shape] < LEAST}
     assert not rare, rare
+
+
+# -- a sender alone ---------------------------------------------------------------------------------------------------
+
+KEY = {"hashKey": "h", "rangeKey": "r"}
+FREE = UpdateItem(KEY, {"owner": "me"}, condition=Missing("owner"))
+
+
+def sender_of(*faults: Fault) -> tuple[Sender, EmbeddedTable]:
+    inner = EmbeddedTable(SCHEMA.layout)
+    table = SimulatedTable(inner, Script(*faults, matching=WRITES))
+    return Sender(table, NoWaiting().waiting(), lambda: "token"), inner
+
+
+@pytest.mark.parametrize("then", [None, *REFUSING[:2]])
+def test_what_is_refused_by_its_own_doing_was_carried_out(then: Fault | None) -> None:
+    for write in (FREE, PutItem({**KEY, "owner": "me"}, Missing("owner"))):
+        sender, inner = sender_of(LoseAnswer() if then is None else SendAgain(then))
+        assert sender.send([write]) is None
+        assert inner.run(GetItem(KEY)).item == {**KEY, "owner": "me"}
+
+
+def test_what_is_refused_by_another_after_a_lost_answer_may_have_been_carried_out() -> None:
+    sender, inner = sender_of(Afterwards(lambda: inner.run(PutItem({**KEY, "owner": "other"})), LoseAnswer()))
+    refusal = sender.send([FREE])
+    assert refusal is not None
+    assert refusal.uncertain
+
+
+def test_what_is_refused_at_once_was_not_carried_out() -> None:
+    sender, inner = sender_of(Throttle())
+    inner.run(PutItem({**KEY, "owner": "me"}))
+    refusal = sender.send([FREE])
+    assert refusal is not None
+    assert not refusal.uncertain
+
+
+def test_a_batch_that_may_read_nothing_before_its_other_writes_says_what_it_wrote() -> None:
+    clock = Clock(SECOND_BUMP)
+    inner = EmbeddedTable(SCHEMA.layout, clock=lambda: clock.now / 1000)
+    denied = [Fail(lambda: AccessDenied("no"))] * 5
+    table = SimulatedTable(inner, Script(*denied, matching=[GetItem, BatchGet]))
+    store = Store(SCHEMA, table, clock=clock, maps=StaticMaps(), waiting=NoWaiting().waiting())
+    result = store.batch_write([Put({"text": "1"}, Note)], [Delete(Note, "a")])
+    assert [each.status for each in (*result.puts, *result.deletes)] == ["written", "failed"]

@@ -125,7 +125,12 @@ class Numbering:
                 lacking.setdefault(tuple(key.values()), []).append(each)
         for group in lacking.values():
             entity, sequence = group[0].entity, group[0].sequence
-            numbers = self.take(entity, sequence, group[0].scope, len(group))
+            try:
+                numbers = self.take(entity, sequence, group[0].scope, len(group))
+            except ShardweaveError as error:
+                # Numbers may have been taken, and stay a gap; no record has been written.
+                error.maybe_written = False
+                raise
             for each, number in zip(group, numbers, strict=True):
                 found[each.position] = with_number(entity, found[each.position], sequence, number)
         return found
