@@ -120,8 +120,8 @@ def test_a_filter_sees_what_a_record_shows(queries: QueryRunner, test: Condition
 def test_chosen_properties_show_what_the_record_shows(queries: QueryRunner) -> None:
     names = ("seats", "mood", "colour", "note", "tags", "marks")
     parts = list(queries.records(QuerySpec("room", index="name", properties=names)))
-    assert parts[0] == {"seats": 4, "mood": "busy", "colour": "white", "tags": [], "marks": {"new"}}
-    assert parts[1] == {"seats": 9, "mood": "calm", "colour": None, "tags": [], "marks": {"x"}}
+    assert parts[0] == {"seats": 4, "mood": Mood.BUSY, "colour": "white", "tags": [], "marks": {"new"}}
+    assert parts[1] == {"seats": 9, "mood": Mood.CALM, "colour": None, "tags": [], "marks": {"x"}}
     whole = list(queries.records(QuerySpec("room", index="name")))
     assert [each.seats for each in whole] == [part["seats"] for part in parts]
 

@@ -1,33 +1,51 @@
 """What a caller sees of a record: the entity itself when it was read whole, else a mapping of its properties.
 
 Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all. What is
-not stored shows its default, as it does in the whole record.
+not stored shows its default, and each value is one of its property's type, as in the whole record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from ..entity_type import EntityType
+from ..errors import ValidationFailed
+from ..json_reading import field_faults
 from ..shard_key.key import AnyKey
 from ..table.values import Item, Value
 from .from_keys import values_in_keys
 from .plan import Plan
 
 
-class Part(dict[str, Value]):
+class Part(dict[str, Any]):
     """Some properties of a record by stored name, and its shard key where its entity has an origin."""
 
     key: AnyKey | None = None
 
 
-def _value(entity: EntityType[Any], name: str, value: Value) -> Value:
+def _form(entity: EntityType[Any], name: str, value: Value) -> Value:
     """An empty set is stored as an empty list."""
     return set() if value == [] and entity.properties[name].is_set else value
 
 
+def _typed(entity: EntityType[Any], forms: Mapping[str, Any]) -> Part:
+    """The properties in stored form, in the types of a record. Raises ValidationFailed."""
+    part, faults = Part(), []
+    for name, form in forms.items():
+        try:
+            part[name] = entity.properties[name].python(form)
+        except ValidationError as error:
+            faults += field_faults(error, (name,))
+    if faults:
+        raise ValidationFailed(faults, where=entity.token)
+    return part
+
+
 def shown(plan: Plan, item: Item) -> Any:
-    """The record, or, when properties are left out, the Part that is there."""
+    """The record, or, when properties are left out, the Part that is there. Raises StoredRecordInvalid."""
     if plan.whole:
         return plan.entity.load(item)
     in_keys = values_in_keys(plan.entity, item)
@@ -36,7 +54,10 @@ def shown(plan: Plan, item: Item) -> Any:
         if name not in visible and (form := default.form()) is not None:
             visible[name] = form
     names = visible if plan.shown is None else plan.shown
-    part = Part((name, _value(plan.entity, name, visible[name])) for name in names if name in visible)
-    plan.entity.readable(part)
+    forms = {name: _form(plan.entity, name, visible[name]) for name in names if name in visible}
+    try:
+        part = _typed(plan.entity, plan.entity.readable(forms))
+    except ValidationFailed as error:
+        raise plan.entity.unfit(item, error.fields) from None
     part.key = plan.entity.key_in(item)
     return part
