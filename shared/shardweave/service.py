@@ -28,7 +28,7 @@ from .errors import ConfigurationError
 from .key_format import key_format
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .query.cursor import CursorKeys
-from .query.fanout import DEFAULT_THROTTLE
+from .query.fanout import DEFAULT_THROTTLE, Wait, wait_for
 from .query.runner import MAX_READ_UNITS, Observer, QueryRunner
 from .reshard.maps import LeasedMaps
 from .reshard.phases import Waits
@@ -38,6 +38,7 @@ from .schema import Schema
 from .service_modules import service_module, service_operations, service_schema
 from .shard_key import ExternalKeys
 from .store import Store
+from .store.retries import Waiting
 from .store.store import new_token
 from .table import Table
 from .table.layout import TableLayout
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from .reshard.operator import Operator
     from .reshard.pace import Pace
     from .reshard.policy import Policy
-    from .store.retries import Waiting
     from .table.dynamodb import Session
 
 
@@ -140,16 +140,20 @@ def build(
     *,
     open_table: Callable[[TableLayout], Table] | None = None,
     clock: Callable[[], int] = now_ms,
+    waiting: Waiting | None = None,
+    wait: Wait = wait_for,
     observe: Observe | None = None,
     observe_query: Observer | None = None,
 ) -> Service:
-    """The service of these settings. `clock` gives epoch milliseconds; `observe` is told of each request,
-    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
+    """The service of these settings. `clock` gives epoch milliseconds; time limits go by `waiting` and `wait`, see
+    `fanout`; `observe` is told of each request, `observe_query` of each query. Raises ConfigurationError,
+    SchemaError."""
     module = service_module(settings.service)
     schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     table = ThrottleNotes(table, schema, clock=clock)
     maps = LeasedMaps(table, settings.waits, clock=clock)
+    waiting = waiting or Waiting()
     queries = QueryRunner(
         schema,
         table,
@@ -160,8 +164,12 @@ def build(
         cursor_life_ms=settings.waits.cursor_life_ms,
         max_units=settings.max_read_units,
         observer=observe_query,
+        sleep=waiting.sleep,
+        jitter=waiting.random,
+        monotonic=waiting.monotonic,
+        wait=wait,
     )
-    store = Store(schema, table, clock=clock, maps=maps, first=queries.first)
+    store = Store(schema, table, clock=clock, maps=maps, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, _external_keys(settings, schema), maps)
     operations = operations_of(module, parts, settings.operators)
     if settings.operators:

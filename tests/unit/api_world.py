@@ -11,9 +11,11 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from decimal import Decimal
+from threading import Lock
 from types import ModuleType
 from typing import Annotated, Any
 from uuid import UUID
@@ -27,6 +29,7 @@ from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
 from shardweave.query.cursor import CursorKeys
+from shardweave.query.fanout import DEFAULT_THROTTLE, Outcome
 from shardweave.query.runner import Observer, QueryRunner
 from shardweave.schema import Index, Schema
 from shardweave.service import Parts, Service, Settings, build, operations_of
@@ -34,6 +37,7 @@ from shardweave.shard_key import ExternalKeys
 from shardweave.shard_maps import StaticMaps
 from shardweave.sharding import ShardBump
 from shardweave.store import Store
+from shardweave.store.retries import Waiting
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
@@ -54,6 +58,35 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now
+
+
+class Stopwatch:
+    """Seconds that pass only where a test says so: `passes` inside a read makes that read as slow. What took longer
+    than there was time for is late, and nothing else, whatever the machine's speed."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._lock = Lock()
+
+    def passes(self, seconds: float) -> None:
+        with self._lock:
+            self.now += seconds
+
+    def comes(self, moment: float) -> None:
+        """It is this moment, or later."""
+        with self._lock:
+            self.now = max(self.now, moment)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, futures: Collection[Future[Outcome[Any]]], seconds: float | None) -> Collection[Future[Any]]:
+        """The reads that took no longer, when all have ended."""
+        return {each for each in futures if seconds is None or each.result().milliseconds <= 1000 * seconds}
+
+    @property
+    def waiting(self) -> Waiting:
+        return Waiting(self.passes, lambda: 0.5, self.monotonic)
 
 
 @dataclass
@@ -167,15 +200,18 @@ def user_service(
     clock: Clock | None = None,
     *,
     watch: Callable[[Table], Table] = lambda table: table,
+    stopwatch: Stopwatch | None = None,
     observe_query: Observer | None = None,
     **settings: Any,
 ) -> Service:
     """The user service on a new table in memory. `watch` may put something before the table."""
-    clock = clock or Clock()
+    clock, stopwatch = clock or Clock(), stopwatch or Stopwatch()
     service = build(
         Settings(cursor_keys=CURSOR_KEYS, **settings),
         open_table=lambda layout: watch(EmbeddedTable(layout, clock=lambda: clock() / 1000)),
         clock=clock,
+        waiting=stopwatch.waiting,
+        wait=stopwatch.wait,
         observe_query=observe_query,
     )
     described_by(service.api, service.settings.service)
@@ -188,13 +224,28 @@ def api_of(
     *,
     table: Table | None = None,
     max_units: float | None = None,
+    throttle: int = DEFAULT_THROTTLE,
+    stopwatch: Stopwatch | None = None,
     **options: Any,
 ) -> Api:
     """The API of a schema on a table, by default a new one in memory."""
-    clock = clock or Clock()
+    clock, stopwatch = clock or Clock(), stopwatch or Stopwatch()
     table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
-    queries = QueryRunner(schema, table, CURSOR_KEYS, maps=StaticMaps(), clock=clock, max_units=max_units)
-    store = Store(schema, table, maps=StaticMaps(), clock=clock, first=queries.first)
+    waiting = stopwatch.waiting
+    queries = QueryRunner(
+        schema,
+        table,
+        CURSOR_KEYS,
+        maps=StaticMaps(),
+        clock=clock,
+        sleep=waiting.sleep,
+        jitter=waiting.random,
+        monotonic=waiting.monotonic,
+        wait=stopwatch.wait,
+        max_units=max_units,
+        throttle=throttle,
+    )
+    store = Store(schema, table, maps=StaticMaps(), clock=clock, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
     operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
     return described_by(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -15,10 +14,10 @@ from shardweave.declarations import Lookup, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.schema import Index, Schema
 from shardweave.store import Store, expanding
-from shardweave.table import Guard
+from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import MAX_BATCH_GET, BatchGet, Operation
-from tests.unit.api_world import Client, Clock, CountedTable, api_of, json_of, problem_of
+from tests.unit.api_world import Client, Clock, CountedTable, Stopwatch, api_of, json_of, problem_of
 from tests.unit.lambda_context import Context
 from tests.unit.lambda_events import event
 
@@ -49,23 +48,26 @@ FANS = Schema([Fan], [Index("byClub", "club_hash_key", "name")])
 class SlowTable(CountedTable):
     """Once it is told to, friends are not answered until a moment has passed."""
 
-    until: float | None = None
+    def __init__(self, inner: Table, stopwatch: Stopwatch) -> None:
+        super().__init__(inner)
+        self.stopwatch = stopwatch
+        self.until: float | None = None
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
         if self.until is not None and isinstance(operation, BatchGet) and "-" in str(operation.keys[0]):
-            time.sleep(max(0.0, self.until - time.monotonic()))
+            self.stopwatch.comes(self.until)
         return super().run(operation, guard=guard)
 
 
 @pytest.fixture
 def table() -> SlowTable:
     clock = Clock()
-    return SlowTable(EmbeddedTable(FANS.layout, clock=lambda: clock() / 1000))
+    return SlowTable(EmbeddedTable(FANS.layout, clock=lambda: clock() / 1000), Stopwatch())
 
 
 @pytest.fixture
 def client(table: SlowTable) -> Client:
-    return Client(api_of(FANS, table=table))
+    return Client(api_of(FANS, table=table, stopwatch=table.stopwatch))
 
 
 def befriend(table: SlowTable, *counts: int, text: str = "") -> list[str]:
@@ -81,13 +83,13 @@ def test_a_page_ends_before_the_first_record_that_there_was_no_time_for(client: 
     names = befriend(table, 10, 10, LINKS, 1)
     target = "/v1/fans?index=byClub&club=big&expand=friends"
     assert len(json_of(client.get(target))["items"]) == 4
-    table.until = time.monotonic() + 1.1
+    table.until = table.stopwatch.now + 1.1
     page = json_of(client.get(f"{target}&timeLimitMs=1000"))
     assert ([each["name"] for each in page["items"]], page["complete"]) == (names[:2], False)
     table.until = None
     rest = json_of(client.get(f"{target}&nextToken={page['nextToken']}"))
     assert ([each["name"] for each in rest["items"]], rest["complete"]) == (names[2:], True)
-    table.until = time.monotonic() + 1.1
+    table.until = table.stopwatch.now + 1.1
     late = client.get(f"{target}&nextToken={page['nextToken']}&timeLimitMs=1000")
     assert problem_of(late, 400, "time_limit_too_short")["where"] == "expand"
 
@@ -100,7 +102,7 @@ def test_every_other_way_keeps_to_the_time_of_the_request(client: Client, table:
         ("POST", "/v1/fans/batch-get", {"keys": names, "expand": ["friends"]}),
     ):
         path, _, query = target.partition("?")
-        table.until = time.monotonic() + 1.1
+        table.until = table.stopwatch.now + 1.1
         body = None if document is None else json.dumps(document)
         answer = client.answer(event(method, path, query, body), Context(ANSWER_MS + 1000))
         if method == "GET" and not query.startswith("lookup"):
@@ -121,8 +123,8 @@ def test_every_other_way_keeps_to_the_time_of_the_request(client: Client, table:
 def test_relations_by_an_index_are_not_begun_when_the_time_is_over(table: SlowTable) -> None:
     store = Store(FANS, table, clock=Clock(), first=lambda spec: pytest.fail("it was asked"))
     fan = Fan(name="a", idol_name="b")
-    assert store.expand([fan], "idol", deadline=time.monotonic()) == []
-    assert store.expand([Fan(name="c")], "idol", deadline=time.monotonic()) == [{"idol": None}]
+    assert store.expand([fan], "idol", deadline=store.monotonic()) == []
+    assert store.expand([Fan(name="c")], "idol", deadline=store.monotonic()) == [{"idol": None}]
     assert expanding.MAX_LINKS_AT_ONCE < LINKS
 
 

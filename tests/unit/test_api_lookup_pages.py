@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from urllib.parse import quote
 
 import pytest
@@ -19,7 +18,7 @@ from shardweave.query.cursor import DEFAULT_LIFE_MS
 from shardweave.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person, two_tenants
-from tests.unit.api_world import Client, Clock, WatchedTable, api_of, json_of, problem_of
+from tests.unit.api_world import Client, Clock, Stopwatch, WatchedTable, api_of, json_of, problem_of
 from tests.unit.lambda_context import Context
 from tests.unit.shop_world import Customer, shop
 
@@ -106,10 +105,11 @@ def test_time_that_is_up_ends_a_page_which_is_gone_on_from() -> None:
 
 def test_a_list_says_that_its_page_was_cut_and_its_token_tells_nothing_of_others() -> None:
     table = WatchedTable(EmbeddedTable(NOTES.layout))
-    api = api_of(NOTES, table=table)
+    stopwatch = Stopwatch()
+    api = api_of(NOTES, table=table, stopwatch=stopwatch)
     for number, owner in enumerate("bbbba"):
         person(api, "root", "admin").made("notes", noteId=f"secret-{number}", userId=owner, topic="cats")
-    table.before = lambda query: time.sleep(0.002)  # longer than the request's time
+    table.before = lambda query: stopwatch.passes(0.002)  # longer than the request's time
     client, claims = Client(api), {"jwt": {"claims": {"iss": "https://i", "sub": "a"}}}
     token, pages = "", []
     while not pages or pages[-1]["nextToken"] is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ from shardweave.errors import TransactionConflict, ValueRefused
 from shardweave.query.spec import QuerySpec
 from shardweave.table import Table
 from shardweave.table.operations import Query
-from tests.unit.api_world import PARTS, Client, WatchedTable, api_of, json_of, problem_of, user_service
+from tests.unit.api_world import PARTS, Client, Stopwatch, WatchedTable, api_of, json_of, problem_of, user_service
 
 NAMES = [("Jason", "Wu"), ("Ann", "Jackson"), ("Jay", "Jacobs"), ("Zoë", "Ja"), ("Bob", "Bell"), ("Ján", "Adams")]
 EITHER = {
@@ -34,7 +33,8 @@ class World:
     """Six users, a client, and a table that can be made to fail or wait."""
 
     def __init__(self) -> None:
-        self.service = user_service(watch=self._watched)
+        self.stopwatch = Stopwatch()
+        self.service = user_service(watch=self._watched, stopwatch=self.stopwatch)
         self.client = Client(self.service.api)
         for number, (first, last) in enumerate(NAMES):
             user = {"userId": f"u{number}", "firstName": first, "lastName": last, "beneficiaryId": f"b{number % 2}"}
@@ -321,7 +321,7 @@ class TestTime:
         assert found == ["Bob"]
 
     def test_no_time_for_a_single_read_is_the_callers_to_mend_who_gave_it(self, world: World) -> None:
-        world.table.before = lambda query: time.sleep(0.1)
+        world.table.before = lambda query: world.stopwatch.passes(0.002)
         target = "/v1/users?index=phone&timeLimitMs=1"
         for answer in (world.ask({"index": "phone", "timeLimitMs": 1}), world.client.get(target)):
             assert "more time" in problem_of(answer, 400, "time_limit_too_short")["fix"]
@@ -332,7 +332,7 @@ class TestTime:
             def get_remaining_time_in_millis(self) -> int:
                 return 400
 
-        world.table.before = lambda query: time.sleep(0.1)
+        world.table.before = lambda query: world.stopwatch.passes(0.4)
         event = event_of("GET", "/v1/users", "index=phone&timeLimitMs=60000", {}, b"")
         answer = world.client.answer(event, Ending())
         problem_of(answer, 503, "deadline_too_short")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from shardweave.sharding import ShardBump
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Operation, Query
-from tests.unit.api_world import Client, WatchedTable, api_of, json_of, problem_of
+from tests.unit.api_world import Client, Stopwatch, WatchedTable, api_of, json_of, problem_of
 from tests.unit.lambda_context import Context
 
 COUNT = 40
@@ -102,19 +101,29 @@ class TestWhatCountsAsFailing:
         return WatchedTable(EmbeddedTable(SHEETS.layout))
 
     @pytest.fixture
-    def client(self, seen: list[Observation], table: Table) -> Client:
-        return client_of(SHEETS, "sheets", table=table, observe=seen.append)
+    def stopwatch(self) -> Stopwatch:
+        return Stopwatch()
+
+    @pytest.fixture
+    def client(self, seen: list[Observation], table: Table, stopwatch: Stopwatch) -> Client:
+        """Lanes are read one after another, so that a slow one makes no other late."""
+        return client_of(SHEETS, "sheets", table=table, observe=seen.append, stopwatch=stopwatch, throttle=1)
 
     @pytest.mark.parametrize(
         "more", [{"budget": 1}, {"limit": 1, "budget": 2}, {"timeLimitMs": 200}], ids=["budget", "few", "time"]
     )
     def test_what_the_caller_chose_does_not(
-        self, client: Client, seen: list[Observation], table: WatchedTable, more: dict[str, Any]
+        self,
+        client: Client,
+        seen: list[Observation],
+        table: WatchedTable,
+        stopwatch: Stopwatch,
+        more: dict[str, Any],
     ) -> None:
         asked = {**NONE_OF_THEM, "limit": 1, **more}
         if "timeLimitMs" in more:
             asked |= {"onShardError": "partial"}
-            table.before = lambda query: time.sleep(0.3 if "!1" in query.hash_value else 0)
+            table.before = lambda query: stopwatch.passes(0.3 if "!1" in query.hash_value else 0)
         page = json_of(client.post("/v1/sheets/query", asked))
         assert page["complete"] is False
         assert seen[-1].page == PageFacts(0, fell_short=False)
@@ -130,9 +139,9 @@ class TestWhatCountsAsFailing:
         assert seen[-1].page == PageFacts(0, fell_short=True)
 
     def test_that_the_requests_own_time_was_over_does(
-        self, client: Client, seen: list[Observation], table: WatchedTable
+        self, client: Client, seen: list[Observation], table: WatchedTable, stopwatch: Stopwatch
     ) -> None:
-        table.before = lambda query: time.sleep(0.3 if "!1" in query.hash_value else 0)
+        table.before = lambda query: stopwatch.passes(0.3 if "!1" in query.hash_value else 0)
         target = "index=byBinder&binder=b&onShardError=partial&timeLimitMs=60000"
         event = event_of("GET", "/v1/sheets", target, {}, b"")
         assert json_of(client.answer(event, Context(ANSWER_MS + 200)))["complete"] is False

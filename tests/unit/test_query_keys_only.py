@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from shardweave.schema import Index, Schema
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, BatchGetAnswer, Operation
-from tests.unit.api_world import Client, CountedTable, api_of, json_of, problem_of
+from tests.unit.api_world import Client, CountedTable, Stopwatch, api_of, json_of, problem_of
 
 
 class Item(Entity, token="item"):
@@ -103,10 +102,11 @@ class Unread(CountedTable):
 
     seconds = 0.0
     gives = True
+    stopwatch = Stopwatch()
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
         if isinstance(operation, BatchGet):
-            time.sleep(self.seconds)
+            self.stopwatch.passes(self.seconds)
             if not self.gives:
                 return BatchGetAnswer((), operation.keys)
         return super().run(operation, guard=guard)
@@ -122,7 +122,8 @@ class Unread(CountedTable):
 )
 def test_whole_records_that_are_not_read(seconds: float, gives: bool, more: Any, problem: tuple[int, str, str]) -> None:
     table = Unread(EmbeddedTable(SCHEMA.layout))
-    client = Client(api_of(SCHEMA, table=table))
+    table.stopwatch = Stopwatch()
+    client = Client(api_of(SCHEMA, table=table, stopwatch=table.stopwatch))
     client.post("/v1/items", {"itemId": "i", "limit": "l1", "day": "2024-01-01", "note": "n"})
     table.seconds, table.gives = seconds, gives
     asked = {"index": "thin", "conditions": {"limit": "l1"}, "hydrate": True, **more}

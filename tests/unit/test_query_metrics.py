@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 from shardweave.errors import TransactionConflict
 from shardweave.query_metrics import QueryMetrics
 from shardweave.table import Table
 from shardweave.table.operations import Query
-from tests.unit.api_world import Client, WatchedTable, json_of, user_service
+from tests.unit.api_world import Client, Stopwatch, WatchedTable, json_of, user_service
 
 FIGURES = {
     "Queries",
@@ -32,7 +31,8 @@ class World:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.metrics = QueryMetrics(self.lines.append, service="users", dimensions={"stage": "test"})
-        self.service = user_service(watch=self._watched, observe_query=self.metrics.observe)
+        self.stopwatch = Stopwatch()
+        self.service = user_service(watch=self._watched, stopwatch=self.stopwatch, observe_query=self.metrics.observe)
         self.client = Client(self.service.api)
         for number in range(3):
             user = {"userId": f"u{number}", "firstName": "A", "lastName": "B", "beneficiaryId": "b", "phone": "1"}
@@ -111,7 +111,7 @@ def test_a_lane_that_fails_is_counted_whether_the_query_fails_or_not() -> None:
 
 def test_a_query_without_time_is_a_cut() -> None:
     world = World()
-    world.table.before = lambda query: time.sleep(0.1)
+    world.table.before = lambda query: world.stopwatch.passes(0.002)
     assert world.client.get("/v1/users?index=phone&timeLimitMs=1").status == 400
     assert world.client.post("/v1/users/count", {"index": "phone", "timeLimitMs": 1}).status == 400
     (line,) = world.flushed()

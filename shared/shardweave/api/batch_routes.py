@@ -57,7 +57,7 @@ class Batches:
         _check_count("keys", len(listed))
         keys, faults = self._keys("keys", listed)
         _refuse(faults)
-        deadline = deadline_in(round(1000 * _seconds(call)))
+        deadline = deadline_in(round(1000 * _seconds(call)), self._store.monotonic)
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
         try:

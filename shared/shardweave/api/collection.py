@@ -111,7 +111,7 @@ class Collection:
 
     def get(self, call: Call) -> Response:
         grant, known = self._grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
-        deadline = deadline_in(call.time_left_ms)
+        deadline = deadline_in(call.time_left_ms, self._store.monotonic)
         record = self._store.get(self._entity.model, self._keys.of_path(call.path), among=grant.among)
         if record is None:
             raise not_found(self._entity)

@@ -17,7 +17,6 @@ there.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -106,8 +105,8 @@ class Expansion:
 
     def json(self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
         """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
-        where the deadline (`time.monotonic`) comes before, they lead to too many others, or they fill an answer. Raises
-        Forbidden, DeadlineTooShort, AnswerTooLarge, TooManyReads."""
+        where the deadline (of the store's `monotonic`) comes before, they lead to too many others, or they fill an
+        answer. Raises Forbidden, DeadlineTooShort, AnswerTooLarge, TooManyReads."""
         if not names:
             return Texts([Carried(self._models.json(record)) for record in records])
         for name in names:
@@ -131,7 +130,7 @@ class Expansion:
             raise AnswerTooLarge("one record with its related records fills more than an answer", where=EXPAND, fix=fix)
         if total > MAX_PAGE_BYTES or len(texts) == len(records):
             return Texts(texts, "bytes" if len(texts) < len(records) else "")
-        return Texts(texts, "time" if deadline is not None and time.monotonic() >= deadline else "related")
+        return Texts(texts, "time" if deadline is not None and self._store.monotonic() >= deadline else "related")
 
 
 class _RelatedTexts:

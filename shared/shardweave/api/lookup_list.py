@@ -87,7 +87,7 @@ class LookupList:
         value = values.pop(lookup.property_name)
         state = self._state(given.get(CONTINUATION), walk)
         limit = paging(given)["limit"]
-        deadline = deadline_in(call.time_left_ms)
+        deadline = deadline_in(call.time_left_ms, self._store.monotonic)
         found = self._store.find_by(
             self._entity.model,
             lookup.name,

@@ -12,8 +12,7 @@ A query never takes longer than the request may, whatever it asks for.
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -105,9 +104,9 @@ def limit_named(spec: QuerySpec, call: Call) -> Iterator[None]:
         raise TimeLimitTooShort(error.message, where=error.where, fix="give more time, or leave it out") from None
 
 
-def deadline_in(milliseconds: int | None) -> float | None:
-    """The moment (`time.monotonic`) when so much time will be over."""
-    return None if milliseconds is None else time.monotonic() + milliseconds / 1000
+def deadline_in(milliseconds: int | None, monotonic: Callable[[], float]) -> float | None:
+    """The moment of `monotonic` when so much time will be over."""
+    return None if milliseconds is None else monotonic() + milliseconds / 1000
 
 
 @contextmanager
@@ -160,7 +159,7 @@ class Pages:
         shown = Texts([])
 
         queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation, stats=stats)
-        deadline = deadline_in(asked.time_limit_ms)
+        deadline = deadline_in(asked.time_limit_ms, queries.monotonic)
 
         def sizes_of(records: Sequence[Any]) -> list[int]:
             nonlocal shown
@@ -175,7 +174,7 @@ class Pages:
 
     def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
         """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
-        (`time.monotonic`) leaves no time for those of all."""
+        (of the store's `monotonic`) leaves no time for those of all."""
         if expand and self._expansion is not None:
             return self._expansion.json(records, expand, caller, deadline)
         return Texts([Carried(item_json(self._models, record)) for record in records])

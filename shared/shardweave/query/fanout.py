@@ -59,7 +59,7 @@ class FanOut:
         table: Table,
         throttle: int = DEFAULT_THROTTLE,
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         jitter: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,

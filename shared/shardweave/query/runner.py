@@ -73,7 +73,7 @@ class QueryRunner:
         cursor_life_ms: int = DEFAULT_LIFE_MS,
         max_units: float | None = None,
         observer: Observer | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         jitter: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,

@@ -18,7 +18,6 @@ one more for each 100 lookup records; relations by an index one query for each v
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -153,6 +152,7 @@ class Expander:
     finder: Finder
     moment_of: Callable[[EntityType[Any]], Moment]
     first: First | None
+    monotonic: Callable[[], float]
 
     def expand(
         self,
@@ -163,7 +163,7 @@ class Expander:
         limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
         """The related records of each record, by the names of the relations; of the first records only, as far as they
-        were read by the deadline (`time.monotonic`), and before the first that is over a limit. What nobody asks for
+        were read by the deadline (of `monotonic`), and before the first that is over a limit. What nobody asks for
         any more is not read; what is not `visible` is not there. Raises UnknownName, and where the first record is over
         a limit AnswerTooLarge, TooManyReads."""
         page, place, coming = _Page(visible or (lambda token: Visible()), limits), 0, iter(records)
@@ -178,7 +178,7 @@ class Expander:
                     led.pop()
                     del page.waiting[before:]
                     records, coming = records[: len(led)], iter(())
-            if page.found and _is_over(deadline):
+            if page.found and self._is_over(deadline):
                 return
             self._follow(page, deadline)
             while place < len(led) and _is_read(led[place], page):
@@ -262,7 +262,7 @@ class Expander:
 
     def _by_identity(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
         wanted = [(each.target, each.identity) for each in links]
-        for link, seen in zip(links, self.reader.find_now(wanted, _seconds_to(deadline)), strict=True):
+        for link, seen in zip(links, self.reader.find_now(wanted, self._seconds_to(deadline)), strict=True):
             page.take(link, seen)
 
     def _by_lookup(self, links: Sequence[_Link], page: _Page, deadline: float | None) -> None:
@@ -272,7 +272,7 @@ class Expander:
             groups.setdefault((link.target.token, link.relation.lookup), []).append(link)
         for (_, lookup), grouped in groups.items():
             values = [link.by_lookup for link in grouped]
-            sightings = self.finder.resolve(grouped[0].target, lookup, values, _seconds_to(deadline))
+            sightings = self.finder.resolve(grouped[0].target, lookup, values, self._seconds_to(deadline))
             for link, seen in zip(grouped, sightings, strict=True):
                 page.take(link, seen)
 
@@ -281,7 +281,7 @@ class Expander:
             raise ConfigurationError("no queries are given to the store", where="first", fix="give Store(first=...)")
 
         def follow(link: _Link) -> tuple[bool, Any]:
-            if not _is_over(deadline):
+            if not self._is_over(deadline):
                 with suppress(DeadlineTooShort):
                     return True, self._first_of(link, deadline)
             return False, None
@@ -311,12 +311,23 @@ class Expander:
             filter=And(tuple(others)) if others else None,
             hydrate=view.projected is not None,
             among=link.visible.among,
-            time_limit_ms=None if deadline is None else _milliseconds_to(deadline),
+            time_limit_ms=None if deadline is None else self._milliseconds_to(deadline),
         )
         try:
             return self.first(spec)
         except _NOBODYS:
             return None
+
+    # -- the time that is left
+
+    def _is_over(self, deadline: float | None) -> bool:
+        return deadline is not None and self.monotonic() >= deadline
+
+    def _seconds_to(self, deadline: float | None) -> float | None:
+        return None if deadline is None else max(0.0, deadline - self.monotonic())
+
+    def _milliseconds_to(self, deadline: float) -> int:
+        return min(MAX_TIME_LIMIT_MS, max(1, round(1000 * (deadline - self.monotonic()))))
 
 
 def _is_read(led: Mapping[str, Sequence[_Link]], page: _Page) -> bool:
@@ -336,18 +347,6 @@ def _too_many(limits: Limits) -> TooManyReads:
 def _too_long() -> AnswerTooLarge:
     fix = "expand fewer relations, or read what it leads to by key, some at a time"
     return AnswerTooLarge("one record with its related records fills more than an answer", where="expand", fix=fix)
-
-
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
-
-
-def _seconds_to(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
-
-
-def _milliseconds_to(deadline: float) -> int:
-    return min(MAX_TIME_LIMIT_MS, max(1, round(1000 * (deadline - time.monotonic()))))
 
 
 def _bound(entity: EntityType[Any], target: EntityType[Any], item: Item) -> tuple[tuple[str, Value], ...]:

@@ -11,8 +11,7 @@ whoever asks are read and passed over, at first as many at a time as the page ne
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +51,7 @@ class Finder:
 
     reader: Reader
     readiness: Readiness
+    monotonic: Callable[[], float]
 
     def one(self, entity: EntityType[Any], name: str, values: Item, among: Among | None = None) -> Entity | None:
         """The live record with a unique value, or None."""
@@ -83,7 +83,7 @@ class Finder:
         among: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with a value, of those that `among` says there are. `deadline` (`time.monotonic`)
+        """A page of the live records with a value, of those that `among` says there are. `deadline` (of `monotonic`)
         ends it when something has been read."""
         if not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
@@ -108,7 +108,7 @@ class Finder:
             if not owners:
                 return FoundPage(tuple(records))
             after = owners[-1]
-            if deadline is not None and time.monotonic() >= deadline:
+            if deadline is not None and self.monotonic() >= deadline:
                 return FoundPage(tuple(records), after, cut=True)
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 

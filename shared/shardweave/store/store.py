@@ -88,9 +88,9 @@ class Store:
     """The records of a schema in a table. Safe for use by many threads.
 
     `clock` gives epoch milliseconds, `maps` the shard maps in force (by default read from the
-    table, see `maps_in_force`); `waiting`, `new_revision` and `new_token` are
-    what pauses and random names are made of. `first` gives the first record that answers a query, which relations by
-    an index need. One call does at most `workers` things at once.
+    table, see `maps_in_force`); `waiting`, `new_revision` and `new_token` are what pauses and random names are made of.
+    Deadlines are moments of `monotonic`, which is that of `waiting`. `first` gives the first record that answers a
+    query, which relations by an index need. One call does at most `workers` things at once.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class Store:
         self._clock = clock
         self._maps = _maps_in_force(table, clock) if maps is None else maps
         waiting = waiting or Waiting()
+        self.monotonic = waiting.monotonic
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
         context = Context(new_revision, generated, schema.entities, remnants_of(schema))
         moment = self._moment
@@ -120,8 +121,8 @@ class Store:
         self._readiness = readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
-        self._finder = Finder(reader, readiness)
-        self._expander = Expander(schema, reader, self._finder, moment, first)
+        self._finder = Finder(reader, readiness, waiting.monotonic)
+        self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
         self._projector = Projector(schema, self._writer, self._idempotency)
         self._removing = removing = Removing(reader, self._finder, self._writer, self._steps, waiting)
@@ -246,7 +247,7 @@ class Store:
         deadline: float | None = None,
     ) -> FoundPage:
         """A page of the live records with this value, in the order of their ids. `after` is that of the page before,
-        see `FoundPage`; `among` says which records there are for whoever asks; `deadline` (`time.monotonic`) cuts the
+        see `FoundPage`; `among` says which records there are for whoever asks; `deadline` (of `monotonic`) cuts the
         page short. Raises as `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
         values = lookup_values(entity, name, value, within)
@@ -292,7 +293,7 @@ class Store:
 
     def expand(self, records: Sequence[Entity], *names: str, deadline: float | None = None) -> list[dict[str, Related]]:
         """The related records of each record, by the relations' names: a record or None, or a tuple of those of a list
-        that are there. All of a page are read together, each once. `deadline` (`time.monotonic`) leaves records at the
+        that are there. All of a page are read together, each once. `deadline` (of `monotonic`) leaves records at the
         end out, whose related ones there was no time for."""
         return list(self._expander.expand(records, names, deadline))
 
