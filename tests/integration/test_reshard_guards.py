@@ -52,7 +52,7 @@ class World(ReshardWorld):
     def writer(self, meanwhile: Callable[[], object]) -> Store:
         table = SimulatedTable(self.inner, Script(Stall(meanwhile), matching=WRITES))
         waits = replace(self.waits, lease_ms=self._lease_ms)
-        maps = self.parts.maps(self.inner, waits, clock=self.clock, monotonic=self.clock)
+        maps = self.parts.maps(self.inner, waits, clock=self.clock, monotonic=self.clock, exact=False)
         return Store(SCHEMA, table, clock=self.clock, maps=maps, waiting=self.pauses.waiting())
 
     def copy_all(self) -> None:

@@ -107,7 +107,7 @@ class Farm(ReshardWorld):
 
     def kept_by(self, keeper: str) -> list[str]:
         """The animals that a reader finds in the index, as it is."""
-        maps = LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock)
+        maps = LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock, exact=False)
         runner = QueryRunner(SCHEMA, self.table, CursorKeys("k", {"k": b"k" * 16}), maps=maps, clock=self.clock)
         page = runner.run(QuerySpec("animal", {"keeper_id": Equal(keeper)}, index="keeper", limit=100))
         return sorted(each.animal_id for each in page.items)  # type: ignore[attr-defined]

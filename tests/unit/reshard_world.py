@@ -88,7 +88,7 @@ class ReshardWorld:
         )
 
     def new_store(self) -> Store:
-        maps = LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock)
+        maps = LeasedMaps(self.inner, self.waits, clock=self.clock, monotonic=self.clock, exact=False)
         return Store(self.schema, self.inner, clock=self.clock, maps=maps, waiting=self.pauses.waiting())
 
     def rebirth(self) -> None:
