@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -69,6 +70,8 @@ OPERATORS = Operators.of_text(f"{GROUP}operators")
 """Who they are where the schema declares who may see and do what, unless others are named."""
 LOCAL_BUDGET_MS = 2000
 MAX_PORT = 65_535
+MAX_SCANNED = 100
+"""Items that are looked at together for whether there is a record."""
 FIRST_DAY = dt.date(2002, 9, 1)
 """Sample data looks back some 300 days, and the times of users have 13 digits since September 2001."""
 
@@ -219,8 +222,15 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
 
 
 def is_empty(service: Service) -> bool:
-    """Whether the table has no item at all."""
-    return not service.parts.table.run(Scan(limit=1)).items
+    """Whether the table has no record: what the library keeps for itself, such as of lookups, is none."""
+    schema, scan = service.parts.schema, Scan(limit=MAX_SCANNED)
+    while True:
+        page = service.parts.table.run(scan)
+        if any(schema.entity_of_key(str(item[schema.hash_key])) is not None for item in page.items):
+            return False
+        if page.last_key is None:
+            return True
+        scan = replace(scan, start_key=page.last_key)
 
 
 def log(seen: Observation) -> None:

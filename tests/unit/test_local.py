@@ -10,16 +10,20 @@ import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from local.loading import load
 from local.poller import Poller
 from local.sample_data import user_service_records
+from local.serve import is_empty
 from local.server import address_of, listen
 from shardweave.errors import ConfigurationError
-from shardweave.table.operations import StreamRecord
-from tests.unit.api_world import Client, json_of, user_service
+from shardweave.service import Settings, build
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Scan, StreamRecord
+from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service
 
 DAY = dt.date(2024, 10, 27)
 
@@ -153,3 +157,13 @@ class TestPoller:
         (tmp_path / "position").write_bytes(content)
         with pytest.raises(ConfigurationError, match=f"{tmp_path / 'position'} is damaged"):
             Poller(self.table, lambda records: None, tmp_path / "position", failed=_never)
+
+
+def test_a_table_whose_lookups_were_decided_has_no_record_yet() -> None:
+    service = build(Settings(cursor_keys=CURSOR_KEYS, service="issue_tracker"), open_table=EmbeddedTable)
+    service.parts.store.decide_lookups()
+    assert service.parts.table.run(Scan()).items
+    assert is_empty(service)
+    tenant = UUID(int=1)
+    service.parts.store.create({"tenant_id": tenant, "name": "Acme"}, service.parts.schema.entity("tenant").model)
+    assert not is_empty(service)
