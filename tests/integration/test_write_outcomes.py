@@ -22,7 +22,7 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, Delete, Scan, TransactWrite, Update
 from shardweave.table.operations import Put as PutItem
 from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies
-from tests.integration.scripted_server import error
+from tests.integration.scripted_server import Reply, error
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
 from tests.unit.write_ledger import Ledger
 
@@ -40,7 +40,7 @@ REFUSALS = {
 class Wire:
     """A store over a client that sends twice, and a server with a ledger; `other` writes without the wire."""
 
-    def __init__(self, session: Session, server: LedgerServer) -> None:
+    def __init__(self, session: Session, server: LedgerServer, read_timeout: float = 60.0) -> None:
         clock = Clock(SECOND_BUMP)
         self.inner = EmbeddedTable(SCHEMA.layout, clock=lambda: clock.now / 1000)
         self.ledger = Ledger(self.inner)
@@ -50,7 +50,13 @@ class Wire:
         self.sends()
         # A client of its own: botocore's quota of repeats is the client's.
         self.client = DynamoDBTable(
-            SCHEMA.layout, "orders", endpoint_url=server.url, region="us-east-1", session=session, max_attempts=2
+            SCHEMA.layout,
+            "orders",
+            endpoint_url=server.url,
+            region="us-east-1",
+            session=session,
+            max_attempts=2,
+            read_timeout=read_timeout,
         )
         self.table = server.over(self.client, self.client.name)
         self.pauses = NoWaiting()
@@ -65,6 +71,10 @@ class Wire:
         """What becomes of the attempts at writes."""
         self.server.fates = list(fates)
         self.server.requests.clear()
+
+    def close(self) -> None:
+        self.client.close()
+        self.inner.close()
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +91,7 @@ def session_and_server() -> Iterator[tuple[Session, LedgerServer]]:
 def wire(session_and_server: tuple[Session, LedgerServer]) -> Iterator[Wire]:
     made = Wire(*session_and_server)
     yield made
-    made.client.close()
-    made.inner.close()
+    made.close()
 
 
 WRITES: dict[str, Callable[[Wire], Any]] = {
@@ -146,6 +155,15 @@ def test_an_answer_that_is_lost_is_asked_for_again(wire: Wire, write: str, loss:
     wire.sends(Lost(LOST[loss], arrives), Lost(LOST[loss], arrives=False))
     said = told(wire, WRITES[write])
     assert set(said) <= {"done", "written"} or loss == "a page from a proxy"
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_silence_is_a_lost_answer(session_and_server: tuple[Session, LedgerServer], write: str) -> None:
+    session, server = session_and_server
+    impatient = Wire(session, server, read_timeout=1.0)
+    impatient.sends(Lost(lambda _: Reply(silent=True)), Refused(REFUSALS["denied"]))
+    assert "refused" not in told(impatient, WRITES[write])
+    impatient.close()
 
 
 # -- what ends a write between two attempts ---------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class Batches:
             self._write_plain(self._plain(steps, outcomes), outcomes, ends)
             self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
         except BaseException as error:
-            if any(each.status == "written" for each in list(outcomes.values())):
+            if any(map(_maybe_written, list(outcomes.values()))):
                 note_maybe_written(error)
             raise
         ordered = [outcomes[position] for position in range(len(names))]
@@ -227,6 +227,11 @@ class Batches:
             outcomes[position] = WriteOutcome("failed", error=error)
         else:
             outcomes[position] = WriteOutcome("written", plan.record)
+
+
+def _maybe_written(outcome: WriteOutcome) -> bool:
+    """Whether an item was carried out, or may have been."""
+    return outcome.status == "written" or (outcome.error is not None and outcome.error.maybe_written)
 
 
 def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None], among: Among | None) -> list[Entity | None]:
