@@ -104,7 +104,9 @@ KEPT = ("AWS::DynamoDB::GlobalTable", "AWS::SecretsManager::Secret", "AWS::Logs:
 def test_a_creation_that_fails_takes_back_all_that_it_made(tmp_path: Path) -> None:
     """Nothing is kept that has never held a record, and nothing stands against its removal."""
     first, second = synthesized(first_waves(configuration(**PROD).schema.layout.indexes, protected=True), tmp_path)
-    for each in first["Resources"].values():
+    # Behind what a function only answers there is nothing to remove, and a function that is broken is not asked to.
+    made = [each for each in first["Resources"].values() if each["Type"] != "Custom::Lookups"]
+    for each in made:
         assert each.get("DeletionPolicy") in (None, "Delete", "RetainExceptOnCreate"), each["Type"]
         assert (each.get("DeletionPolicy") == "RetainExceptOnCreate") == (each["Type"] in KEPT)
     locks = [made_protection(each) for each in (first, second)]
