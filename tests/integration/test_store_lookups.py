@@ -26,7 +26,7 @@ class OneAtATime:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a write asks the table itself, inside
 
     @property
     def layout(self) -> TableLayout:
