@@ -9,6 +9,7 @@ import pytest
 from botocore.config import Config
 
 from shardweave.errors import OutcomeUnknown
+from shardweave.shard_maps import StaticMaps
 from shardweave.store import Store, Waiting
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.values import to_attribute_values
@@ -29,7 +30,7 @@ def scripted() -> Iterator[Script]:
         server = ScriptedServer(replies)
         table = DynamoDBTable(SCHEMA.layout, "notes", client=client(server.url))
         opened.append((server, table))
-        return Store(SCHEMA, table, clock=Clock(), waiting=Waiting(sleep=lambda _: None))
+        return Store(SCHEMA, table, maps=StaticMaps(), clock=Clock(), waiting=Waiting(sleep=lambda _: None))
 
     yield script
     for server, table in opened:
