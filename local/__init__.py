@@ -1,12 +1,6 @@
-"""The one-machine runtime: the same API as the deployed function, over HTTP on loopback, on an embedded table.
+"""Sample data of the services that ship; each service finds its own by its function `sample_data`.
 
-__main__      the command, `python -m local`
-serve         from arguments to a running server
-server        the socket, the signals, the ready line
-asgi          the API as an ASGI application, in threads
-swagger       the page that shows the OpenAPI document
-sample_data   generated users and e-mails; sample_names has what they are made of, chance how it is chosen
-sample_orders generated customers, products and the events of orders
-loading       writes sample data, resumes what was interrupted
-poller        gives the changes of the table to whoever consumes them
+sample_data     users and their e-mails; sample_names has what they are made of, chance how it is chosen
+sample_orders   customers, products and the events of orders
+sample_issues   tenants, projects and issues
 """

@@ -10,16 +10,13 @@ fixed time, is the one that the documentation follows by name.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from services.user_service import Email, User, canonical_name
 from shardweave.entity import Entity
 
 from .chance import Chance
-from .loading import Sample
-from .sample_issues import issue_tracker_samples
 from .sample_names import LOCALES
-from .sample_orders import order_tracking_samples
 
 SEED = 20_240_921
 USERS = 5_000
@@ -59,14 +56,6 @@ def user_service_records(day: dt.date) -> Iterator[Entity]:
         user = _user(chance, beneficiaries, end)
         yield user
         yield from _emails(chance, user, number, end)
-
-
-SAMPLES: dict[str, Callable[[dt.date], Iterator[Sample]]] = {
-    "issue_tracker": issue_tracker_samples,
-    "order_tracking": order_tracking_samples,
-    "user_service": user_service_records,
-}
-"""The records, or events, of each service that has samples, for a day."""
 
 
 def _user(chance: Chance, beneficiaries: Sequence[str], end: int) -> User:

@@ -15,8 +15,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from local.serve import main
 from shardweave.data_folder import DataFolder
+from shardweave.local.serve import main
 from shardweave.reshard.work import WORK
 from shardweave.table import Guard, Table
 from shardweave.table.operations import ConditionCheck, Delete, Operation, Put, TransactWrite

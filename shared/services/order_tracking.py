@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -281,3 +281,10 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
         key_format=key_format,
         projections=[ORDERS],
     )
+
+
+def sample_data(day: dt.date) -> Iterator[Entity | Event]:
+    """Customers, products, a changelog, and the events of orders, looking back from a day."""
+    from local.sample_orders import order_tracking_samples
+
+    return order_tracking_samples(day)

@@ -8,8 +8,9 @@ users by the beginning of their first or last name, in one order.
 
 from __future__ import annotations
 
+import datetime as dt
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -271,3 +272,10 @@ def user_search(parts: Parts) -> Operation:
         query_parameters=(Parameter("name", "How the name begins.", required=True), *PAGING),
         errors=QUERY_ERRORS,
     )
+
+
+def sample_data(day: dt.date) -> Iterator[Entity]:
+    """Users and their e-mails, looking back from a day."""
+    from local.sample_data import user_service_records
+
+    return user_service_records(day)

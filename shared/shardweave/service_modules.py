@@ -1,4 +1,6 @@
-"""Services as modules: `services.<name>` has `schema(key_format)`, and `operations(parts)` if it has routes of its own.
+"""Services as modules: `services.<name>` has `schema(key_format)`, `operations(parts)` if it has routes of its own, and
+`sample_data(day)` if the local server is to begin with records: an iterable of records, and of events that its
+projections take, which looks back from a day and is the same each time.
 
 Importing a module runs its lines, and calling its functions runs a user's code: whatever is wrong with either is a
 ConfigurationError that names the module, the line and what was raised, never a traceback.
@@ -21,11 +23,16 @@ from .key_format import KeyFormat
 from .schema import Schema
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from .api.operation import Operation
+    from .entity import Entity
+    from .projections import Event
 
 R = TypeVar("R")
 
 SERVICES = "services"
+_ARGUMENTS = {"schema": "key_format", "operations": "parts", "sample_data": "day"}
 
 
 def service_names() -> list[str]:
@@ -80,6 +87,31 @@ def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
     return found
 
 
+def has_sample_data(module: ModuleType) -> bool:
+    """Whether the service has a function `sample_data(day)`."""
+    return getattr(module, "sample_data", None) is not None
+
+
+def service_sample_data(module: ModuleType, day: dt.date) -> list[Entity | Event]:
+    """What the service's table begins with, here. Raises ConfigurationError."""
+    from .entity import Entity
+    from .projections import Event
+
+    function = _function(module, "sample_data", day)
+    if function is None:
+        return []
+    name = module.__name__.rpartition(".")[2]
+    found = _called(name, lambda: list(function(day)), "has a sample_data(day) that fails")
+    for each in found:
+        if not isinstance(each, (Entity, Event)):
+            raise ConfigurationError(
+                f"sample_data(day) gives a {type(each).__name__}",
+                where=_place(name),
+                fix="give records of the schema's entities, and events that its projections take",
+            )
+    return found
+
+
 @cache
 def _compiled(function: Callable[[KeyFormat], object], key_format: KeyFormat) -> object:
     """A schema never changes, and compiling it takes a while: a process does it once."""
@@ -91,7 +123,7 @@ def _function(module: ModuleType, name: str, argument: object) -> Callable[[Any]
     function: Callable[[Any], Any] | None = getattr(module, name, None)
     if function is None:
         return None
-    wanted = {"schema": "schema(key_format)", "operations": "operations(parts)"}[name]
+    wanted = f"{name}({_ARGUMENTS[name]})"
     try:
         inspect.signature(function).bind(argument)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from shardweave.errors import ConfigurationError
 from tests.infra.advice import check, commands_in, run_commands
 
 GUIDES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-SOURCES = sorted(path for folder in ("infra", "shared", "local", "functions") for path in (ROOT / folder).rglob("*.py"))
+SOURCES = sorted(path for folder in ("infra", "shared", "functions") for path in (ROOT / folder).rglob("*.py"))
 SCRIPT = re.compile(r"^( *)```sh\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`(\./run [a-z][^`]*|aws [a-z][^`]*)`")
 OPERATING = ROOT / "docs" / "operating.md"

@@ -43,7 +43,9 @@ class LocalServer:
     lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, data: Path, *arguments: str, log: Path | None = None, module: str = "local") -> LocalServer:
+    def start(
+        cls, data: Path, *arguments: str, log: Path | None = None, module: str = "shardweave.local"
+    ) -> LocalServer:
         """Start on a free port and wait for the ready line. `module` is what is run."""
         data.parent.mkdir(parents=True, exist_ok=True)
         log = log or data.with_name(f"{data.name}.log")
@@ -105,7 +107,7 @@ class LocalServer:
         return self.process.returncode
 
 
-def launch(data: Path, *arguments: str, log: Path, module: str = "local") -> subprocess.Popen[str]:
+def launch(data: Path, *arguments: str, log: Path, module: str = "shardweave.local") -> subprocess.Popen[str]:
     """A server process on a free port (unless the arguments name one), its standard error in a file."""
     port = () if "--port" in arguments else ("--port", "0")
     with log.open("ab") as output:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from local import serve
 from services.user_service import Email, User, schema
 from shardweave.cli.tables import DATA_FOLDER
 from shardweave.data_folder import DataFolder
+from shardweave.local import serve
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.cli_world import shardweave

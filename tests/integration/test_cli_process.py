@@ -42,7 +42,8 @@ def test_what_can_not_be_said_is_lost_and_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "code"), [("shardweave.cli", ["catalog"], 130), ("local", ["--port", "0", "--empty"], 0)]
+    ("module", "arguments", "code"),
+    [("shardweave.cli", ["catalog"], 130), ("shardweave.local", ["--port", "0", "--empty"], 0)],
 )
 def test_an_interruption_while_it_is_loaded_is_silent(
     module: str, arguments: list[str], code: int, tmp_path: Path

@@ -12,15 +12,17 @@ from tests.rules.project_rules import PURE, RULES, Tree, module_name
 REPOSITORY = Tree(Path(__file__).resolve().parents[2])
 
 BREACHES = {
-    "long_modules": {"local/everything.py": "x = 1\n" * 501},
-    "vague_modules": {"local/utils.py": ""},
+    "long_modules": {"shared/shardweave/local/everything.py": "x = 1\n" * 501},
+    "vague_modules": {"shared/shardweave/local/utils.py": ""},
     "boto3_outside_its_backend": {"shared/shardweave/store/write.py": "def write():\n    import boto3\n"},
     "library_that_looks_up": {"shared/shardweave/service.py": "from services import user_service\n"},
     "impure_modules": {
         "shared/shardweave/query/plan.py": "from ..table import files\n",
         "shared/shardweave/table/files.py": "import sqlite3\n",
     },
-    "static_shard_maps": {"local/open.py": "def open(table, maps=None):\n    return maps or StaticMaps()\n"},
+    "static_shard_maps": {
+        "shared/shardweave/local/open.py": "def open(table, maps=None):\n    return maps or StaticMaps()\n"
+    },
     "skipped_tests": {"tests/unit/test_one.py": "import pytest\n@pytest.mark.skip\ndef test(): ...\n"},
     "patched_tests": {"tests/unit/test_one.py": "def test(monkeypatch):\n    monkeypatch.setattr('a.b', 1)\n"},
     "addresses_of_one_machine": {"README.md": "cd " + "/".join(["", "home", "me", "shardweave"])},

@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import Field
 
-from local.asgi import event_of
-from local.authorizer import claim_text
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.api.application import Api
 from shardweave.api.messages import Response
 from shardweave.codecs import Timestamp
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
+from shardweave.local.asgi import event_of
+from shardweave.local.authorizer import claim_text
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from tests.unit.api_world import api_of, check_answer, checked_headers

@@ -6,9 +6,9 @@ import datetime as dt
 import io
 from typing import Any
 
-from local.loading import load
 from local.sample_issues import ACME, TUNNEL, issue_tracker_samples
 from services.issue_tracker.records import Issue, Project, Tenant
+from shardweave.local.loading import load
 from shardweave.service import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from local.serve import operators_here, parser
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.access.access import Access
 from shardweave.access.caller import Caller
@@ -19,6 +18,7 @@ from shardweave.declarations import Sequence, Unique
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
 from shardweave.errors import SchemaError
 from shardweave.key_format import key_format
+from shardweave.local.serve import operators_here, parser
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.schema import Index, Schema

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.authorizer import LocalAuthorizer
 from shardweave.access.tokens import decode_token, encode_token
 from shardweave.api.caller import caller_of
 from shardweave.data_folder import DataFolder
 from shardweave.errors import Unauthenticated
+from shardweave.local.authorizer import LocalAuthorizer
 from tests.unit.access_world import token_of
 from tests.unit.cli_world import NOW, shardweave
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from local.asgi import event_of
 from shardweave.access import private_property
 from shardweave.api.application import ANSWER_MS, Observation
 from shardweave.api.messages import PageFacts
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.errors import TransactionConflict
+from shardweave.local.asgi import event_of
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from shardweave.table import Guard, Table

@@ -7,12 +7,12 @@ import io
 
 import pytest
 
-from local.loading import load
 from local.sample_issues import BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
 from services.issue_tracker import schema
 from services.issue_tracker.records import COLUMNS, Issue
 from services.issue_tracker.sorting import Sorting, sorting
 from shardweave.errors import UnknownName, UnsupportedQuery
+from shardweave.local.loading import load
 from shardweave.store import Store
 from tests.unit.access_world import Person
 from tests.unit.issue_world import grid, issue_service, load_told, numbers

@@ -14,12 +14,12 @@ from uuid import UUID
 
 import pytest
 
-from local.loading import load
-from local.poller import Poller
 from local.sample_data import user_service_records
-from local.serve import is_empty
-from local.server import address_of, listen
 from shardweave.errors import ConfigurationError
+from shardweave.local.loading import load
+from shardweave.local.poller import Poller
+from shardweave.local.serve import is_empty
+from shardweave.local.server import address_of, listen
 from shardweave.service import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan, StreamRecord

@@ -15,15 +15,16 @@ from typing import Any
 
 import pytest
 
-from local.asgi import WAITING_WRITES, AsgiApi
-from local.operator_pages import VERSION, Metrics, health
-from local.protocol import LimitedProtocol
-from local.server import HttpServer, listen
-from local.workers import Deadline, Workers
 from shardweave.api.problems import TYPE_PREFIX
 from shardweave.errors import Throttled
+from shardweave.local.asgi import WAITING_WRITES, AsgiApi
+from shardweave.local.operator_pages import Metrics, health
+from shardweave.local.protocol import LimitedProtocol
+from shardweave.local.server import HttpServer, listen
+from shardweave.local.workers import Deadline, Workers
 from shardweave.service import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.version import __version__
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service
 
 LONG_SECONDS = 600.0
@@ -127,7 +128,7 @@ def test_a_write_that_waited_long_enough_is_to_come_back_and_health_says_so(tmp_
     assert health(held.table)["statusCode"] == 503
     held.holder.execute("ROLLBACK")
     assert asyncio.run(ask(held.app, "POST", body=USER))["status"] == 201
-    assert json.loads(health(held.table)["body"]) == {"status": "ok", "version": VERSION}
+    assert json.loads(health(held.table)["body"]) == {"status": "ok", "version": __version__}
     held.close()
 
 
@@ -393,7 +394,7 @@ def test_metrics_count_what_was_answered_and_what_is_under_way(app: AsgiApi, tmp
     (tmp_path / "file").write_bytes(b"12345")
     metrics = Metrics(lambda: app, tmp_path / "file", lambda: 7, lambda: 1.5, lambda: 12.0, started=2.0)
     assert json.loads(metrics({})["body"]) == {
-        "version": VERSION,
+        "version": __version__,
         "uptimeSeconds": 10.0,
         "answers": {"GET 200": 1, "GET 404": 1},
         "connections": 7,

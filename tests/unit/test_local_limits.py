@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from local.asgi import AsgiApi
-from local.protocol import MAX_HEAD_BYTES, LimitedProtocol
-from local.server import HttpServer, listen
 from shardweave.api.problems import TYPE_PREFIX
+from shardweave.local.asgi import AsgiApi
+from shardweave.local.protocol import MAX_HEAD_BYTES, LimitedProtocol
+from shardweave.local.server import HttpServer, listen
 from tests.unit.api_world import Client, json_of, user_service
 
 HEAD = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"

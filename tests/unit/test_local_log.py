@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.log import FLOOD_SECONDS, LOG, METRICS, configure
+from shardweave.local.log import FLOOD_SECONDS, LOG, METRICS, configure
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) .*")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import io
 
-from local.loading import load
 from local.sample_orders import CUSTOMER, ORDER, order_tracking_samples
 from services.order_tracking import CURRENT, Customer, Order, OrderTotal, Product, schema
 from shardweave.entity import Entity
+from shardweave.local.loading import load
 from shardweave.projections import Event
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable

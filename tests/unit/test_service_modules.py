@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,14 @@ import services
 from shardweave.errors import ConfigurationError, SchemaError, ShardweaveError
 from shardweave.key_format import ARTICLE
 from shardweave.service import Settings, build
-from shardweave.service_modules import service_module, service_names, service_operations, service_schema
+from shardweave.service_modules import (
+    has_sample_data,
+    service_module,
+    service_names,
+    service_operations,
+    service_sample_data,
+    service_schema,
+)
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of
 
@@ -98,3 +106,42 @@ def test_the_program_in_the_readme_is_a_service_too(folder: Path) -> None:
     assert client.post("/v1/orders", order).status == 201
     assert [found["total"] for found in json_of(client.get("/v1/orders?customerId=c&state=open"))["items"]] == [5]
     sys.modules.pop("services.orders")
+
+
+# -- sample data ------------------------------------------------------------------------------------------------------
+
+SAMPLE_DATA = """
+def sample_data(day):
+    return [Note(note_id=f"{day} {number}") for number in range(3)]
+"""
+
+
+def test_a_service_says_itself_what_records_it_begins_with(folder: Path) -> None:
+    (folder / "notes.py").write_text(GOOD + SAMPLE_DATA)
+    module = service_module("notes")
+    assert has_sample_data(module)
+    assert [dict(note)["note_id"] for note in service_sample_data(module, dt.date(2025, 1, 1))] == [
+        f"2025-01-01 {number}" for number in range(3)
+    ]
+
+
+def test_a_service_without_sample_data_begins_empty(folder: Path) -> None:
+    (folder / "notes.py").write_text(GOOD)
+    module = service_module("notes")
+    assert (has_sample_data(module), service_sample_data(module, dt.date(2025, 1, 1))) == (False, [])
+
+
+@pytest.mark.parametrize("function", [list, lambda day: [5], lambda day: 5, 7])
+def test_sample_data_of_another_shape_is_refused(function: object) -> None:
+    module = ModuleType("services.notes")
+    module.sample_data = function  # type: ignore[attr-defined]
+    with pytest.raises(ConfigurationError, match=r"services/notes.py"):
+        service_sample_data(module, dt.date(2025, 1, 1))
+
+
+@pytest.mark.parametrize("name", service_names())
+def test_each_service_that_ships_has_sample_data_that_is_the_same_each_time(name: str) -> None:
+    day, module = dt.date(2025, 1, 1), service_module(name)
+    first = service_sample_data(module, day)
+    assert first
+    assert first == service_sample_data(module, day)

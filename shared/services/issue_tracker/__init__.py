@@ -13,7 +13,11 @@ The claim `tenant` of a caller's token is the tenant's id: no request sees or ch
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterator
+
 from shardweave.api.operation import Operation
+from shardweave.entity import Entity
 from shardweave.key_format import ORDERED, KeyFormat
 from shardweave.schema import Schema
 from shardweave.service import Parts
@@ -32,3 +36,10 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 def operations(parts: Parts) -> tuple[Operation, ...]:
     """The routes that this service adds to those of its collections."""
     return (grid(parts), declare_field(parts), set_values(parts), merge_projects(parts))
+
+
+def sample_data(day: dt.date) -> Iterator[Entity]:
+    """Tenants with projects of issues, looking back from a day."""
+    from local.sample_issues import issue_tracker_samples
+
+    return issue_tracker_samples(day)

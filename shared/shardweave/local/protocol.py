@@ -17,9 +17,9 @@ from typing import Any
 from httptools import HttpParserInvalidMethodError
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from shardweave.api.application import REQUEST_ID, new_request_id
-from shardweave.api.problems import problem
-from shardweave.errors import LimitExceeded, MalformedRequest, RequestTimeout, ShardweaveError, Throttled
+from ..api.application import REQUEST_ID, new_request_id
+from ..api.problems import problem
+from ..errors import LimitExceeded, MalformedRequest, RequestTimeout, ShardweaveError, Throttled
 
 MAX_CONNECTIONS = 1000
 MAX_HEAD_BYTES = 64 * 1024

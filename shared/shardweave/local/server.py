@@ -16,8 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from shardweave.errors import ConfigurationError
-
+from ..errors import ConfigurationError
 from .asgi import AsgiApi
 from .protocol import LimitedProtocol
 

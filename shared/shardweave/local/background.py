@@ -10,10 +10,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from shardweave.changes import ChangeHandler
-from shardweave.table import Table
-from shardweave.table.operations import StreamRecord
-
+from ..changes import ChangeHandler
+from ..table import Table
+from ..table.operations import StreamRecord
 from .poller import Poller
 
 WAKE_SECONDS = 1.0

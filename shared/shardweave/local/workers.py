@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shardweave.errors import Throttled
+from ..errors import Throttled
 
 R = TypeVar("R")
 

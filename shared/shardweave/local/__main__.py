@@ -1,4 +1,4 @@
-"""`python -m local`: the server. Ctrl+C ends it in silence, also while what it is made of is being loaded."""
+"""`python -m shardweave.local`: the server. Ctrl+C ends it in silence, also while what it needs is being loaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def command() -> NoReturn:
-    """`local.serve`, loaded where an interruption is awaited."""
+    """`shardweave.local.serve`, loaded where an interruption is awaited."""
     try:
         from .serve import main
 

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from shardweave.errors import ConfigurationError, StreamPositionUnknown, StreamTrimmed
-from shardweave.table import Table
-from shardweave.table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
+from ..errors import ConfigurationError, StreamPositionUnknown, StreamTrimmed
+from ..table import Table
+from ..table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
 
 Consumer = Callable[[tuple[StreamRecord, ...]], None]
 

@@ -15,10 +15,10 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shardweave.entity import Entity
-from shardweave.projections import Event
-from shardweave.store import Create, Store
-from shardweave.table.operations import MAX_TRANSACTION_ACTIONS
+from ..entity import Entity
+from ..projections import Event
+from ..store import Create, Store
+from ..table.operations import MAX_TRANSACTION_ACTIONS
 
 Sample = Entity | Event
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shardweave.access.tokens import decode_token
-from shardweave.entity import now_ms
-from shardweave.errors import Unauthenticated
+from ..access.tokens import decode_token
+from ..entity import now_ms
+from ..errors import Unauthenticated
 
 _SCHEME = "bearer"
 

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import json
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from shardweave.api.messages import Response
-from shardweave.api.problems import problem
-from shardweave.errors import ShardweaveError
-
+from ..api.messages import Response
+from ..api.problems import problem
+from ..errors import ShardweaveError
+from ..version import __version__
 from .asgi import AsgiApi, Event
-
-VERSION: str = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 class Checked(Protocol):
@@ -39,7 +36,7 @@ def health(table: Checked) -> dict[str, Any]:
         table.check()
     except ShardweaveError as error:
         return problem(error).as_lambda_answer()
-    return _json({"status": "ok", "version": VERSION})
+    return _json({"status": "ok", "version": __version__})
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Metrics:
         del event
         app = self.app()
         document = {
-            "version": VERSION,
+            "version": __version__,
             "uptimeSeconds": round(self.monotonic() - self.started, 3),
             "answers": dict(sorted(app.answers.items())),
             "connections": self.connections(),

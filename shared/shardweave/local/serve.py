@@ -22,47 +22,46 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from shardweave.access.access import Access
-from shardweave.access.faults import access_advice
-from shardweave.access.rules import GROUP_NAME
-from shardweave.access.tokens import ISSUER
-from shardweave.api.application import Observation
-from shardweave.api.messages import Response
-from shardweave.api.operators import EVERYBODY, GROUP, Operators
-from shardweave.api.traces import trace
-from shardweave.cli.streams import visible
-from shardweave.cli.tables import folder_path
-from shardweave.data_folder import DataFolder, SampleState
-from shardweave.errors import ConfigurationError, ShardweaveError
-from shardweave.key_format import KEY_FORMATS, key_format
-from shardweave.query.fanout import DEFAULT_THROTTLE
-from shardweave.query.plan import Plan
-from shardweave.query.spec import QueryStats
-from shardweave.query_metrics import QueryMetrics
-from shardweave.reshard.pace import LOCAL_PACE
-from shardweave.reshard.phases import Waits
-from shardweave.reshard.wait_settings import LOCAL, decode_waits
-from shardweave.schema import Schema
-from shardweave.service import Service, Settings, build, reshard_driver
-from shardweave.service_modules import service_names, service_schema
-from shardweave.store.retries import Waiting
-from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Scan
-
+from ..access.access import Access
+from ..access.faults import access_advice
+from ..access.rules import GROUP_NAME
+from ..access.tokens import ISSUER
+from ..api.application import Observation
+from ..api.messages import Response
+from ..api.operators import EVERYBODY, GROUP, Operators
+from ..api.traces import trace
+from ..cli.streams import visible
+from ..cli.tables import folder_path
+from ..data_folder import DataFolder, SampleState
+from ..errors import ConfigurationError, ShardweaveError
+from ..key_format import KEY_FORMATS, key_format
+from ..query.fanout import DEFAULT_THROTTLE
+from ..query.plan import Plan
+from ..query.spec import QueryStats
+from ..query_metrics import QueryMetrics
+from ..reshard.pace import LOCAL_PACE
+from ..reshard.phases import Waits
+from ..reshard.wait_settings import LOCAL, decode_waits
+from ..schema import Schema
+from ..service import Service, Settings, build, reshard_driver
+from ..service_modules import has_sample_data, service_module, service_names, service_sample_data, service_schema
+from ..store.retries import Waiting
+from ..table.embedded import EmbeddedTable
+from ..table.operations import Scan
+from ..version import __version__
 from .asgi import AsgiApi, Event, Page
 from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause
 from .loading import load
 from .log import LOG, METRICS, configure
-from .operator_pages import VERSION, Metrics, health
-from .sample_data import SAMPLES
+from .operator_pages import Metrics, health
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
 
 if TYPE_CHECKING:
     from types import FrameType
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 THREADS = 16
 EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
 """The server listens on loopback only."""
@@ -124,7 +123,7 @@ def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> N
         stack.callback(app.close)
         server = HttpServer(app, partial(print, f"ready {address}", flush=True), stopping=stop_soon)
         signals.server = server
-        say(f"{options.service} {VERSION}: try {address}/docs; Ctrl+C stops it")
+        say(f"{options.service} {__version__}: try {address}/docs; Ctrl+C stops it")
         server.run(sockets=[listening])
     say("stopped")
 
@@ -197,10 +196,11 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
     """Load the sample data into a table that never had any records, or complete what was interrupted. Raises
     ConfigurationError for a day that the data can't look back from any more."""
     name = service.settings.service, service.settings.key_format
-    sample, state = SAMPLES.get(name[0]), folder.sample_state(*name)
-    if sample is None or (state is None and not is_empty(service)):
+    module, state = service_module(name[0]), folder.sample_state(*name)
+    has_any = has_sample_data(module)
+    if not has_any or (state is None and not is_empty(service)):
         if day is not None:
-            what = "the service has no sample data" if sample is None else f"{folder.path} has other records already"
+            what = "the service has no sample data" if not has_any else f"{folder.path} has other records already"
             raise ConfigurationError(f"{what}, so there is none for a day", where="--day", fix="leave it out")
         return
     if state is None:
@@ -214,7 +214,7 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
         )
     if state.complete:
         return
-    samples = list(sample(dt.date.fromisoformat(state.day)))
+    samples = service_sample_data(module, dt.date.fromisoformat(state.day))
     written = load(service.parts.store, samples, "Loading sample data", sys.stderr)
     folder.set_sample_state(*name, SampleState(state.day, complete=True))
     what = "records and events" if service.parts.schema.projections else "records"
@@ -287,7 +287,7 @@ def parser() -> argparse.ArgumentParser:
         prog="./run serve",
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",
     )
-    found.add_argument("--version", action="version", version=VERSION)
+    found.add_argument("--version", action="version", version=__version__)
     found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")

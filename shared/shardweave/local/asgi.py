@@ -22,11 +22,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from shardweave.api.application import REQUEST_ID, Api, new_request_id
-from shardweave.api.bodies import too_large
-from shardweave.api.messages import decode_path
-from shardweave.api.problems import problem
-from shardweave.errors import (
+from ..api.application import REQUEST_ID, Api, new_request_id
+from ..api.bodies import too_large
+from ..api.messages import decode_path
+from ..api.problems import problem
+from ..errors import (
     Forbidden,
     MalformedRequest,
     MethodNotAllowed,
@@ -34,7 +34,6 @@ from shardweave.errors import (
     RequestTimeout,
     ShardweaveError,
 )
-
 from .workers import REQUEST_SECONDS, Deadline, Workers
 
 Message = Mapping[str, Any]
