@@ -54,6 +54,8 @@ class Api(Construct):
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "THROTTLE": str(configuration.lanes),
+                "QUERY_READ_UNITS": str(configuration.query_read_units),
+                "RELATED_RECORDS": str(configuration.related_records),
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),
                 "RESHARD_WAITS": configuration.reshard_waits,
                 "OPERATORS": configuration.operators,
@@ -62,6 +64,7 @@ class Api(Construct):
             timeout=TIMEOUT,
             memory_mb=configuration.memory_mb,
             warm=configuration.warm,
+            concurrency=configuration.concurrency,
         )
         self.api = http.HttpApi(
             self,

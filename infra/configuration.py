@@ -24,14 +24,17 @@ from infra.kept_choices import encode_choices
 from infra.manifest import faults, read_manifest, wave_faults
 from infra.packages import PLATFORMS, PlatformName
 from infra.stage_record import StageRecord
+from infra.table_units import TableUnits
 from infra.tags import tags_of
 from infra.target import Target, target_of
 from infra.waves import MOST_INDEXES, Wave, decode_waves
 from shardweave.access.faults import access_advice
+from shardweave.api.expansion import MAX_RELATED, MOST_RELATED
 from shardweave.errors import ConfigurationError, Fault, SchemaError
 from shardweave.key_format import KEY_FORMATS, key_format
 from shardweave.manifest import decode_index, encode_index, manifest_of
 from shardweave.query.fanout import DEFAULT_THROTTLE
+from shardweave.query.runner import MAX_READ_UNITS, MOST_READ_UNITS
 from shardweave.reshard.policy import MODES
 from shardweave.reshard.wait_settings import decode_waits, encode_waits
 from shardweave.schema import Schema
@@ -39,6 +42,7 @@ from shardweave.service_modules import service_schema
 from shardweave.table.layout import IndexLayout, KeyType, TableLayout
 
 THROWN_AWAY = ("dev", "local", "test")
+MOST_AT_ONCE, MOST_UNITS = 10_000, 1_000_000
 LOG_DAYS, THROWN_AWAY_LOG_DAYS = 90, 7
 POSSIBLE_LOG_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
@@ -63,11 +67,16 @@ CHOICES: Mapping[str, str] = {
     "requestsPerSecond": "100",
     "burst": "200",
     "lanes": str(DEFAULT_THROTTLE),
+    "queryReadUnits": str(MAX_READ_UNITS),
+    "relatedRecords": str(MAX_RELATED),
+    "tableReadUnits": "",
+    "tableWriteUnits": "",
     "reshardWaits": "normal",
     "reshardPolicy": "propose",
     "operators": "",
     "memory": "1769",
     "warm": "0",
+    "concurrency": "",
     "logDays": "",
     "domain": "",
     "certificate": "",
@@ -95,12 +104,17 @@ alarmTopic         the ARN of the SNS topic that alarms are sent to
 emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
 lanes              reads at once for one query
+queryReadUnits     the read units that one query may spend
+relatedRecords     the related records that one request may read
+tableReadUnits, tableWriteUnits   the most units a second of the table, and read units of each index: no bound but the
+                   account's
 reshardWaits       how long the phases of a re-shard last: normal, or, for stages that are thrown away, fast or JSON
 reshardPolicy      off; propose: an alarm says when more shards would help; apply: they are made then
 operators          who may move records and send events: group:NAME, ARNs, or a token's issuer and subject with a space
                    between, by commas
 memory             megabytes of the API's function, whose share of a core grows with it
 warm               how many of the API's function are kept started
+concurrency        how many of the API's function run at once, reserved for it: no bound but the account's
 logDays            how long logs are kept: 90 days, 7 where a stage is thrown away
 domain, certificate   a domain of one's own for the API, and the ARN of its certificate
 encryptionKey      the ARN of the KMS key that encrypts records and key rings: one of AWS
@@ -146,6 +160,9 @@ class Configuration:
     requests_per_second: int
     burst: int
     lanes: int
+    query_read_units: int
+    related_records: int
+    table_units: TableUnits
     layout: TableLayout
     hidden: tuple[str, ...]
     protection: bool
@@ -155,6 +172,7 @@ class Configuration:
     operators: str
     memory_mb: int
     warm: int
+    concurrency: int | None
     log_days: int
     domain: DomainName | None
     encryption_key: str
@@ -196,6 +214,9 @@ class Configuration:
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),
             burst=_whole(given, "burst", 5_000),
             lanes=_whole(given, "lanes", 1_000),
+            query_read_units=_whole(given, "queryReadUnits", MOST_READ_UNITS),
+            related_records=_whole(given, "relatedRecords", MOST_RELATED),
+            table_units=TableUnits(_bound(given, "tableReadUnits"), _bound(given, "tableWriteUnits")),
             layout=layout,
             hidden=_hidden(given["hidden"], schema.layout, layout),
             protection=_switch(given, "protection"),
@@ -205,6 +226,7 @@ class Configuration:
             operators=operators_of(given["operators"], issuer),
             memory_mb=_whole(given, "memory", 10_240, least=128),
             warm=_warm(given),
+            concurrency=_concurrency(given),
             log_days=_log_days(given),
             domain=domain_of(given),
             encryption_key=encryption_key_of(given["encryptionKey"]),
@@ -350,6 +372,22 @@ def _warm(given: Mapping[str, str]) -> int:
     return warm
 
 
+def _concurrency(given: Mapping[str, str]) -> int | None:
+    most = _bound(given, "concurrency", MOST_AT_ONCE)
+    if most is not None and most < _warm(given):
+        raise ConfigurationError(
+            f"{given['warm']} are kept started, and fewer may run at once.",
+            where="context `concurrency`",
+            fix=f"use -c concurrency={given['warm']} or more, or a smaller -c warm",
+        )
+    return most
+
+
+def _bound(given: Mapping[str, str], key: str, most: int = MOST_UNITS) -> int | None:
+    """A bound that is there only where it is chosen."""
+    return _whole(given, key, most) if given[key] else None
+
+
 def _log_days(given: Mapping[str, str]) -> int:
     if not given["logDays"]:
         return THROWN_AWAY_LOG_DAYS if given["stage"] in THROWN_AWAY else LOG_DAYS
@@ -374,7 +412,7 @@ def _whole(given: Mapping[str, str], key: str, most: int, least: int = 1) -> int
         raise ConfigurationError(
             f"{text[:40]!r} is no whole number from {least:,} to {most:,}.",
             where=f"context `{key}`",
-            fix=f"use -c {key}={CHOICES[key]}, say",
+            fix=f"use -c {key}={CHOICES[key] or most}, say",
         )
     return int(text)
 

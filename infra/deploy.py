@@ -34,6 +34,7 @@ from infra.manifest_command import shown_path
 from infra.options import Given, add_options, choices_of, context_of, parsed, stack_of
 from infra.sources import ROOT
 from infra.stage_record import StageRecord, stage_faults, unheard_of
+from infra.table_units import TableUnits
 from infra.target import check_regions, target_of
 from infra.waves import Wave, encode_waves, everything_else, first_waves, plan_waves, wave_name
 from shardweave.errors import ConfigurationError, Fault, SchemaError, ShardweaveError
@@ -126,7 +127,7 @@ class Deployment:
         table = table_of(self.found, name)
         existing = self.configuration.table
         if existing is not None:
-            check_existing(existing, self.configuration.schema.layout)
+            check_existing(existing, self.configuration.schema.layout, self.configuration.table_units)
         if table is None:
             return self.roll_out(first_waves(wanted, protected=self.configuration.protected), wanted)
         table = table_after(table, existing, name)
@@ -197,12 +198,12 @@ def table_after(there: str, existing: ExistingTable | None, own: str) -> str:
     return there if existing is None else existing.name
 
 
-def check_existing(table: ExistingTable, layout: TableLayout) -> None:
-    """Refuse a table that is not what the schema needs. Raises SchemaError."""
+def check_existing(table: ExistingTable, layout: TableLayout, units: TableUnits) -> None:
+    """Refuse a table that is not what the schema needs, or has other bounds. Raises SchemaError."""
     client = boto3.client("dynamodb")
     found = client.describe_table(TableName=table.name)["Table"]
     ttl = client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
-    if faults := existing_table_faults(table, found, layout, ttl):
+    if faults := existing_table_faults(table, found, layout, ttl, units):
         raise SchemaError(faults)
 
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.table_units import TableUnits
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.table.layout import TableLayout
 
+NO_BOUNDS = TableUnits()
 _STREAM = re.compile(r"(arn:[\w-]+:dynamodb:[a-z0-9-]+:\d{12}:table/([\w.-]{3,255}))/stream/[\w.:-]+")
 
 
@@ -42,10 +44,24 @@ def existing_table_of(arn: str) -> ExistingTable | None:
 
 
 def existing_table_faults(
-    table: ExistingTable, described: Mapping[str, Any], layout: TableLayout, ttl: Mapping[str, Any]
+    table: ExistingTable,
+    described: Mapping[str, Any],
+    layout: TableLayout,
+    ttl: Mapping[str, Any],
+    units: TableUnits = NO_BOUNDS,
 ) -> list[Fault]:
-    """What of an existing table is otherwise than the schema needs. `described` and `ttl` are what DynamoDB says."""
-    return [Fault(f"table {table.name}", message, fix) for message, fix in _faults(table, described, layout, ttl)]
+    """What of an existing table is otherwise than the schema needs, or than the stage's bounds. `described` and `ttl`
+    are what DynamoDB says."""
+    found = [*_faults(table, described, layout, ttl), *_other_bounds(table, described, units)]
+    return [Fault(f"table {table.name}", message, fix) for message, fix in found]
+
+
+def _other_bounds(table: ExistingTable, described: Mapping[str, Any], units: TableUnits) -> Iterator[tuple[str, str]]:
+    for what, options in units.differences(described):
+        yield (
+            f"{what} has other bounds of its units than the stage's.",
+            f"aws dynamodb update-table --table-name {table.name} {options}",
+        )
 
 
 def _faults(

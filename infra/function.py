@@ -34,8 +34,8 @@ NAMESPACE = "Shardweave"
 class Function(Construct):
     """The function of `functions/<name>/handler.py`.
 
-    `statements` are its rights, `warm` how many are kept started; `failures` takes the events of asynchronous calls
-    that failed for good.
+    `statements` are its rights, `warm` how many are kept started, `concurrency` how many run at once; `failures` takes
+    the events of asynchronous calls that failed for good.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Function(Construct):
         timeout: Duration,
         memory_mb: int = 1024,
         warm: int = 0,
+        concurrency: int | None = None,
         failures: aws_sqs.IQueue | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -85,6 +86,7 @@ class Function(Construct):
             layers=[layer],
             role=self.role,
             memory_size=memory_mb,
+            reserved_concurrent_executions=concurrency,
             timeout=timeout,
             environment=variables,
             log_group=self.log_group,

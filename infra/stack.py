@@ -58,6 +58,7 @@ class ShardweaveStack(Stack):
             protected=configuration.protected,
             locked=configuration.locked,
             encryption_key=configuration.encryption_key,
+            units=configuration.table_units,
             existing=configuration.table,
         )
         layer = Layer(self, "Layer", platform=configuration.layer).version

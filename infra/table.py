@@ -15,8 +15,9 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct, IValidation
 
 from infra.configuration import ONE_REGION
-from infra.existing_table import ExistingTable
+from infra.existing_table import NO_BOUNDS, ExistingTable
 from infra.removal import kept_when_made
+from infra.table_units import TableUnits
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
 
 _TYPES = {
@@ -28,7 +29,8 @@ _TYPES = {
 
 class Table(Construct):
     """The one table of a deployment. `protected`: it outlives its stack; `locked`: it can't be deleted;
-    `encryption_key`: the ARN of a key of one's own, if any. An `existing` table is used as it is.
+    `encryption_key`: the ARN of a key of one's own, if any; `units` the most that it takes. An `existing` table is used
+    as it is.
 
     It has a name of its own, and not only to be found by it: CloudFormation refuses to replace what has one, so no
     change of the template can exchange a full table for an empty one.
@@ -44,6 +46,7 @@ class Table(Construct):
         protected: bool,
         locked: bool,
         encryption_key: str = "",
+        units: TableUnits = NO_BOUNDS,
         existing: ExistingTable | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -60,9 +63,9 @@ class Table(Construct):
             table_name=name,
             partition_key=_attribute(layout.hash_key),
             sort_key=_attribute(layout.range_key),
-            global_secondary_indexes=[_index(index) for index in layout.indexes],
+            global_secondary_indexes=[_index(index, units) for index in layout.indexes],
             time_to_live_attribute=layout.ttl_attribute,
-            billing=dynamodb.Billing.on_demand(),
+            billing=dynamodb.Billing.on_demand(max_read_request_units=units.read, max_write_request_units=units.write),
             dynamo_stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
@@ -103,7 +106,7 @@ def _attribute(key: KeyAttribute) -> dynamodb.Attribute:
     return dynamodb.Attribute(name=key.name, type=_TYPES[key.type])
 
 
-def _index(index: IndexLayout) -> dynamodb.GlobalSecondaryIndexPropsV2:
+def _index(index: IndexLayout, units: TableUnits) -> dynamodb.GlobalSecondaryIndexPropsV2:
     named = list(index.projection) if isinstance(index.projection, tuple) else None
     kind = dynamodb.ProjectionType.INCLUDE if named is not None else dynamodb.ProjectionType[str(index.projection)]
     return dynamodb.GlobalSecondaryIndexPropsV2(
@@ -112,4 +115,5 @@ def _index(index: IndexLayout) -> dynamodb.GlobalSecondaryIndexPropsV2:
         sort_key=_attribute(index.range_key),
         projection_type=kind,
         non_key_attributes=named,
+        max_read_request_units=units.read,
     )

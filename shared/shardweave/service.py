@@ -20,6 +20,7 @@ from .access.access import Access
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
+from .api.expansion import MAX_RELATED, MOST_RELATED
 from .api.operation import Operation
 from .api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
 from .changes import ChangeHandler
@@ -29,7 +30,7 @@ from .key_format import key_format
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .query.cursor import CursorKeys
 from .query.fanout import DEFAULT_THROTTLE, Wait, wait_for
-from .query.runner import MAX_READ_UNITS, Observer, QueryRunner
+from .query.runner import MAX_READ_UNITS, MOST_READ_UNITS, Observer, QueryRunner
 from .reshard.maps import LeasedMaps
 from .reshard.phases import Waits
 from .reshard.throttles import ThrottleNotes
@@ -59,7 +60,8 @@ class Settings:
     process; queries do not use `hidden_indexes`, which are still being filled. `waits` are those of re-shards, short
     in stages that are thrown away only; cursors live as long as they say. `operators` are those who may send events
     and move an entity's records: without any, nobody may, and there are no operations for moving.
-    `max_read_units` are the most that one query over HTTP may spend.
+    `max_read_units` are the most that one query over HTTP may spend, `max_related` the related records that one request
+    may read.
     `external_keys` gives the secrets of external keys, and is asked only where an entity has an origin.
     """
 
@@ -74,6 +76,7 @@ class Settings:
     operators: Operators = NO_OPERATORS
     max_body_bytes: int = MAX_BODY_BYTES
     max_read_units: int = MAX_READ_UNITS
+    max_related: int = MAX_RELATED
     hidden_indexes: tuple[str, ...] = ()
     external_keys: Callable[[], ExternalKeys] | None = None
 
@@ -84,18 +87,17 @@ class Settings:
         cursor_keys: CursorKeys,
         external_keys: Callable[[], ExternalKeys] | None = None,
     ) -> Settings:
-        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, HIDDEN_INDEXES,
-        RESHARD_WAITS, OPERATORS. Raises ConfigurationError."""
+        """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, QUERY_READ_UNITS,
+        RELATED_RECORDS, HIDDEN_INDEXES, RESHARD_WAITS, OPERATORS. Raises ConfigurationError."""
         table_name = _table_name(variables)
-        throttle = variables.get("THROTTLE", str(DEFAULT_THROTTLE))
-        if not throttle.isdecimal() or not 1 <= int(throttle) <= 1000:
-            raise ConfigurationError("it is no number from 1 to 1000", where="THROTTLE", fix="set it to 32, say")
         return cls(
             cursor_keys=cursor_keys,
             service=variables.get("SERVICE", cls.service),
             key_format=variables.get("KEY_FORMAT", cls.key_format),
             table_name=table_name,
-            throttle=int(throttle),
+            throttle=_whole(variables, "THROTTLE", cls.throttle, 1000),
+            max_read_units=_whole(variables, "QUERY_READ_UNITS", cls.max_read_units, MOST_READ_UNITS),
+            max_related=_whole(variables, "RELATED_RECORDS", cls.max_related, MOST_RELATED),
             hidden_indexes=tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name),
             external_keys=external_keys,
             waits=deployed_waits(variables),
@@ -171,7 +173,7 @@ def build(
     )
     store = Store(schema, table, clock=clock, maps=maps, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, _external_keys(settings, schema), maps)
-    operations = operations_of(module, parts, settings.operators)
+    operations = operations_of(module, parts, settings.operators, settings.max_related)
     if settings.operators:
         operator = reshard_operator(table, settings.waits, clock)
         operations += operators_operations(parts, settings.operators, operator)
@@ -187,11 +189,13 @@ def build(
     return Service(settings, parts, api)
 
 
-def operations_of(module: ModuleType, parts: Parts, operators: Operators = ALL_OPERATORS) -> tuple[Operation, ...]:
+def operations_of(
+    module: ModuleType, parts: Parts, operators: Operators = ALL_OPERATORS, max_related: int = MAX_RELATED
+) -> tuple[Operation, ...]:
     """The operations of every collection and every projection, then those that the service declares. `operators` are
-    who may send events."""
+    who may send events, `max_related` the related records that one request may read."""
     collections = [
-        Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access)
+        Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access, max_related=max_related)
         for entity in parts.schema.entities.values()
     ]
     events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
@@ -309,6 +313,13 @@ def deployed_policy(variables: Mapping[str, str]) -> Policy:
 def deployed_waits(variables: Mapping[str, str]) -> Waits:
     """The waits of a deployed function: RESHARD_WAITS. Raises ConfigurationError."""
     return decode_waits(variables.get("RESHARD_WAITS") or "normal", "RESHARD_WAITS")
+
+
+def _whole(variables: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = variables.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
+        raise ConfigurationError(f"it is no number from 1 to {most}", where=name, fix=f"set it to {default}, say")
+    return int(text)
 
 
 def _table_name(variables: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from infra.configuration import CHOICES, Configuration, check_names
 from infra.options import Given, add_options, choices_of, parsed
+from infra.table_units import TableUnits
 from shardweave.errors import ShardweaveError
 from shardweave.schema import Schema
 from shardweave.service_modules import service_names
@@ -42,6 +43,10 @@ WRONG: Mapping[str, list[str]] = {
     "requestsPerSecond": ["0", "many", "10001"],
     "burst": ["5001", "²"],
     "lanes": ["0", "1001", " 3"],
+    "queryReadUnits": ["0", "1000001", "all"],
+    "relatedRecords": ["0", "20001", "5,000"],
+    "tableReadUnits": ["0", "-1", "1000001"],
+    "tableWriteUnits": ["0", "1.5", "none"],
     "reshardWaits": ["soon", "[1]", '{"leaseMs": "a"}', '{"lease": 1}'],
     "reshardPolicy": ["on"],
     "operators": [
@@ -54,6 +59,7 @@ WRONG: Mapping[str, list[str]] = {
     ],
     "memory": ["127", "10241", "1 GB", ""],
     "warm": ["-1", "1001", "on"],
+    "concurrency": ["0", "10001", "some"],
     "logDays": ["2", "0", "for ever"],
     "domain": ["api", "https://api.example.com", "API.example.com", "*.example.com"],
     "certificate": ["mine", CERTIFICATE],
@@ -172,6 +178,16 @@ def test_a_domain_and_its_certificate_go_together() -> None:
 
 def test_what_starts_from_a_snapshot_is_not_kept_started() -> None:
     assert "-c snapStart=off" in said_of(warm="1", snapStart="on")
+
+
+def test_no_more_are_kept_started_than_may_run_at_once() -> None:
+    assert "-c concurrency=3 or more" in said_of(warm="3", concurrency="2")
+    assert configuration(warm="3", concurrency="3").concurrency == 3
+
+
+def test_without_a_choice_nothing_is_bound_but_by_the_account() -> None:
+    found = configuration()
+    assert (found.concurrency, found.table_units) == (None, TableUnits())
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from infra.deploy import Deployment, main, table_after
 from infra.deployed_stack import FAILED_CREATIONS, table_of
 from infra.existing_table import ExistingTable, existing_table_faults, existing_table_of
 from infra.options import context_of
+from infra.table_units import TableUnits
 from infra.target import Target, check_regions, target_of
 from infra.waves import Wave, encode_waves, first_waves, plan_waves, wave_name
 from shardweave.errors import ConfigurationError
@@ -226,6 +227,24 @@ def test_a_table_where_records_do_not_expire_or_an_index_is_not_filled_is_refuse
     described["GlobalSecondaryIndexes"][0]["IndexStatus"] = "CREATING"
     (fault,) = existing_table_faults(table, described, layout, EXPIRING)
     assert "is CREATING" in fault.message
+
+
+BOUND = TableUnits(read=4000, write=2000)
+
+
+def test_a_table_with_other_bounds_of_its_units_is_refused_with_what_makes_them_so() -> None:
+    table, described, layout = restored()
+    faults = existing_table_faults(table, described, layout, EXPIRING, BOUND)
+    assert len(faults) == 1 + len(layout.indexes)
+    assert "--on-demand-throughput MaxReadRequestUnits=4000,MaxWriteRequestUnits=2000" in faults[0].fix
+    update = f"'Update={{IndexName={layout.indexes[0].name},OnDemandThroughput={{MaxReadRequestUnits=4000}}}}'"
+    assert any(f"--global-secondary-index-updates {update}" in fault.fix for fault in faults)
+    reads = {"OnDemandThroughput": {"MaxReadRequestUnits": 4000}}
+    described["OnDemandThroughput"] = {**reads["OnDemandThroughput"], "MaxWriteRequestUnits": 2000}
+    described["GlobalSecondaryIndexes"] = [{**each, **reads} for each in described["GlobalSecondaryIndexes"]]
+    assert existing_table_faults(table, described, layout, EXPIRING, BOUND) == []
+    taken_back = existing_table_faults(table, described, layout, EXPIRING)
+    assert "MaxReadRequestUnits=-1,MaxWriteRequestUnits=-1" in taken_back[0].fix
 
 
 def test_a_stage_does_not_go_back_to_a_table_without_its_records() -> None:

@@ -71,6 +71,20 @@ def test_the_apis_function_has_the_memory_that_is_chosen_and_is_kept_started(tem
     )
 
 
+def test_no_more_of_the_apis_function_run_at_once_than_are_chosen(template: dict[str, Any]) -> None:
+    reserved = {name: each.get("ReservedConcurrentExecutions") for name, each in functions(template).items()}
+    assert set(reserved.values()) == {None}
+    chosen = {n: each.get("ReservedConcurrentExecutions") for n, each in functions(template_for(**LARGEST)).items()}
+    assert chosen == {**reserved, "api": 50}
+
+
+def test_the_api_knows_the_bounds_of_a_query_and_of_related_records(template: dict[str, Any]) -> None:
+    names = ("QUERY_READ_UNITS", "RELATED_RECORDS")
+    for made, bounds in ((template, ("20000", "5000")), (template_for(**LARGEST), ("5000", "500"))):
+        variables = functions(made)["api"]["Environment"]["Variables"]
+        assert tuple(variables[name] for name in names) == bounds
+
+
 def test_everything_that_can_be_tagged_has_the_chosen_tags() -> None:
     tagged = [each["Properties"] for each in template_for(**LARGEST)["Resources"].values() if "Properties" in each]
     lists = [each["Tags"] for each in tagged if isinstance(each.get("Tags"), list)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -119,6 +120,20 @@ def test_throttled_keys_are_reported_for_the_table_and_for_each_index(template: 
     indexes = {index["IndexName"]: index for index in replica["GlobalSecondaryIndexes"]}
     assert len(indexes) == len(the_table(template)["Properties"]["GlobalSecondaryIndexes"])
     assert all(index["ContributorInsightsSpecification"] == throttled for index in indexes.values())
+
+
+def test_the_table_takes_the_most_units_that_are_chosen_and_each_index_the_most_reads(
+    template: dict[str, Any],
+) -> None:
+    units = ("WriteOnDemandThroughputSettings", "ReadOnDemandThroughputSettings")
+    bound = the_table(template_for(**LARGEST))["Properties"]
+    assert bound["WriteOnDemandThroughputSettings"] == {"MaxWriteRequestUnits": 2000}
+    assert all(units[0] not in index for index in bound["GlobalSecondaryIndexes"])
+    (replica,) = bound["Replicas"]
+    found = [replica, *replica["GlobalSecondaryIndexes"]]
+    assert len(found) == 1 + len(bound["GlobalSecondaryIndexes"])
+    assert {json.dumps(each["ReadOnDemandThroughputSettings"]) for each in found} == {'{"MaxReadRequestUnits": 4000}'}
+    assert not any(name in json.dumps(the_table(template)) for name in units)
 
 
 @pytest.mark.parametrize("stage", ["prod", "staging", "eu-1"])

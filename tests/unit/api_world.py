@@ -23,6 +23,7 @@ from uuid import UUID
 from pydantic import Field
 
 from shardweave.api.application import Api, Observation
+from shardweave.api.expansion import MAX_RELATED
 from shardweave.api.messages import Response
 from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
@@ -224,6 +225,7 @@ def api_of(
     *,
     table: Table | None = None,
     max_units: float | None = None,
+    max_related: int = MAX_RELATED,
     throttle: int = DEFAULT_THROTTLE,
     stopwatch: Stopwatch | None = None,
     **options: Any,
@@ -247,7 +249,7 @@ def api_of(
     )
     store = Store(schema, table, maps=StaticMaps(), clock=clock, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
-    operations = operations_of(ModuleType("no_operations_of_its_own"), parts)
+    operations = operations_of(ModuleType("no_operations_of_its_own"), parts, max_related=max_related)
     return described_by(
         Api(operations, title="Test", claims=parts.access.claims, restricted=parts.access.restricts, **options), schema
     )

@@ -160,6 +160,13 @@ def test_a_first_record_that_leads_to_too_many_is_refused_before_anything_is_rea
         assert table.asked_since().count("BatchGet") <= 1
 
 
+def test_the_bound_of_related_records_is_a_setting(table: SlowTable) -> None:
+    befriend(table, 3, 2)
+    for bound, status in ((2, 413), (3, 200)):
+        client = Client(api_of(FANS, table=table, max_related=bound))
+        assert client.get("/v1/fans/f0?expand=friends").status == status
+
+
 def test_what_follows_a_full_page_is_not_read(client: Client, table: SlowTable) -> None:
     befriend(table, *[LINKS] * 5, text="\x01" * 380_000)
     table.asked_since()

@@ -51,7 +51,19 @@ def test_settings_come_from_the_environment() -> None:
         "article",
         8,
     )
-    assert Settings.from_environment({"TABLE_NAME": "t"}, CURSOR_KEYS).key_format == "ordered"
+    assert Settings.from_environment({"TABLE_NAME": "t"}, CURSOR_KEYS) == Settings(CURSOR_KEYS, table_name="t")
+
+
+BOUNDS = {"THROTTLE": "throttle", "QUERY_READ_UNITS": "max_read_units", "RELATED_RECORDS": "max_related"}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_bound_comes_from_the_environment_and_is_a_number(name: str) -> None:
+    settings = Settings.from_environment({"TABLE_NAME": "t", name: "7"}, CURSOR_KEYS)
+    assert getattr(settings, BOUNDS[name]) == 7
+    for wrong in ("", "0", "-1", "1.5", "²", "many", "9" * 5000):
+        with pytest.raises(ConfigurationError, match=name):
+            Settings.from_environment({"TABLE_NAME": "t", name: wrong}, CURSOR_KEYS)
 
 
 def test_an_unknown_service_is_refused_with_those_there_are() -> None:

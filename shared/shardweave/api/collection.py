@@ -41,7 +41,7 @@ from ..store.operations import Written
 from ..store.steps import not_found
 from .batch_routes import Batches
 from .bodies import merge_patch
-from .expansion import Expansion
+from .expansion import MAX_RELATED, Expansion
 from .keys import ROOT
 from .list_query import ListQuery, index_table
 from .lookup_list import LOOKUP, LookupList
@@ -72,7 +72,8 @@ CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 
 
 class Collection:
-    """The operations of one entity on a store and a query runner."""
+    """The operations of one entity on a store and a query runner. `max_related` are the related records that one
+    request may read."""
 
     def __init__(
         self,
@@ -81,6 +82,8 @@ class Collection:
         queries: QueryRunner,
         external: ExternalKeys | None = None,
         access: Access | None = None,
+        *,
+        max_related: int = MAX_RELATED,
     ) -> None:
         self._access = access or Access(store.schema.entities)
         self._visible = self._access.visible(entity)
@@ -88,7 +91,7 @@ class Collection:
         self._store = store
         self._models = RecordModels(entity, external)
         self._keys = self._models.keys
-        self._expansion = Expansion(self._models, store, self._access)
+        self._expansion = Expansion(self._models, store, self._access, max_related=max_related)
         self._pages = Pages(self._models, queries, self._access, self._expansion)
         self._queries = Queries(self._models, self._pages, self._access, self._expansion)
         self._batches = Batches(self._models, store, self._access, self._expansion)

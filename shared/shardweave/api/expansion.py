@@ -40,15 +40,16 @@ from .models import RecordModels
 from .operation import Parameter
 
 EXPAND = "expand"
-MAX_RELATED = 5000
-"""Related records that one request may lead to, each counted once."""
+MAX_RELATED, MOST_RELATED = 5000, 20_000
+"""Related records that one request may lead to, each counted once: by default, and the most that can be chosen."""
 
 
 class Expansion:
-    """The relations of one entity, over HTTP."""
+    """The relations of one entity, over HTTP. `max_related` are the related records that one request may read."""
 
-    def __init__(self, models: RecordModels, store: Store, access: Access) -> None:
+    def __init__(self, models: RecordModels, store: Store, access: Access, *, max_related: int = MAX_RELATED) -> None:
         self._access = access
+        self._max_related = max_related
         self._models = models
         self._store = store
         self._relations = access.visible(models.entity).relations
@@ -112,7 +113,7 @@ class Expansion:
         for name in names:
             self._access.grant(self._targets[name].entity, "get", caller)
         related_texts = _RelatedTexts({each.entity.model: each for each in self._targets.values()})
-        limits = Limits(MAX_RELATED, MAX_PAGE_BYTES, related_texts.size_of)
+        limits = Limits(self._max_related, MAX_PAGE_BYTES, related_texts.size_of)
         visible = self._access.related(caller)
         found = self._store.expanding(records, *names, deadline=deadline, visible=visible, limits=limits)
         texts: list[Carried] = []

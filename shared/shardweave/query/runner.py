@@ -48,8 +48,9 @@ R = TypeVar("R")
 MAX_MAP_CHANGES = 5
 """How often a question is asked again because the shard map changed before its answer was whole."""
 
-MAX_READ_UNITS = 20_000
-"""Read units that one query may spend where nobody says otherwise: 80 MB, or 160 MB of eventually consistent reads."""
+MAX_READ_UNITS, MOST_READ_UNITS = 20_000, 1_000_000
+"""Read units that one query may spend: where nobody says otherwise (80 MB, or 160 MB of eventually consistent reads),
+and the most that can be chosen."""
 
 Observer = Callable[[Plan, QueryStats], None]
 """Told of every page and count, also of one that fails: its plan and what it cost."""
