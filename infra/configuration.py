@@ -260,7 +260,9 @@ class Configuration:
     def warnings(self) -> dict[str, Fault]:
         """What can be synthesized, and hardly be meant, by the name of the warning."""
         found = {f"waves{number or ''}": fault for number, fault in enumerate(self.several_index_changes)}
-        found |= {f"access{number or ''}": fault for number, fault in enumerate(access_advice(self.schema))}
+        found |= {
+            f"access{number or ''}": fault for number, fault in enumerate(access_advice(self.schema.entities.values()))
+        }
         unreachable = out_of_reach(self.schema, self.issuer)
         return found if unreachable is None else found | {"claims": unreachable}
 

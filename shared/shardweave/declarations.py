@@ -1,4 +1,5 @@
-"""What an entity declares in its class body besides properties and keys: lookups, sequences, relations.
+"""What is declared besides properties and keys: in an entity's class body lookups, sequences and relations, and beside
+the entities the indexes of their table.
 
     phone_lookup = Unique("phone")                              no two live records have the same phone
     city_lookup = Lookup("city")                                all records of a city, consistently
@@ -6,13 +7,17 @@
     project = belongs_to(Project, by="project_id", enforced=True)
     products = has_many(Product, by="product_ids")
 
-Values without behaviour: `declared` compiles them, `declared_faults` checks them, the store carries them out.
+    Index("city", hash_key="hash_key", range_key="city_range_key")
+
+Values without behaviour: `declared` and `compile` compile them, `declared_faults` and `index_faults` check them, the
+store carries them out.
 """
 
 from __future__ import annotations
 
 import collections.abc
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .entity import Declaration, Entity
@@ -21,6 +26,9 @@ from .keywords import name_of, names_of
 Names = str | collections.abc.Sequence[str]
 OnDelete = Literal["restrict", "detach", "cascade"]
 ON_DELETE: tuple[str, ...] = get_args(OnDelete)
+
+TABLE_KEYS = ("hash_key", "range_key")
+"""What indexes call the table's keys."""
 
 
 class _ByValue(Declaration):
@@ -118,3 +126,21 @@ def has_many(target: type[Entity] | str, *, by: str) -> HasMany:
 def _target(given: Any) -> type[Entity] | str:
     is_model = isinstance(given, type) and issubclass(given, Entity) and given is not Entity
     return given if is_model else name_of(given)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
+    `range_key` (the table's), a RangeKey, or a property. `entities` None: every entity that has both. `projection`
+    is `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it is used where it is `exposed`, by callers in
+    one of its `groups`; with `owner` only where it is named, for records whose property of this name is the caller's
+    subject."""
+
+    name: str
+    hash_key: str
+    range_key: str
+    entities: tuple[type[Entity], ...] | None = None
+    projection: Literal["ALL", "KEYS_ONLY"] | collections.abc.Sequence[str] = "ALL"
+    exposed: bool = True
+    groups: tuple[str, ...] = ()
+    owner: str | None = None

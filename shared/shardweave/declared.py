@@ -8,22 +8,20 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from .declarations import BelongsTo, HasMany, Lookup, OnDelete, Unique
+from .declarations import BelongsTo, HasMany, Index, Lookup, OnDelete, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .entity import Entity, identity_of
+from .entity_property import Property, properties_of
 from .errors import ValueRefused
 from .keys import Element
+from .resolve import key_properties
 from .table.values import Item, Value
 
-if TYPE_CHECKING:
-    from .entity_property import Property
-    from .schema import Index
-
-Properties = Mapping[str, "Property"]
+Properties = Mapping[str, Property]
 
 
 @dataclass(frozen=True)
@@ -132,8 +130,6 @@ def relations_of(
     model: type[Entity], models: Sequence[type[Entity]], indexes: Sequence[Index] = ()
 ) -> dict[str, RelationType]:
     """A model's relations by name. `indexes` are the schema's, which decide whether one is private."""
-    from .schema import properties_of
-
     own = properties_of(model)
     found = {}
     for python_name, each in model.declared().items():
@@ -176,8 +172,6 @@ def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[Ch
 
 
 def _child_link(child: type[Entity], name: str, relation: BelongsTo) -> ChildLink:
-    from .schema import properties_of
-
     own, finding = properties_of(child), finding_lookup(child, relation)
     return ChildLink(
         child.declaration.token,
@@ -198,8 +192,6 @@ def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
 
 def detachable(child: type[Entity], relation: BelongsTo) -> tuple[str, ...]:
     """The properties that lead to a parent and may become None."""
-    from .schema import properties_of
-
     own = properties_of(child)
     kept = {*identity_of(child), *child.declaration.shard_by}
     return tuple(
@@ -214,8 +206,6 @@ def _may_be_none(annotation: Any) -> bool:
 
 
 def _lookup_on(target: type[Entity], name: str) -> LookupType | None:
-    from .schema import properties_of
-
     lookups = lookups_of(target, properties_of(target)).values()
     stored = properties_of(target)[name].stored
     return next((each for each in lookups if each.unique and each.property_name == stored), None)
@@ -225,8 +215,6 @@ def _finds_by_private(
     target: type[Entity], relation: BelongsTo, lookup: LookupType | None, indexes: Sequence[Index]
 ) -> bool:
     """Whether a target is found by a private property of its own, or is the first in the order of one."""
-    from .schema import key_properties, properties_of
-
     stored = {element.name for element in lookup.elements} if lookup is not None else set()
     names = {relation.on}
     for index in indexes:

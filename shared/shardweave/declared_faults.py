@@ -6,7 +6,7 @@ import types
 import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.alias_generators import to_camel
 
@@ -14,34 +14,32 @@ from .codecs import Codec, IntegerCodec, codec_of
 from .declarations import ON_DELETE, BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .declared import detachable, finding_lookup, target_of
-from .entity import Entity, Role, identity_of
+from .entity import Entity, identity_of
+from .entity_faults import element_faults
+from .entity_property import Property, properties_of
 from .errors import Fault
 from .keywords import kind_fault
+from .kind_faults import SchemaParts
+from .name_faults import is_name
+from .property_options import Role
+from .resolve import index_models
 
-if TYPE_CHECKING:
-    from .entity_property import Property
-    from .schema import Schema
-
-Properties = dict[str, "Property"]
+Properties = dict[str, Property]
 _KINDS = {"S": "text", "N": "a number", "B": "bytes"}
 _LISTS = (list, tuple, set, frozenset, Sequence)
 
 
-def declared_faults(schema: Schema, model: type[Entity]) -> Iterator[Fault]:
+def declared_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
     """Every fault of a model's lookups, sequences and relations."""
-    from .schema import properties_of
-
     properties = properties_of(model)
-    yield from _lookup_faults(schema, model, properties)
+    yield from _lookup_faults(parts, model, properties)
     yield from _sequence_faults(model, properties)
     for name, each in model.declared().items():
         if isinstance(each, (BelongsTo, HasMany)):
-            yield from _relation_faults(schema, model, name, each)
+            yield from _relation_faults(parts, model, name, each)
 
 
-def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) -> Iterator[Fault]:
-    from .schema_faults import element_faults, is_name
-
+def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properties) -> Iterator[Fault]:
     names = []
     for place, each in model.declared().items():
         if not isinstance(each, (Unique, Lookup)):
@@ -57,7 +55,7 @@ def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) 
         found = properties.get(each.property)
         name = each.name or (each.property if found is None else found.stored)
         names.append(name)
-        if not is_name(schema, name):
+        if not is_name(parts, name):
             yield Fault(where, f"{name!r} is no valid name", "use a letter, then letters and digits")
     identity = ".".join(properties[name].stored for name in identity_of(model) if name in properties)
     for name, times in Counter(names).items():
@@ -67,8 +65,6 @@ def _lookup_faults(schema: Schema, model: type[Entity], properties: Properties) 
 
 
 def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:
-    from .schema_faults import element_faults
-
     numbered: list[str] = []
     for place, each in model.declared().items():
         if not isinstance(each, SequenceDeclaration):
@@ -83,13 +79,13 @@ def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fa
         numbered.append(each.property)
 
 
-def _relation_faults(schema: Schema, model: type[Entity], name: str, relation: BelongsTo | HasMany) -> Iterator[Fault]:
-    from .schema import properties_of
-
+def _relation_faults(
+    parts: SchemaParts, model: type[Entity], name: str, relation: BelongsTo | HasMany
+) -> Iterator[Fault]:
     where = f"entity {model.__name__}.{name}"
     properties = properties_of(model)
     token = target_of(relation)
-    target = next((each for each in schema.models if each.declaration.token == token), None)
+    target = next((each for each in parts.models if each.declaration.token == token), None)
     if target is None:
         yield Fault(where, f"its target {token!r} is not in the schema", "add it to Schema(entities=[...])")
     if any(each.stored == to_camel(name) for each in properties.values()):
@@ -103,7 +99,7 @@ def _relation_faults(schema: Schema, model: type[Entity], name: str, relation: B
     if isinstance(relation, HasMany):
         yield from _many_faults(where, target, properties[relation.by])
     else:
-        yield from _one_faults(schema, where, model, target, relation)
+        yield from _one_faults(parts, where, model, target, relation)
 
 
 def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
@@ -125,8 +121,6 @@ def _without_none(annotation: Any) -> Any:
 
 def _kind_faults(where: str, by: str, codec: Codec | None, target: type[Entity], name: str) -> Iterator[Fault]:
     """A value that leads to its target is never a number where the target has text, or the other way round."""
-    from .schema import properties_of
-
     found = properties_of(target)[name].codec
     one, other = (None if each is None else _KINDS.get(each.key_type or "") for each in (codec, found))
     if one is not None and other is not None and one != other:
@@ -135,16 +129,14 @@ def _kind_faults(where: str, by: str, codec: Codec | None, target: type[Entity],
 
 
 def _one_faults(
-    schema: Schema, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
+    parts: SchemaParts, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
 ) -> Iterator[Fault]:
-    from .schema import index_models, properties_of
-
     wanted = identity_of(target)
     if relation.on is not None and relation.on not in properties_of(target):
         yield Fault(where, f"the target has no property {relation.on!r}", "correct `on`")
     elif relation.index is not None:
         wanted = (relation.on or "",)
-        indexes = [each.name for each in schema.indexes if target in index_models(schema, each)]
+        indexes = [each.name for each in parts.indexes if target in index_models(parts.models, each)]
         if relation.index not in indexes or relation.on is None:
             fix = f"give on=, and one of {', '.join(indexes) or '(the target is in no index)'}"
             yield Fault(where, "it is resolved by an index without a property or name that fits", fix)
@@ -170,11 +162,11 @@ def _one_faults(
         if any(each.role is Role.TTL for each in properties_of(model).values()):
             message = "records that expire can't be enforced children: nobody counts them off"
             yield Fault(where, message, "leave out enforced=True, or the TTL")
-    yield from _on_delete_faults(schema, where, model, target, relation)
+    yield from _on_delete_faults(parts, where, model, target, relation)
 
 
 def _on_delete_faults(
-    schema: Schema, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
+    parts: SchemaParts, where: str, model: type[Entity], target: type[Entity], relation: BelongsTo
 ) -> Iterator[Fault]:
     policy: Any = relation.on_delete
     if policy not in ON_DELETE:
@@ -193,15 +185,15 @@ def _on_delete_faults(
         message = f"none of {', '.join(relation.by)} can become None"
         yield Fault(where, message, "let one be None, or use cascade")
     if policy == "cascade":
-        yield from _cascade_faults(schema, where, model, target)
+        yield from _cascade_faults(parts, where, model, target)
 
 
-def _cascade_faults(schema: Schema, where: str, model: type[Entity], target: type[Entity]) -> Iterator[Fault]:
+def _cascade_faults(parts: SchemaParts, where: str, model: type[Entity], target: type[Entity]) -> Iterator[Fault]:
     """A cascade ends, and nothing below refuses it half way."""
     below, found = [model], [model]
     while below:
         parent = below.pop()
-        for child, each in _enforced_to(schema, parent):
+        for child, each in _enforced_to(parts, parent):
             if each.on_delete == "restrict":
                 message = f"deleting a {parent.__name__} is refused while there are records of {child.__name__}"
                 yield Fault(where, message, "let that relation cascade or detach, or this one restrict")
@@ -212,8 +204,8 @@ def _cascade_faults(schema: Schema, where: str, model: type[Entity], target: typ
         yield Fault(where, "the cascade comes back to where it began", "let one of its relations restrict or detach")
 
 
-def _enforced_to(schema: Schema, parent: type[Entity]) -> Iterator[tuple[type[Entity], BelongsTo]]:
-    for child in schema.models:
+def _enforced_to(parts: SchemaParts, parent: type[Entity]) -> Iterator[tuple[type[Entity], BelongsTo]]:
+    for child in parts.models:
         for each in child.declared().values():
             if isinstance(each, BelongsTo) and each.enforced and target_of(each) == parent.declaration.token:
                 yield child, each

@@ -13,23 +13,44 @@ import inspect
 import secrets
 import string
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 
 from .access.rules import Allow
-from .errors import InvalidShardArguments
+from .entity_property import GIVEN_TWICE, properties_of
+from .errors import Fault, FieldFault, InvalidShardArguments, SchemaError, ValidationFailed
+from .json_reading import field_faults
 from .keywords import Descending, EntityDeclaration, declaration_of, name_of, names_of
-from .model_faults import check_names
+from .property_options import CanonicalBegin, Role, timestamp_property, ttl_property, unique_property, updated_property
 from .shard_key.key import AnyKey, key_of
 from .sharding import ShardBump
 
+__all__ = [
+    "CanonicalBegin",
+    "Declaration",
+    "Entity",
+    "HashKey",
+    "RangeKey",
+    "Role",
+    "desc",
+    "identity_of",
+    "nanoid",
+    "now_ms",
+    "plain_id",
+    "timestamp_property",
+    "ttl_property",
+    "unique_property",
+    "updated_property",
+]
+
 _URL_SAFE = string.ascii_letters + string.digits + "-_"
+
+_SAFE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith(("_", "model_")))
+"""Old methods of pydantic (`copy`, `json`) that nothing here calls: a property may have such a name."""
 
 
 def nanoid() -> str:
@@ -40,54 +61,6 @@ def nanoid() -> str:
 def now_ms() -> int:
     """The wall clock in epoch milliseconds."""
     return time.time_ns() // 1_000_000
-
-
-class Role(enum.Enum):
-    """What a property is for, beyond holding a value."""
-
-    UNIQUE = "unique"
-    TIMESTAMP = "timestamp"
-    UPDATED = "updated"
-    TTL = "ttl"
-
-
-def unique_property(**field: Any) -> Any:
-    """The property that identifies a record; it never changes. With `default_factory=nanoid` ids are generated."""
-    return _with_role(Role.UNIQUE, field)
-
-
-def timestamp_property(**field: Any) -> Any:
-    """When the record was created; it never changes, and picks the generation. Set by the store when not given."""
-    return _with_role(Role.TIMESTAMP, _optional(field))
-
-
-def updated_property(**field: Any) -> Any:
-    """When the record was last written. Set by the store on every write."""
-    return _with_role(Role.UPDATED, _optional(field))
-
-
-def ttl_property(**field: Any) -> Any:
-    """When the record expires, in epoch seconds. An expired record is hidden from reads at once."""
-    return _with_role(Role.TTL, _optional(field))
-
-
-def _optional(field: dict[str, Any]) -> dict[str, Any]:
-    return field if "default" in field or "default_factory" in field else {"default": None, **field}
-
-
-def _with_role(role: Role, field: dict[str, Any]) -> Any:
-    info: FieldInfo = Field(**field)
-    info.metadata.append(role)
-    return info
-
-
-@dataclass(frozen=True)
-class CanonicalBegin:
-    """In the annotation of a text property that is stored in a canonical form: brings what a value begins with into
-    that form, so that a prefix or a bound can be given as people write it: `Annotated[str, CanonicalBegin(str.lower)]`.
-    """
-
-    canonical: Callable[[str], str]
 
 
 class Declaration:
@@ -156,9 +129,7 @@ class Entity(BaseModel):
         """A copy with some properties changed, by stored or Python name. Each new value is read as its type, without
         the validators of the class. Raises ValidationFailed for a name that the entity does not have, one that is given
         twice, and a value that is none of the type."""
-        from .copying import checked_update
-
-        return super().model_copy(update=checked_update(type(self), update) if update else None, deep=deep)
+        return super().model_copy(update=_checked_update(type(self), update) if update else None, deep=deep)
 
     if TYPE_CHECKING:
 
@@ -183,7 +154,7 @@ class Entity(BaseModel):
         **rest: Any,
     ) -> None:
         super().__init_subclass__()
-        check_names(cls, Entity)
+        _check_names(cls)
         given = {
             "token": token,
             "shard_bumps": shard_bumps,
@@ -212,6 +183,48 @@ class Entity(BaseModel):
     def declared(cls) -> Mapping[str, Declaration]:
         """The generated keys (and what else is declared) by Python name, base classes first."""
         return _declared_by(cls)
+
+
+def _check_names(model: type[BaseModel]) -> None:
+    """Refuses a class in whose body a property or a key has the name of a member of Entity itself, which would be
+    lost. Raises SchemaError: pydantic's own message would come before the schema's."""
+    reserved = {name for name in (*dir(Entity), *Entity.__annotations__) if not name.startswith("_")} - _SAFE_NAMES
+    given = [name for name in inspect.get_annotations(model) if name in reserved]
+    given += [name for name, value in vars(model).items() if name in reserved and isinstance(value, Declaration)]
+    faults = [
+        Fault(
+            f"entity {model.__name__}.{name}",
+            f"every entity has a member {name!r} of its own",
+            "rename it" if name == "rev" else f'rename it; a property is stored as before with Field(alias="{name}")',
+        )
+        for name in dict.fromkeys(given)
+        if name != "model_config"
+    ]
+    if faults:
+        raise SchemaError(faults)
+
+
+def _checked_update(model: type[Entity], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The new values by Python name. Raises ValidationFailed that lists every fault."""
+    properties = properties_of(model)
+    python_names = {each.stored: name for name, each in properties.items()} | {name: name for name in properties}
+    found: dict[str, Any] = {}
+    faults: list[FieldFault] = []
+    for name, value in given.items():
+        python_name = python_names.get(name)
+        if python_name is None:
+            message = f"{model.__name__} has no such property: use one of {', '.join(properties)}"
+            faults.append(FieldFault((name,), message, "extra_forbidden"))
+        elif python_name in found:
+            faults.append(FieldFault((name,), GIVEN_TWICE, "duplicate"))
+        else:
+            try:
+                found[python_name] = properties[python_name].checked(value)
+            except ValidationError as error:
+                faults += field_faults(error, (name,))
+    if faults:
+        raise ValidationFailed(faults, where=model.__name__)
+    return found
 
 
 @cache

@@ -22,11 +22,11 @@ from typing import Annotated, Any, Optional
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from .codecs import NO_BOOL, DecimalCodec, Timestamp
+from .declarations import TABLE_KEYS
 from .entity import Entity, HashKey, RangeKey, timestamp_property, unique_property
 from .errors import Fault, SchemaError
 from .key_format import ENTITY_MANAGER
 from .schema import Index, Schema
-from .schema_faults import TABLE_KEYS
 from .sharding import ShardBump
 
 _SAFE = 2**53 - 1

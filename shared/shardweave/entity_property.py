@@ -6,13 +6,17 @@ filter take the same values.
 
 from __future__ import annotations
 
+import types
+import typing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
+from .access.bindings import Claim, Private
 from .codecs import (
     BinaryCodec,
     BooleanCodec,
@@ -27,12 +31,13 @@ from .codecs import (
     UuidCodec,
     codec_of,
     is_number,
+    stands_for,
 )
-from .defaults import NO_DEFAULT, Default
-from .entity import CanonicalBegin, Role
+from .defaults import NO_DEFAULT, Default, default_of
 from .errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
 from .json_reading import field_faults, read_model
 from .property_json import decimal_of, integral, is_set, is_time, json_model, json_of_text, member_type, metadata_of
+from .property_options import CanonicalBegin, Role
 from .stored_form import datetime_begin, stored_form
 from .table.values import Value
 from .untyped import Walk, check_untyped, read_untyped, walk_of
@@ -52,6 +57,8 @@ _OF_TYPES: frozenset[type[Codec]] = frozenset(
     }
 )
 """The codecs that properties have by their types."""
+
+GIVEN_TWICE = "it is given twice, by its stored name and by its Python name: keep one"
 
 
 @dataclass(frozen=True)
@@ -239,3 +246,55 @@ class Property:
         except ValueRefused as error:
             error.where = error.where or self.stored
             raise
+
+
+@cache
+def properties_of(model: type[BaseModel]) -> dict[str, Property]:
+    """A model's properties by Python name. Read, and not changed: a schema asks for them a hundred times."""
+    found = {}
+    for name, info in model.model_fields.items():
+        annotation = info.annotation
+        for constraint in info.metadata:
+            if not isinstance(constraint, (Role, Codec, Claim, Private)):
+                annotation = Annotated[annotation, constraint]  # type: ignore[assignment]
+        found[name] = Property(
+            name=name,
+            stored=info.alias or name,
+            annotation=annotation,
+            codec=next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation),
+            role=next((item for item in info.metadata if isinstance(item, Role)), None),
+            required=info.is_required(),
+            has_default=not info.is_required(),
+            null_stored=_refills(info) and is_optional(info.annotation),
+            refills=_refills(info),
+            claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
+            private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
+            none_when_missing=info.is_required() and is_optional(info.annotation),
+            empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
+            default=default_of(info),
+        )
+    return found
+
+
+def _refills(info: FieldInfo) -> bool:
+    return not info.is_required() and info.default is not None
+
+
+def _defaults_to_empty_set(info: FieldInfo) -> bool:
+    factory: Any = info.default_factory
+    return factory in (set, frozenset) or info.default in (set(), frozenset())
+
+
+def is_optional(annotation: Any, within: frozenset[int] = frozenset()) -> bool:
+    """Whether a type allows None, however it says so. `within` are the aliases that it stands in."""
+    if annotation in (None, type(None), Any, object):
+        return True
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return is_optional(arguments[0], within)
+    if origin is Literal:
+        return None in arguments
+    if origin in (typing.Union, types.UnionType):
+        return any(is_optional(each, within) for each in arguments)
+    meant = stands_for(annotation if origin is None else origin)
+    return meant is not None and id(meant) not in within and is_optional(meant, within | {id(meant)})

@@ -23,7 +23,7 @@ from .access.rules import Allow
 from .codecs import Codec, TimestampCodec
 from .declared import ChildLink, LookupType, RelationType, SequenceType
 from .entity import Entity, plain_id
-from .entity_property import Property
+from .entity_property import GIVEN_TWICE, Property
 from .errors import (
     FieldFault,
     InvalidShardKey,
@@ -36,12 +36,12 @@ from .errors import (
 )
 from .json_reading import field_faults
 from .keys import Element, EntityKeys
+from .record_validation import Kept, Validation, has_validators
 from .shard_key.key import AnyKey, key_of
 from .sharding import WRITE_AHEAD_MS, ShardMap
 from .stored_form import stored_form
 from .table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 from .untyped import Walk
-from .validators import Kept, Validation, has_validators
 
 E = TypeVar("E", bound=Entity)
 
@@ -50,8 +50,6 @@ REVISION = "rev"
 
 MARK = "_mark"
 """The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
-
-GIVEN_TWICE = "it is given twice, by its stored name and by its Python name: keep one"
 
 MARK_RESERVE_BYTES = len(MARK) + 21
 """Kept free in every record for that attribute."""

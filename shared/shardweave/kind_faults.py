@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .declarations import Index
 from .entity import Entity
 from .errors import Fault
 from .key_format import ORDERED, KeyFormat
 from .keywords import kind_fault, name_of, names_of
 from .projections import EventProjection
 
-if TYPE_CHECKING:
-    from .schema import Index
-
 
 @dataclass(frozen=True)
 class SchemaParts:
-    """The arguments of a schema."""
+    """The arguments of a schema, which its checks take: a schema itself is made when they have found nothing."""
 
     models: tuple[type[Entity], ...]
     indexes: tuple[Index, ...]
@@ -79,8 +77,6 @@ def _is_model(where: str, given: Any, faults: list[Fault]) -> bool:
 
 
 def _indexes(given: Any, faults: list[Fault]) -> Iterable[Index]:
-    from .schema import Index
-
     for where, index in _listed("indexes", given, "indexes", faults):
         if isinstance(index, Index):
             yield _sound_index(where, index, faults)

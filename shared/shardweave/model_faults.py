@@ -6,23 +6,19 @@ pydantic makes these differ is a fault, with what to declare instead. Generators
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, PlainSerializer, PydanticUserError, TypeAdapter, WrapSerializer
+from pydantic import PlainSerializer, PydanticUserError, TypeAdapter, WrapSerializer
 from pydantic.types import EncodedBytes, EncodedStr
 
-from .errors import Fault, SchemaError
+from .errors import Fault
 from .property_json import metadata_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from .entity import Entity
-
-_SAFE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith(("_", "model_")))
-"""Old methods of pydantic (`copy`, `json`) that nothing here calls: a property may have such a name."""
 
 _OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "extra": (("forbid",), "leave it out: a name that is none is refused everywhere"),
@@ -48,31 +44,6 @@ _OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "url_preserve_empty_path": ((None, False), "leave it out"),
 }
 """Options of the model that would change what is stored, taken or shown: the values that do not, and what to do."""
-
-
-def check_names(model: type[Entity], entity: type[Entity]) -> None:
-    """Refuses a class in whose body a property or a key has the name of a member of `entity` itself, which would be
-    lost. Raises SchemaError: pydantic's own message would come before the schema's."""
-    reserved = {name for name in (*dir(entity), *entity.__annotations__) if not name.startswith("_")} - _SAFE_NAMES
-    given = [name for name in inspect.get_annotations(model) if name in reserved]
-    given += [name for name, value in vars(model).items() if name in reserved and _is_declaration(value)]
-    faults = [
-        Fault(
-            f"entity {model.__name__}.{name}",
-            f"every entity has a member {name!r} of its own",
-            "rename it" if name == "rev" else f'rename it; a property is stored as before with Field(alias="{name}")',
-        )
-        for name in dict.fromkeys(given)
-        if name != "model_config"
-    ]
-    if faults:
-        raise SchemaError(faults)
-
-
-def _is_declaration(value: object) -> bool:
-    from .entity import Declaration
-
-    return isinstance(value, Declaration)
 
 
 def model_faults(model: type[Entity]) -> Iterator[Fault]:

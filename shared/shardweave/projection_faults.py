@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from .declarations import BelongsTo
 from .declarations import Sequence as SequenceDeclaration
 from .declared import target_of
-from .entity import Entity, Role, identity_of
+from .entity import Entity, identity_of
+from .entity_property import properties_of
 from .errors import Fault
+from .kind_faults import SchemaParts
+from .name_faults import is_name
 from .projections import Event, EventProjection, event_types
-
-if TYPE_CHECKING:
-    from .schema import Schema
+from .property_options import Role
 
 
-def projection_faults(schema: Schema) -> Iterator[Fault]:
+def projection_faults(parts: SchemaParts) -> Iterator[Fault]:
     """Every fault of a schema's projections."""
-    from .schema_faults import is_name
-
-    names = Counter(each.name for each in schema.projection_list)
+    names = Counter(each.name for each in parts.projections)
     writers: dict[type[Entity], str] = {}
-    for each in schema.projection_list:
+    for each in parts.projections:
         where = f"projection {each.name}"
-        if not is_name(schema, each.name):
+        if not is_name(parts, each.name):
             yield Fault(where, f"{each.name!r} is no valid name", "use a letter, then letters and digits")
         if names[each.name] > 1:
             yield Fault(where, f"{names[each.name]} projections have this name", "give each its own")
@@ -37,13 +35,13 @@ def projection_faults(schema: Schema) -> Iterator[Fault]:
             yield Fault(where, "it remembers events for less than a day", "give remember_days=1 or more")
         yield from _event_faults(where, each)
         for model in each.writes:
-            if model not in schema.models:
+            if model not in parts.models:
                 yield Fault(where, f"{model.__name__} is not in the schema", "add it to Schema(entities=[...])")
             elif writers.setdefault(model, each.name) != each.name:
                 message = f"{model.__name__} is written by {writers[model]} too, whose positions say nothing here"
                 yield Fault(where, message, "let one projection write it")
             else:
-                yield from _entity_faults(schema, where, model)
+                yield from _entity_faults(parts, where, model)
 
 
 def _event_faults(where: str, projection: EventProjection) -> Iterator[Fault]:
@@ -61,9 +59,7 @@ def _event_faults(where: str, projection: EventProjection) -> Iterator[Fault]:
             yield Fault(where, f"{times} kinds of events are of type {name!r}", "give each its own")
 
 
-def _entity_faults(schema: Schema, where: str, model: type[Entity]) -> Iterator[Fault]:
-    from .schema import properties_of
-
+def _entity_faults(parts: SchemaParts, where: str, model: type[Entity]) -> Iterator[Fault]:
     name, identity = model.__name__, identity_of(model)
     declared = model.declared().values()
     for each in properties_of(model).values():
@@ -75,7 +71,7 @@ def _entity_faults(schema: Schema, where: str, model: type[Entity]) -> Iterator[
     if any(isinstance(each, SequenceDeclaration) for each in declared):
         yield Fault(where, f"{name} is numbered in the order of arrival", "let events give the number")
     enforced = any(isinstance(each, BelongsTo) and each.enforced for each in declared)
-    if enforced or _has_children(model, schema.models):
+    if enforced or _has_children(model, parts.models):
         message = f"{name} takes part in an enforced relation, which events of different records can't keep to"
         yield Fault(where, message, "leave out enforced=True")
 

@@ -13,7 +13,7 @@ import typing
 import uuid
 from collections.abc import Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pydantic
 import typing_extensions
@@ -21,14 +21,13 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from .codecs import stands_for
-from .entity import Entity, Role
+from .entity import Entity
+from .entity_property import Property, properties_of
 from .errors import Fault, ValidationFailed, ValueRefused
 from .model_faults import model_faults
+from .property_options import Role
 from .round_trip_faults import round_trip_faults
 from .stored_form import is_written_as_text, stored_form
-
-if TYPE_CHECKING:
-    from .entity_property import Property
 
 Found = Iterator[tuple[str, str]]
 """Messages, each with its fix."""
@@ -69,8 +68,6 @@ _PLAIN = (str, int, float, bool, type(None))
 
 def type_faults(model: type[Entity]) -> Iterator[Fault]:
     """Every fault of the types and defaults of a model's properties."""
-    from .schema import properties_of
-
     properties = properties_of(model)
     for name in model.model_fields:
         found = dict.fromkeys(_annotation_faults(properties[name].annotation, frozenset()))

@@ -57,6 +57,15 @@ PURE = (
 )
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
 
+CIRCLES = (
+    {"shardweave.entity_manager", "shardweave.schema"},
+    {"shardweave.key_building", "shardweave.keys"},
+    {"shardweave.shard_key.external", "shardweave.shard_key.key"},
+    {"shardweave.table.dynamodb", "shardweave.table.dynamodb.creation"},
+    {"shardweave.table.operations", "shardweave.table.rendering"},
+)
+"""Pairs of modules that need each other: one of the two imports the other only for its types, or when it is called."""
+
 REACHES_OUT = {
     "asyncio",
     "boto3",
@@ -217,6 +226,37 @@ def _reaching_out(imports: set[str], module: ast.Module) -> set[str]:
     return bad | ({"time.sleep"} if waits else set())
 
 
+def circles_of_modules(tree: Tree) -> list[str]:
+    """A module stands above all that it imports, in whatever way it does: what imports each other is read together."""
+    modules = {module_name(name): (name, module) for name, module in tree.modules("shared")}
+    imports = {
+        each: _without_packages(imported(name, module) & modules.keys() - {each})
+        for each, (name, module) in modules.items()
+    }
+    above = {each: _reached(each, imports) for each in modules}
+    circles = {frozenset(other for other in above[each] if each in above[other]) for each in modules}
+    return [
+        f"{', '.join(sorted(modules[each][0] for each in circle))}: they import each other"
+        for circle in sorted(circles, key=sorted)
+        if len(circle) > 1 and circle not in CIRCLES
+    ]
+
+
+def _without_packages(modules: set[str]) -> set[str]:
+    """Where a module is imported from its package, the package is only where it stands."""
+    return {each for each in modules if not any(other.startswith(f"{each}.") for other in modules)}
+
+
+def _reached(start: str, imports: dict[str, set[str]]) -> set[str]:
+    reached, pending = set(), [start]
+    while pending:
+        current = pending.pop()
+        if current not in reached:
+            reached.add(current)
+            pending += imports[current]
+    return reached
+
+
 def static_shard_maps(tree: Tree) -> list[str]:
     """Whoever opens a table reads the shard maps in force: what ships names no other kind."""
     return [
@@ -280,6 +320,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     boto3_outside_its_backend,
     library_that_looks_up,
     impure_modules,
+    circles_of_modules,
     static_shard_maps,
     skipped_tests,
     patched_tests,

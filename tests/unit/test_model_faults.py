@@ -20,9 +20,9 @@ from pydantic import (
     model_serializer,
 )
 
-from shardweave.entity import Entity, HashKey, unique_property
+from shardweave.entity import _SAFE_NAMES, Entity, HashKey, unique_property
 from shardweave.errors import SchemaError
-from shardweave.model_faults import _OPTIONS, _SAFE_NAMES
+from shardweave.model_faults import _OPTIONS
 from shardweave.schema import Schema
 from tests.unit.api_world import Client, api_of, json_of
 from tests.unit.store_world import World

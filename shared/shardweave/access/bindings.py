@@ -15,6 +15,8 @@ from typing import Any
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from ..property_options import unique_property
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -31,8 +33,6 @@ class Private:
 def claim_property(claim: str, *, unique: bool = False, **field: Any) -> Any:
     """A property that has the value of the caller's claim. Library calls give it like any other property. `unique`: it
     is also what identifies a record, so that there is one for each tenant."""
-    from ..entity import unique_property
-
     info: FieldInfo = unique_property(**field) if unique else Field(**field)
     info.metadata.append(Claim(claim))
     return info

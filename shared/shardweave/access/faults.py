@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..codecs import StringCodec
-from ..declarations import Lookup, Sequence, Unique
-from ..entity import Entity, Role, identity_of
+from ..declarations import Index, Lookup, Sequence, Unique
+from ..entity import Entity, identity_of
+from ..entity_property import Property, properties_of
+from ..entity_type import EntityType
 from ..errors import Fault
+from ..kind_faults import SchemaParts
+from ..property_options import Role
+from ..resolve import generated_keys, index_models, key_properties
 from .rules import EVERY, GROUP_NAME, OPERATIONS
 
-if TYPE_CHECKING:
-    from ..entity_property import Property
-    from ..schema import Index, Schema
-
-Properties = dict[str, "Property"]
+Properties = dict[str, Property]
 
 
-def access_advice(schema: Schema) -> Iterator[Fault]:
+def access_advice(entities: Iterable[EntityType[Any]]) -> Iterator[Fault]:
     """What works and could be better: an index that reads everybody's records to show each caller their own. How long
     that takes tells of the others' records, and it costs their reads."""
-    for entity in schema.entities.values():
+    for entity in entities:
         rules = {entity.stored_name(rule.owner) for rule in entity.access if rule.owner is not None}
         for name, view in entity.views.items():
             owners = {view.owner} if view.owner else rules
@@ -31,17 +32,15 @@ def access_advice(schema: Schema) -> Iterator[Fault]:
             yield Fault(f"index {name}", message, f"put {' or '.join(sorted(owners))} into its hash key")
 
 
-def access_faults(schema: Schema) -> Iterator[Fault]:
+def access_faults(parts: SchemaParts) -> Iterator[Fault]:
     """Every fault of a schema's claims, rules and private properties."""
-    from ..schema import properties_of
-
-    for model in schema.models:
+    for model in parts.models:
         properties = properties_of(model)
         yield from _claim_faults(model, properties)
         yield from _private_faults(model, properties)
         yield from _rule_faults(model, properties)
-    for index in schema.indexes:
-        yield from _index_faults(schema, index)
+    for index in parts.indexes:
+        yield from _index_faults(parts, index)
 
 
 def _claims(properties: Properties) -> list[str]:
@@ -102,12 +101,10 @@ def _rule_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]
         yield from _owner_faults(where, rule.owner, properties)
 
 
-def _index_faults(schema: Schema, index: Index) -> Iterator[Fault]:
-    from ..schema import generated_keys, index_models, key_properties, properties_of
-
+def _index_faults(parts: SchemaParts, index: Index) -> Iterator[Fault]:
     where = f"index {index.name}"
     yield from _group_faults(where, index.groups)
-    for model in index_models(schema, index):
+    for model in index_models(parts.models, index):
         properties, generated = properties_of(model), generated_keys(model)
         yield from _owner_faults(where, index.owner, properties)
         if not index.exposed:

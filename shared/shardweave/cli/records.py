@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.models import RecordModels, as_given, validated
-from ..entity_type import GIVEN_TWICE, EntityType
+from ..entity_property import GIVEN_TWICE
+from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
 from ..property_json import is_open
 from ..table.values import Value

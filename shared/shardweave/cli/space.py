@@ -17,7 +17,7 @@ from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ValueRefused
 from ..keys import Element
 from ..query.times import iso_time
-from ..schema import generated_keys
+from ..resolve import generated_keys
 from ..sharding import READ_AHEAD_MS, placements
 from .json_lines import json_text, parse_object
 from .records import values_of

@@ -145,7 +145,7 @@ def pages_beside(service: Service) -> dict[str, Page]:
 def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Service, EmbeddedTable]:
     """The service and its table in the folder."""
     schema = service_schema(options.service, key_format(options.key_format))
-    for advice in access_advice(schema):
+    for advice in access_advice(schema.entities.values()):
         say(f"advice: {advice}")
     settings = Settings(
         cursor_keys=folder.cursor_keys(),

@@ -2,8 +2,7 @@
 
     identifiers   the types of ids, their order and their bytes
     key           ShardKey, ShardChild, ShardGrandchild, EMPTY
-    external      ExternalKeys: a key as one signed, URL-safe text, and back
-    json_form     keys as fields of pydantic models
+    external      ExternalKeys: a key as one signed, URL-safe text, and back; keys as fields of pydantic models
     properties    keys that lie in separate properties, and what a null there means
     keyed         lists of records by key: merge, foreign_shards, by_shard
 
@@ -12,9 +11,8 @@ No I/O. A key is a value; only `external` knows secrets.
 
 from __future__ import annotations
 
-from .external import ExternalKeys
+from .external import ExternalKeys, OfOrigin, json_context
 from .identifiers import Id
-from .json_form import OfOrigin, json_context
 from .key import EMPTY, AnyKey, ShardChild, ShardGrandchild, ShardKey, key_of
 from .keyed import Keyed, Shard, by_shard, foreign_shards, merge
 from .properties import KeyProperties, read_keys

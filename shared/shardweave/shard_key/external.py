@@ -13,6 +13,13 @@ Format: base64url without padding of
     each id as `identifiers` has it, every one but the last with its length (2 bytes) before it
     BLAKE2b of all that, 64 bits, keyed
 A first byte of 96 or more belongs to formats to come. Encoding hashes once, decoding at most once a secret.
+
+A field of a pydantic model holds a key object in Python, and its text in JSON: what `model_dump_json` writes,
+`model_validate_json` reads as the equal key; a text that is refused is a fault of its field, listed with all others of
+its model. Both need the secrets, as context, and say so when it is missing:
+
+    Order.model_validate_json(body, context=json_context(external_keys))
+    order.model_dump_json(context=json_context(external_keys))
 """
 
 from __future__ import annotations
@@ -24,7 +31,10 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from pydantic import GetCoreSchemaHandler, SerializationInfo, ValidationInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import ConfigurationError, InvalidShardArguments, InvalidShardKey
 from ..sharding import MAX_SUFFIX
@@ -39,6 +49,11 @@ MAX_TEXT_CHARACTERS = -(-(2 + MAX_SUFFIX + 3 * (2 + 1 + MAX_ID_BYTES) + CHECKSUM
 
 _KIND = 32
 """What the number of ids counts in the first byte."""
+
+CONTEXT_NAME = "external_keys"
+"""The name that the secrets have in a context, beside what else is in it."""
+
+_FAULT = "invalid_shard_key"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +160,68 @@ def _checksum(payload: bytes, key: bytes) -> bytes:
 def _derived(secret: bytes) -> bytes:
     """The same secret may serve other purposes, and may be longer than BLAKE2b takes."""
     return hashlib.blake2b(secret, digest_size=32, person=b"shardweave.key").digest()
+
+
+# -- fields of pydantic models -----------------------------------------------------------------------------------------
+
+
+def json_context(keys: ExternalKeys) -> dict[str, Any]:
+    """The context that reads and writes keys."""
+    return {CONTEXT_NAME: keys}
+
+
+@dataclass(frozen=True)
+class OfOrigin:
+    """In an annotation, keys of this origin only: `Annotated[ShardKey, OfOrigin("u")]` is a key of one entity."""
+
+    origin: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, key: AnyKey) -> AnyKey:
+        if key.origin != self.origin:
+            raise PydanticCustomError(_FAULT, "the key belongs to another entity")
+        return key
+
+
+def key_schema(kind: type[AnyKey]) -> CoreSchema:
+    """What pydantic needs to know of a kind of keys."""
+
+    def read(value: Any, info: ValidationInfo) -> AnyKey:
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, str):
+            raise PydanticCustomError(_FAULT, "a {kind}, or its text, is due", {"kind": kind.__name__})
+        try:
+            return _keys(info.context).decode(value, kind)
+        except InvalidShardKey as error:
+            raise PydanticCustomError(_FAULT, "{reason}", {"reason": error.message}) from None
+
+    def write(key: AnyKey, info: SerializationInfo) -> AnyKey | str:
+        return key if info.mode == "python" else _keys(info.context).encode(key)
+
+    return core_schema.with_info_plain_validator_function(
+        read,
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            write, info_arg=True, return_schema=core_schema.any_schema(serialization=_AS_IT_IS)
+        ),
+    )
+
+
+TEXT_SCHEMA = core_schema.str_schema(min_length=1, max_length=MAX_TEXT_CHARACTERS, pattern="^[A-Za-z0-9_-]+$")
+"""What a JSON schema says of a key."""
+
+_AS_IT_IS = core_schema.to_string_ser_schema(when_used="json")
+"""Leaves a key object alone, which pydantic would take apart like any other dataclass. A text's string is itself."""
+
+
+def _keys(context: Any) -> ExternalKeys:
+    found = context.get(CONTEXT_NAME) if isinstance(context, Mapping) else None
+    if not isinstance(found, ExternalKeys):
+        raise ConfigurationError(
+            "keys can't be read or written as JSON without their secrets",
+            where=CONTEXT_NAME,
+            fix="give context=json_context(external_keys)",
+        )
+    return found

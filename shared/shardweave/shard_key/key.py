@@ -105,13 +105,13 @@ class AnyKey:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from .json_form import key_schema
+        from .external import key_schema
 
         return key_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        from .json_form import TEXT_SCHEMA
+        from .external import TEXT_SCHEMA
 
         return handler(TEXT_SCHEMA)
 
