@@ -6,7 +6,7 @@ import os
 
 if __name__ == "__main__":
     try:
-        from infra.app import main
+        from shardweave.cdk.app import main
 
         main()
     except KeyboardInterrupt:

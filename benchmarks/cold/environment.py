@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.packages import PLATFORMS
-from infra.sources import ROOT
+from shardweave.cdk.packages import PLATFORMS
+from shardweave.cdk.sources import ROOT
 
 COMMAND = (str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"), "-S", "-P", "-m")
 """How a module is started: by the interpreter without packages of its own."""

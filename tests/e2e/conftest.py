@@ -12,10 +12,10 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.configuration import stack_name
-from infra.deploy_local import api_of, deploy
-from infra.deployed_api import DeployedApi
-from infra.emulator import CREDENTIALS, REGION, Emulator, free_port
+from shardweave.cdk.configuration import stack_name
+from shardweave.cdk.deploy_local import api_of, deploy
+from shardweave.cdk.deployed_api import DeployedApi
+from shardweave.cdk.emulator import CREDENTIALS, REGION, Emulator, free_port
 from tests.e2e.issuer import Issuer
 
 SERVICE = "user_service"

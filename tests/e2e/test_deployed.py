@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.deployed_api import DeployedApi
-from infra.emulator import Emulator
-from infra.sources import ROOT
+from shardweave.cdk.deployed_api import DeployedApi
+from shardweave.cdk.emulator import Emulator
+from shardweave.cdk.sources import ROOT
 from shardweave.manifest import encode_index, manifest_of
 from shardweave.service_modules import service_module
 from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from infra.configuration import stack_name
-from infra.deploy_local import CALLER, api_of, reshards
-from infra.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator
-from infra.sources import ROOT
+from shardweave.cdk.configuration import stack_name
+from shardweave.cdk.deploy_local import CALLER, api_of, reshards
+from shardweave.cdk.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator
+from shardweave.cdk.sources import ROOT
 from shardweave.key_format import ORDERED
 from shardweave.service_modules import service_schema
 from tests.e2e.conftest import SERVICE, Deployed

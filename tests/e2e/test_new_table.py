@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from infra.emulator import Emulator
+from shardweave.cdk.emulator import Emulator
 from tests.e2e.conftest import deployed
 from tests.e2e.issuer import AUDIENCE, Issuer
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.deployed_api import DeployedApi
-from infra.emulator import Emulator
+from shardweave.cdk.deployed_api import DeployedApi
+from shardweave.cdk.emulator import Emulator
 from tests.e2e.conftest import Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.deployed_api import DeployedApi
-from infra.emulator import ACCOUNT, REGION, Emulator
+from shardweave.cdk.deployed_api import DeployedApi
+from shardweave.cdk.emulator import ACCOUNT, REGION, Emulator
 from tests.e2e.conftest import Deployed, deployed, eventually
 
 PERSON = {"firstName": "Ana", "lastName": "Gómez", "beneficiaryId": "b1"}

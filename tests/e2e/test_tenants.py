@@ -15,9 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from infra.deployed_api import DeployedApi
-from infra.emulator import Emulator
-from infra.sources import ROOT
+from shardweave.cdk.deployed_api import DeployedApi
+from shardweave.cdk.emulator import Emulator
+from shardweave.cdk.sources import ROOT
 from tests.e2e.conftest import Deployed, deployed
 from tests.e2e.issuer import AUDIENCE, Issuer
 

@@ -15,10 +15,10 @@ import botocore.session
 from botocore import xform_name
 from botocore.model import ServiceModel, StructureShape
 
-from infra import deploy, destroy, manifest_command
-from infra.configuration import CHOICES, Configuration
-from infra.options import Given, add_options, choices_of, parsed
-from infra.sources import ROOT
+from shardweave.cdk import deploy, destroy, manifest_command
+from shardweave.cdk.configuration import CHOICES, Configuration
+from shardweave.cdk.options import Given, add_options, choices_of, parsed
+from shardweave.cdk.sources import ROOT
 from shardweave.cli.main import COMMANDS as SHARDWEAVE
 
 _NESTED = re.compile(r"\$\(([^()]*)\)")

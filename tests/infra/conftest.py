@@ -11,8 +11,8 @@ import pytest
 from aws_cdk import App
 from aws_cdk.assertions import Template
 
-from infra.configuration import Configuration
-from infra.stack import ShardweaveStack
+from shardweave.cdk.configuration import Configuration
+from shardweave.cdk.stack import ShardweaveStack
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = json.loads((ROOT / "cdk.json").read_text())["context"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.configuration import Configuration
+from shardweave.cdk.configuration import Configuration
 from shardweave.service_modules import service_names
 from tests.infra.conftest import app_with, template_for
 from tests.infra.templates import properties, resources, statements

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from infra.sources import ROOT
+from shardweave.cdk.sources import ROOT
 from shardweave.cli.main import COMMANDS
 from shardweave.errors import ConfigurationError
 from tests.infra.advice import check, commands_in, run_commands
 
 GUIDES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-SOURCES = sorted(path for folder in ("infra", "shared", "functions") for path in (ROOT / folder).rglob("*.py"))
+SOURCES = sorted(path for folder in ("shared", "functions") for path in (ROOT / folder).rglob("*.py"))
 SCRIPT = re.compile(r"^( *)```sh\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`(\./run [a-z][^`]*|aws [a-z][^`]*)`")
 OPERATING = ROOT / "docs" / "operating.md"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_all
 
-from infra.configuration import CHOICES, Configuration
+from shardweave.cdk.configuration import CHOICES, Configuration
 from shardweave.errors import ConfigurationError
 from shardweave.service_modules import service_names
 from tests.infra.conftest import FLAGS, LARGEST, RESTORED, ROOT, app_with, template_for

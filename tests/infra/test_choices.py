@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from infra.configuration import CHOICES, Configuration, check_names
-from infra.options import Given, add_options, choices_of, parsed
-from infra.table_units import TableUnits
+from shardweave.cdk.configuration import CHOICES, Configuration, check_names
+from shardweave.cdk.options import Given, add_options, choices_of, parsed
+from shardweave.cdk.table_units import TableUnits
 from shardweave.errors import ShardweaveError
 from shardweave.schema import Schema
 from shardweave.service_modules import service_names

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from infra.deploy import Deployment, main, table_after
-from infra.deployed_stack import FAILED_CREATIONS, table_of
-from infra.existing_table import ExistingTable, existing_table_faults, existing_table_of
-from infra.options import context_of
-from infra.table_units import TableUnits
-from infra.target import Target, check_regions, target_of
-from infra.waves import Wave, encode_waves, first_waves, plan_waves, wave_name
+from shardweave.cdk.deploy import Deployment, main, table_after
+from shardweave.cdk.deployed_stack import FAILED_CREATIONS, table_of
+from shardweave.cdk.existing_table import ExistingTable, existing_table_faults, existing_table_of
+from shardweave.cdk.options import context_of
+from shardweave.cdk.table_units import TableUnits
+from shardweave.cdk.target import Target, check_regions, target_of
+from shardweave.cdk.waves import Wave, encode_waves, first_waves, plan_waves, wave_name
 from shardweave.errors import ConfigurationError
 from shardweave.manifest import encode_index
 from shardweave.table.layout import TableLayout

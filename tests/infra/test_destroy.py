@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from infra.destroy import check_removable, destroy, main, parser_of, stack_named
-from infra.options import choices_of, parsed
+from shardweave.cdk.destroy import check_removable, destroy, main, parser_of, stack_named
+from shardweave.cdk.options import choices_of, parsed
 from shardweave.errors import ConfigurationError
 
 STACK = "shardweave-order-tracking-prod"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.key_rings import CURSORS, EXTERNAL_KEYS, FIRST_KEY_CHARACTERS, rings_of
-from infra.sources import ROOT
+from shardweave.cdk.key_rings import CURSORS, EXTERNAL_KEYS, FIRST_KEY_CHARACTERS, rings_of
+from shardweave.cdk.sources import ROOT
 from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.key_ring import MIN_BARE_CHARACTERS
 from shardweave.schema import Schema

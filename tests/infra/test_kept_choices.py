@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.configuration import CHOICES
-from infra.deployed_stack import described, outputs_of
-from infra.kept_choices import OF_A_RUN, encode_choices, kept_choices
-from infra.options import add_options, choices_of
+from shardweave.cdk.configuration import CHOICES
+from shardweave.cdk.deployed_stack import described, outputs_of
+from shardweave.cdk.kept_choices import OF_A_RUN, encode_choices, kept_choices
+from shardweave.cdk.options import add_options, choices_of
 from tests.infra.conftest import template_for
 
 ISSUER = "https://login.example.com/"

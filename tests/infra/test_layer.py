@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from infra.assets import asset_hash
-from infra.layer import RUNTIME
-from infra.packages import CALLED_SERVICES, LOCK, PLATFORMS, SOURCES, TARGET_VERSION
+from shardweave.cdk.assets import asset_hash
+from shardweave.cdk.layer import RUNTIME
+from shardweave.cdk.packages import CALLED_SERVICES, LOCK, PLATFORMS, SOURCES, TARGET_VERSION
+from shardweave.cdk.sources import ROOT, source_files
 from shardweave.service_modules import service_names
 
 MOST_BYTES = 20 * 1024 * 1024
@@ -51,6 +53,22 @@ def test_what_no_function_needs_is_not_in_it(layer: Path) -> None:
     assert not inside & {"bin", "aws_cdk", "moto", "pytest", "uvicorn", "rich", "aws_xray_sdk"}
     described = {path.name for path in (layer / "python" / "botocore" / "data").iterdir() if path.is_dir()}
     assert described == set(CALLED_SERVICES)
+
+
+def test_of_the_library_it_holds_what_functions_run_and_not_a_file_more(layer: Path) -> None:
+    library = ROOT / "shared" / "shardweave"
+    there = {path.relative_to(library) for path in library.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    outer = {path for path in there if path.parts[0] in {"cdk", "cli", "local"}}
+    inside = layer / "python" / "shardweave"
+    held = {path.relative_to(inside) for path in inside.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert {path.parts[0] for path in outer} == {"cdk", "cli", "local"}
+    assert held == there - outer
+
+
+def test_a_change_outside_of_what_functions_run_changes_no_layer() -> None:
+    sources = {path.relative_to(ROOT).as_posix() for path in source_files(SOURCES)}
+    assert {"shared/shardweave/schema.py", "shared/services/user_service.py"} <= sources
+    assert not [name for name in sources if re.match("shared/shardweave/(cdk|cli|local)/", name)]
 
 
 def test_compiled_packages_are_for_the_functions_platform(layer: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aws_cdk import Aws
 
-from infra.limits import LONGEST_TOKEN_BYTES, MOST_ENVIRONMENT_BYTES, check_environment, check_output
+from shardweave.cdk.limits import LONGEST_TOKEN_BYTES, MOST_ENVIRONMENT_BYTES, check_environment, check_output
 from shardweave.errors import ConfigurationError
 from tests.infra.conftest import template_for
 from tests.infra.templates import properties, resources

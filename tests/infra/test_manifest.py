@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infra.manifest import (
+from shardweave.cdk.manifest import (
     AHEAD_MS,
     faults,
     index_changes,

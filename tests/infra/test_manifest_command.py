@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.manifest import read_manifest, write_manifest
-from infra.manifest_command import options_of, show
+from shardweave.cdk.manifest import read_manifest, write_manifest
+from shardweave.cdk.manifest_command import options_of, show
 from shardweave.key_format import ORDERED
 from shardweave.manifest import Manifest, manifest_of
 from shardweave.service_modules import service_schema

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from infra.account import choose_account
-from infra.configuration import Configuration, check_names
-from infra.deploy import deployment_of, parser_of
-from infra.deploy import main as deploy_main
-from infra.deploy_local import (
+from shardweave.cdk.account import choose_account
+from shardweave.cdk.configuration import Configuration, check_names
+from shardweave.cdk.deploy import deployment_of, parser_of
+from shardweave.cdk.deploy import main as deploy_main
+from shardweave.cdk.deploy_local import (
     CALLER,
     STAGE,
     check_port,
@@ -24,8 +24,8 @@ from infra.deploy_local import (
     only_one_at_a_time,
     port,
 )
-from infra.emulator import Process
-from infra.options import Given, add_options, choices_of, context_of, parsed, stack_of
+from shardweave.cdk.emulator import Process
+from shardweave.cdk.options import Given, add_options, choices_of, context_of, parsed, stack_of
 from shardweave.errors import ConfigurationError
 
 

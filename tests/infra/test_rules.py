@@ -6,8 +6,8 @@ import pytest
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
-from infra.configuration import Configuration
-from infra.stack import ShardweaveStack
+from shardweave.cdk.configuration import Configuration
+from shardweave.cdk.stack import ShardweaveStack
 from shardweave.service_modules import service_names
 from tests.infra.conftest import LARGEST, app_with
 

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any
 
-from infra.sources import ROOT
+from shardweave.cdk.sources import ROOT
 
 SNAPSHOT = ROOT / "tests" / "data" / "template_snapshot.json"
 _HASH = re.compile(r"[0-9a-f]{64}")

@@ -11,12 +11,19 @@ from typing import Any
 
 import pytest
 
-from infra.configuration import Configuration
-from infra.deploy import absorbed_bumps, controls_of, faults_of
-from infra.deployed_stack import stage_record
-from infra.manifest import AHEAD_MS, faults
-from infra.manifest_command import deployed_to
-from infra.stage_record import METADATA, StageRecord, decode_stage_record, encode_stage_record, stage_faults, unheard_of
+from shardweave.cdk.configuration import Configuration
+from shardweave.cdk.deploy import absorbed_bumps, controls_of, faults_of
+from shardweave.cdk.deployed_stack import stage_record
+from shardweave.cdk.manifest import AHEAD_MS, faults
+from shardweave.cdk.manifest_command import deployed_to
+from shardweave.cdk.stage_record import (
+    METADATA,
+    StageRecord,
+    decode_stage_record,
+    encode_stage_record,
+    stage_faults,
+    unheard_of,
+)
 from shardweave.errors import ConfigurationError, Fault
 from shardweave.manifest import Manifest
 from shardweave.reshard.control import encode_control

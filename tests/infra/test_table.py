@@ -10,8 +10,8 @@ from aws_cdk import App, Environment, Stack
 from aws_cdk.assertions import Template
 from aws_cdk.aws_dynamodb import TableV2
 
-from infra.configuration import Configuration
-from infra.table import Table
+from shardweave.cdk.configuration import Configuration
+from shardweave.cdk.table import Table
 from shardweave.service_modules import service_names
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
 from tests.infra.conftest import LARGEST, RESTORED, app_with, template_for

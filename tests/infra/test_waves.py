@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.waves import MOST_INDEXES, decode_waves, encode_waves, first_waves, plan_waves
+from shardweave.cdk.waves import MOST_INDEXES, decode_waves, encode_waves, first_waves, plan_waves
 from shardweave.errors import ConfigurationError, SchemaError
 from shardweave.table.layout import IndexLayout, KeyAttribute
 

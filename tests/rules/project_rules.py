@@ -178,11 +178,11 @@ def vague_modules(tree: Tree) -> list[str]:
 
 
 def boto3_outside_its_backend(tree: Tree) -> list[str]:
-    """Only the DynamoDB backend knows boto3, so that all else runs on any table."""
+    """Only the DynamoDB backend, and what deploys, know boto3, so that all else runs on any table."""
     return [
         f"{name}: imports {each}"
         for name, module in tree.modules("shared", "functions", mentioning=("boto",))
-        if not name.startswith("shared/shardweave/table/dynamodb")
+        if not name.startswith(("shared/shardweave/table/dynamodb", "shared/shardweave/cdk/"))
         for each in sorted(imported(name, module))
         if each.partition(".")[0] in {"boto3", "botocore"}
     ]
@@ -196,6 +196,18 @@ def library_that_looks_up(tree: Tree) -> list[str]:
         for name, module in tree.modules("shared/shardweave")
         for each in sorted(imported(name, module))
         if each.partition(".")[0] in above
+    ]
+
+
+def library_that_looks_out(tree: Tree) -> list[str]:
+    """What the library is needs nothing of how it is used on one machine, deployed, or asked by command line."""
+    outer = ("cdk", "cli", "local")
+    return [
+        f"{name}: imports {each}"
+        for name, module in tree.modules("shared/shardweave")
+        if not name.startswith(tuple(f"shared/shardweave/{folder}/" for folder in outer))
+        for each in sorted(imported(name, module))
+        if each.startswith(tuple(f"shardweave.{folder}" for folder in outer))
     ]
 
 
@@ -261,7 +273,7 @@ def static_shard_maps(tree: Tree) -> list[str]:
     """Whoever opens a table reads the shard maps in force: what ships names no other kind."""
     return [
         f"{name}:{node.lineno}: {node.id}"
-        for name, module in tree.modules("shared", "functions", "local", "infra", mentioning=("StaticMaps",))
+        for name, module in tree.modules("shared", "functions", mentioning=("StaticMaps",))
         for node in ast.walk(module)
         if isinstance(node, ast.Name) and node.id == "StaticMaps"
     ]
@@ -319,6 +331,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     vague_modules,
     boto3_outside_its_backend,
     library_that_looks_up,
+    library_that_looks_out,
     impure_modules,
     circles_of_modules,
     static_shard_maps,

@@ -1,0 +1,1 @@
+"""What is provisioned: one construct a file, put together in `stack`."""

@@ -1,0 +1,221 @@
+"""`./run deploy-local`: the stack, as it is, in an emulator on this machine.
+
+It starts the emulator in the background when it does not run, deploys the stack with a layer for this machine, and
+prints calls that can be copied. Doing it again brings the deployed stack up to date. `--stop` stops the emulator, which
+takes everything with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigurationError, ShardweaveError
+from .cdk_command import cdk
+from .configuration import CHOICES, Configuration, check_names
+from .deployed_api import DeployedApi
+from .emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
+from .options import Given, add_options, choices_of, context_of, stack_of
+from .sources import ROOT
+from .target import target_of
+
+FOLDER = ROOT / ".data" / "emulator"
+DEFAULT_PORT = 4566
+MOST_PORTS = 65_535
+STAGE = "local"
+CALLER = f"arn:aws:iam::{ACCOUNT}:root"
+"""Whom the emulator takes its credentials for."""
+EXAMPLES = {
+    "date-time": "2025-01-31T09:30:00Z",
+    "date": "2025-01-31",
+    "uuid": "7f0c0a1e-6f5d-4c1a-9a55-3f8c1d2e4b60",
+    "byte": "AAAA",
+}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./run deploy-local", allow_abbrev=False, description="Deploy the stack to an emulator on this machine."
+    )
+    add_options(parser, stage=STAGE)
+    parser.add_argument("--port", type=port, metavar="PORT", help=f"of the emulator (default: {DEFAULT_PORT})")
+    parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
+    options = parser.parse_args(arguments)
+    found = running(FOLDER)
+    emulator = Emulator(FOLDER, found.port if found else options.port or DEFAULT_PORT)
+    if options.stop:
+        emulator.stop()
+        say("stopped" if found else "nothing was running")
+        return 0
+    try:
+        choices = choices_here(options)
+        check_names(choices)
+        check_port(options.port, found)
+        with only_one_at_a_time(FOLDER):
+            if not found:
+                say(f"Starting the emulator on {emulator.url} ...")
+                emulator.start()
+            outputs = deploy(emulator, stack_of(choices), context_of(choices), first=not found)
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from there")
+        return 130
+    except ShardweaveError as error:
+        say(f"error: {error}")
+        return 1
+    if outputs is None:
+        return 1
+    schema = Configuration.from_context(Given(choices)).schema
+    print(how_to_call(emulator, outputs, list(schema.entities)), flush=True)
+    return 0
+
+
+def choices_here(options: argparse.Namespace) -> dict[str, str]:
+    """What is chosen, with the stage of an emulator where none is, and whose credentials are printed as the operator
+    where callers sign. Raises ConfigurationError for an account or a region that an emulator is not."""
+    chosen = {"stage": STAGE, **choices_of(options)}
+    target_of({**CHOICES, **chosen}).check(ACCOUNT, REGION)
+    return chosen if chosen.get("issuer") else {"operators": CALLER, **chosen}
+
+
+def port(text: str) -> int:
+    """A port's number, from a command line."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MOST_PORTS):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port: give a number from 1 to {MOST_PORTS}")
+    return int(text)
+
+
+def check_port(asked: int | None, found: Process | None) -> None:
+    """Refuse another port than that of the emulator that lives. Raises ConfigurationError."""
+    if found is not None and asked not in (None, found.port):
+        raise ConfigurationError(
+            f"the emulator of this folder runs already, on {found.port}.",
+            where="--port",
+            fix="leave it out; or `./run deploy-local --stop` first, which ends what was deployed",
+        )
+
+
+@contextmanager
+def only_one_at_a_time(folder: Path) -> Iterator[None]:
+    """Held while something is deployed from a folder. Raises ConfigurationError when somebody else holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "deploying").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigurationError(
+                "another one is deploying from this folder.", where="./run deploy-local", fix="let it end first"
+            ) from None
+        yield
+
+
+def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) -> dict[str, str] | None:
+    """Deploy the stack of that name to the emulator, and give its outputs; None when it failed. `first`: nothing was
+    deployed there before."""
+    made, outputs = emulator.folder / "cdk.out", emulator.folder / "outputs.json"
+    outputs.unlink(missing_ok=True)
+    app = ["--app", str(made)]
+    steps = [("Making the template and its assets ...", ["synth", "-c", "layer=host", *context, "--output", str(made)])]
+    if first:
+        steps.append(("Preparing the emulator ...", ["bootstrap", *app, f"aws://{ACCOUNT}/{REGION}"]))
+    approved = ["--require-approval", "never", "--outputs-file", str(outputs)]
+    steps.append((f"Deploying {name} ...", ["deploy", name, *app, *approved]))
+    for said, command in steps:
+        say(said)
+        if cdk([*command, "--ci"], variables=emulator.variables, quiet=True):
+            return None
+    return dict(json.loads(outputs.read_text())[name])
+
+
+def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> DeployedApi:
+    """The deployed API: its name is in the Host header, and the emulator is where it answers."""
+    host = f"{outputs['ApiId']}.execute-api.localhost:{emulator.port}"
+    return DeployedApi(f"127.0.0.1:{emulator.port}", host, region=REGION, **who)
+
+
+# -- what is printed --------------------------------------------------------------------------------------------------
+
+
+def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence[str]) -> str:
+    """Calls of the deployed API, to copy into a shell. `tokens` are those of the service's entities."""
+    api = api_of(emulator, outputs, credentials=CREDENTIALS)
+    described = api.get("/openapi.json").document
+    curl = ["curl", "-s", "--aws-sigv4", f"aws:amz:{REGION}:execute-api", "--user", ":".join(CREDENTIALS)]
+    curl += ["-H", f"Host: {api.host}"]
+    calls: dict[str, list[str]] = {}
+    found = first_collection(described, lambda path: api.get(path, limit="5").status == 200)
+    if found is not None:
+        path, example = found
+        create = ["-H", "Content-Type: application/json", "-d", json.dumps(example, ensure_ascii=False)]
+        calls["Create a record"] = [*curl, *create, f"{emulator.url}{path}"]
+        calls["List records"] = [*curl, f"{emulator.url}{path}?limit=5"]
+    for path, space in list(reshards(api, tokens))[:1]:
+        post = [*curl, "-H", "Content-Type: application/json", "-d", json.dumps(space)]
+        calls["What more shards would take; without /estimate they are made"] = [
+            *post,
+            f"{emulator.url}{path}/estimate",
+        ]
+        calls["How far that is"] = [*curl, f"{emulator.url}{path}"]
+    calls["All that there is"] = [*curl, f"{emulator.url}/openapi.json"]
+    calls["Nobody comes in without signing"] = ["curl", "-s", *curl[-2:], f"{emulator.url}/openapi.json"]
+    none = [] if found else ["# Its records need a token's claims: deploy it with -c issuer=... -c audience=...\n"]
+    lines = none + [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
+    table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
+    return "\n".join([*lines, f"{table}# The emulator's log is {emulator.log}.\n# ./run deploy-local --stop ends it."])
+
+
+def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
+    """The re-shards that the caller may start: where, and to which shard space."""
+    for token in tokens:
+        path = f"/v1/_reshard/{token}"
+        for chars in (2, 3):
+            space = {"charBits": 2, "chars": chars}
+            if api.call("POST", f"{path}/estimate", space).status == 200:
+                yield path, space
+                break
+
+
+def first_collection(described: Mapping[str, Any], answers: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
+    """The first collection in an OpenAPI document that can be listed as it is, with a record that can be created in
+    it; None when there is none."""
+    for path, methods in described["paths"].items():
+        if "get" in methods and "post" in methods and "{" not in path and answers(path):
+            schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
+            return path, dict(example_of(schema, described))
+    return None
+
+
+def example_of(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Any:
+    """A value that fits a JSON schema, as small as can be."""
+    if "$ref" in schema:
+        found: Any = described
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        return example_of(found, described)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return example_of(schema[choice][0], described)
+    if "enum" in schema or "const" in schema:
+        return schema.get("const", schema.get("enum", [None])[0])
+    kind = schema.get("type", "string")
+    if kind == "object":
+        required = schema.get("required", [])
+        return {name: example_of(part, described) for name, part in schema["properties"].items() if name in required}
+    if kind == "string" and schema.get("format") in EXAMPLES:
+        return EXAMPLES[schema["format"]]
+    examples = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": True, "array": []}
+    return examples.get(kind, "example")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

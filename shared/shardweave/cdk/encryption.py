@@ -1,0 +1,46 @@
+"""A customer-managed key: what encrypts what holds records and key rings, where the choice `encryptionKey` names one.
+
+It is the account's and not the stack's, since whoever deletes a key deletes what it has encrypted. Logs and the queue
+of failures hold no values, and stay with keys of AWS.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aws_cdk import Aws, aws_iam
+
+from ..errors import ConfigurationError
+
+_KEY = re.compile(r"arn:[\w-]+:kms:[a-z0-9-]+:\d{12}:key/[\w-]+")
+_ACTIONS = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+
+
+def encryption_key_of(arn: str) -> str:
+    """The choice `encryptionKey`; empty: a key of AWS. Raises ConfigurationError."""
+    if arn and not _KEY.fullmatch(arn):
+        raise ConfigurationError(
+            f"{arn[:120]!r} is not the ARN of a key.",
+            where="context `encryptionKey`",
+            fix="use one like arn:aws:kms:eu-west-1:123456789012:key/..., no alias, or leave it out",
+        )
+    return arn
+
+
+def use_key(arn: str, *services: str) -> list[aws_iam.PolicyStatement]:
+    """The right to use the key, only through these services; none where there is no key."""
+    if not arn:
+        return []
+    through = [f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}" for service in services]
+    return [
+        aws_iam.PolicyStatement(
+            actions=list(_ACTIONS), resources=[arn], conditions={"StringEquals": {"kms:ViaService": through}}
+        )
+    ]

@@ -1,0 +1,32 @@
+"""The layer that every function sees. What is in it: see `packages`."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from .assets import made_asset
+from .packages import CALLED_SERVICES, LOCK, PLATFORMS, SOURCES, PlatformName
+
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+ARCHITECTURE = lambda_.Architecture.ARM_64
+
+
+class Layer(Construct):
+    """One version of the layer."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, platform: PlatformName) -> None:
+        super().__init__(scope, construct_id)
+        chosen = PLATFORMS[platform]
+        self.version = lambda_.LayerVersion(
+            self,
+            "Version",
+            code=made_asset(
+                f"layer for {chosen.name} calling {', '.join(CALLED_SERVICES)}", (LOCK, *SOURCES), chosen.make_layer
+            ),
+            compatible_runtimes=[RUNTIME],
+            compatible_architectures=[ARCHITECTURE],
+            description="The library, the services and what they need",
+            removal_policy=RemovalPolicy.DESTROY,
+        )

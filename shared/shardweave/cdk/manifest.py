@@ -1,0 +1,119 @@
+"""The manifest of a service: what has been deployed, as far as a deployment can't take it back. It is committed.
+
+Format: `infra/manifests/<service>.json`, see `shardweave.manifest`.
+
+A service without a manifest has never been deployed, and may be anything. For one that has a manifest, `faults` finds
+what can't be rolled out: what would place records otherwise or leave what is stored in a stale form, bumps that change
+or begin too soon, indexes that change in place, and more than one index at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import ConfigurationError, Fault
+from ..manifest import (
+    EntityManifest,
+    Manifest,
+    Waves,
+    decode_manifest,
+    early_bumps,
+    encode_manifest,
+    index_faults,
+    lost_bumps,
+    placement_faults,
+)
+from ..table.layout import IndexLayout
+from .sources import ROOT
+
+FOLDER = ROOT / "infra" / "manifests"
+AHEAD_MS = 24 * 60 * 60 * 1000
+"""A bump is deployed, or taken back, at least this long before it begins."""
+TAKE_NOTE = "`./run manifest --from STAGE` takes note of it"
+
+
+def index_changes(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Waves:
+    """The indexes that are new, and those that are gone."""
+    return Waves(tuple(sorted(set(after) - set(before))), tuple(sorted(set(before) - set(after))))
+
+
+# -- what can't be rolled out -----------------------------------------------------------------------------------------
+
+
+def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = None) -> list[Fault]:
+    """What stands against deploying `wanted` over `deployed`, apart from the number of index changes."""
+    if deployed is None:
+        return []
+    now = int(time.time() * 1000) if now_ms is None else now_ms
+    return [
+        *placement_faults(deployed, wanted),
+        *index_faults(deployed.indexes, wanted.indexes),
+        *(
+            fault
+            for token, before in deployed.entities.items()
+            if token in wanted.entities
+            for fault in (
+                *lost_bumps(token, before, wanted.entities[token], now, AHEAD_MS),
+                *hasty_bumps(token, before, wanted.entities[token], now, "if it is deployed, " + TAKE_NOTE),
+            )
+        ),
+    ]
+
+
+def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
+    """Whether more than one index would change, without the manifest noting that it is meant."""
+    if deployed is None:
+        return []
+    changes = index_changes(deployed.indexes, wanted.indexes)
+    if len(changes) <= 1 or changes == deployed.waves:
+        return []
+    names = ", ".join([*(f"+{name}" for name in changes.create), *(f"-{name}" for name in changes.delete)])
+    message = f"{len(changes)} would change ({names}), and one deployment can change one."
+    fix = "deploy one at a time; or `./run deploy`, in waves, and `./run manifest --waves` notes that it is meant"
+    return [Fault("indexes", message, fix)]
+
+
+def hasty_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, otherwise: str
+) -> Iterator[Fault]:
+    """New bumps that have begun, or begin before every process could know of them. `otherwise` is the other way out."""
+    earliest_ms = now_ms + AHEAD_MS
+    fix = f"begin it at {after.first_from(earliest_ms)} or later, 24 hours from now; {otherwise}"
+    return early_bumps(token, before, after, now_ms, earliest_ms, fix)
+
+
+# -- where they are ---------------------------------------------------------------------------------------------------
+
+
+def manifest_file(service: str, folder: Path = FOLDER) -> Path:
+    """Where a service's manifest is."""
+    return folder / f"{service}.json"
+
+
+def read_manifest(service: str, folder: Path = FOLDER) -> Manifest | None:
+    """The manifest of a service, or None when it was never deployed. Raises ConfigurationError."""
+    file = manifest_file(service, folder)
+    if not file.exists():
+        return None
+    try:
+        return decode_manifest(file.read_text())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigurationError(
+            "it can't be read", where=f"{folder.name}/{file.name}", fix="take it from version control again"
+        ) from None
+
+
+def write_manifest(service: str, manifest: Manifest, folder: Path = FOLDER) -> Path:
+    """Replace a service's manifest."""
+    folder.mkdir(exist_ok=True)
+    file = manifest_file(service, folder)
+    file.write_text(encode_manifest(manifest))
+    return file
+
+
+def with_waves(deployed: Manifest, wanted: Manifest) -> Manifest:
+    """What has been deployed, and that the index changes are meant, in waves."""
+    return replace(deployed, waves=index_changes(deployed.indexes, wanted.indexes))

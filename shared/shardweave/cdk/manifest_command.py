@@ -1,0 +1,117 @@
+"""`./run manifest`: what has been deployed of each service, as it is committed, against what is declared now.
+
+Without an option it says what stands against the next deployment; the exit code is 1 when something does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ..errors import ConfigurationError, ShardweaveError
+from ..key_format import ORDERED
+from ..manifest import Manifest, manifest_of
+from ..service_modules import service_names, service_schema
+from .account import add_account_options, choose_account
+from .configuration import stack_name
+from .deployed_stack import described, stage_record
+from .manifest import (
+    FOLDER,
+    faults,
+    index_changes,
+    read_manifest,
+    wave_faults,
+    with_waves,
+    write_manifest,
+)
+from .sources import ROOT
+
+
+def main(arguments: list[str]) -> int:
+    options = options_of(arguments)
+    choose_account(os.environ, options.profile, options.region)
+    try:
+        return max(show(service, options) for service in options.service or service_names())
+    except ShardweaveError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except (ClientError, BotoCoreError) as error:
+        print(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION", file=sys.stderr)
+    return 1
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="./run manifest",
+        allow_abbrev=False,
+        description="Compare what is declared with what has been deployed (infra/manifests/, which is committed).",
+    )
+    parser.add_argument("service", nargs="*", help="the modules in shared/services/ (default: all)")
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--from", dest="stage", metavar="STAGE", help="take note of what a stage was deployed with, as its stack says"
+    )
+    change.add_argument("--write", action="store_true", help="what is declared has been deployed: write it down")
+    change.add_argument("--waves", action="store_true", help="note that several index changes are meant, one by one")
+    parser.add_argument("--even-so", action="store_true", help="--write also what could not be deployed over the old")
+    add_account_options(parser)
+    return parser.parse_args(arguments)
+
+
+def show(service: str, options: argparse.Namespace, folder: Path = FOLDER) -> int:
+    """What a service's manifest says, after the change that was asked for."""
+    wanted, deployed = manifest_of(service_schema(service, ORDERED)), read_manifest(service, folder)
+    if options.stage:
+        deployed = written(service, deployed_to(boto3.client("cloudformation"), service, options.stage), folder)
+    elif options.write:
+        broken = faults(deployed, wanted)
+        if broken and not options.even_so:
+            print(f"{service}: not written, since it could not be deployed over what the manifest says:")
+            print(*(f"  - {fault}" for fault in broken), sep="\n")
+            print("  `--from STAGE` writes what a stage has; where its stack does not say, `--write --even-so`")
+            return 1
+        deployed = written(service, wanted, folder)
+    if deployed is None:
+        print(f"{service}: never deployed")
+        return 0
+    if options.waves:
+        deployed = written(service, with_waves(deployed, wanted), folder)
+    found = [*faults(deployed, wanted), *wave_faults(deployed, wanted)]
+    changes = index_changes(deployed.indexes, wanted.indexes)
+    print(f"{service}: +{len(changes.create)} -{len(changes.delete)} indexes, {len(found)} fault(s)")
+    for fault in found:
+        print(f"  - {fault}")
+    return 1 if found else 0
+
+
+def written(service: str, manifest: Manifest, folder: Path) -> Manifest:
+    """The manifest, once it is the service's."""
+    print(f"{service}: written to {shown_path(write_manifest(service, manifest, folder))}; commit it")
+    return manifest
+
+
+def shown_path(file: Path) -> Path:
+    """A file as it is named in this repository."""
+    return file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+
+
+def deployed_to(cloudformation: object, service: str, stage: str) -> Manifest:
+    """What a stage was deployed with. Raises ConfigurationError when there is none, or its stack does not say."""
+    name = stack_name(service, stage)
+    if described(cloudformation, name) is None:
+        raise ConfigurationError("there is no such stack.", where=name, fix="name a stage that was deployed")
+    record = stage_record(cloudformation, name)
+    if record is None:
+        raise ConfigurationError(
+            "it was deployed before stacks said what with.", where=name, fix="use `--write --even-so` where it was this"
+        )
+    return record.manifest
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

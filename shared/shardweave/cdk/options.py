@@ -1,0 +1,99 @@
+"""The options that the commands share: what the CDK context chooses, by its usual names.
+
+`--stage prod` and `-c stage=prod` say the same, and of several the last one counts, `-c` after the others, as it does
+for the CDK. `choices_of` reads the options once; the context that the CDK gets and the stack's name are made of that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from .configuration import CHOICES, check_names, stack_name
+from .sources import ROOT
+
+PROJECT = ROOT / "cdk.json"
+
+_COMMON = {
+    "service": "the module in shared/services/",
+    "stage": "names the stack and decides what is protected",
+    "keyFormat": "ordered, article or entity_manager",
+}
+
+
+def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"]) -> None:
+    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice. `stage` is what the command
+    takes where none is given."""
+    defaults = {**CHOICES, "stage": stage}
+    for key, meaning in _COMMON.items():
+        option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
+        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {defaults[key]})")
+    others = ", ".join(name for name in CHOICES if name not in _COMMON)
+    parser.add_argument(
+        "-c",
+        "--context",
+        action="append",
+        default=[],
+        type=_choice,
+        metavar="NAME=VALUE",
+        help=f"any other choice: {others}; docs/deploy.md says what they are",
+    )
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and what goes to the CDK's command line. What is nearly one of ours is refused, since the CDK passes
+    over what it does not know; so are choices that do not exist. Exits with 2, or raises ConfigurationError."""
+    options, others = parser.parse_known_args(arguments)
+    ours = [option for action in parser._actions for option in action.option_strings]
+    for other in others:
+        name = other.partition("=")[0]
+        near = get_close_matches(name, ours, 1, cutoff=0.8) if name.startswith("--") else []
+        if near:
+            parser.error(f"there is no option {name}; it is spelled {near[0]}")
+    check_names(choices_of(options))
+    return options, others
+
+
+def choices_of(options: argparse.Namespace, project: Path = PROJECT) -> dict[str, str]:
+    """The choices that are given, whatever they say, by name: those of cdk.json, which the CDK reads as well, and over
+    them those of the command line."""
+    common = {key: str(value) for key in _COMMON if (value := getattr(options, key)) is not None}
+    return committed_choices(project) | common | dict(options.context)
+
+
+def committed_choices(project: Path) -> dict[str, str]:
+    """The choices that a cdk.json makes. What is no text there the app refuses."""
+    context = json.loads(project.read_text()).get("context", {})
+    return {name: value for name, value in context.items() if name in CHOICES and isinstance(value, str)}
+
+
+class Given:
+    """Choices as the CDK's context would give them."""
+
+    def __init__(self, choices: Mapping[str, str]) -> None:
+        self._choices = choices
+
+    def try_get_context(self, key: str) -> object:
+        """The choice of that name, None when it is not made."""
+        return self._choices.get(key)
+
+
+def context_of(choices: Mapping[str, str]) -> list[str]:
+    """Choices as arguments of the CDK command line."""
+    return [part for name, value in choices.items() for part in ("-c", f"{name}={value}")]
+
+
+def stack_of(choices: Mapping[str, str]) -> str:
+    """The name of the stack that the CDK makes of these choices."""
+    everything = {**CHOICES, **choices}
+    return stack_name(everything["service"], everything["stage"])
+
+
+def _choice(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text} says nothing: give -c {text}=VALUE")
+    return name, value

@@ -1,0 +1,122 @@
+"""What is in the layer: the library, the services and what they need, as a folder for one platform.
+
+It is made without a container: wheels for the platform that the functions run on are unpacked beside each other, and
+botocore keeps the descriptions of the services that are called and no others, which is most of its size. The packages
+are fetched once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; from then on making the
+layer needs no network.
+
+A layer for the `host` runs on this machine's Python: that is what an emulator, which starts functions as processes of
+its own, needs. Nothing else of the stack differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+
+from uv import find_uv_bin
+
+from ..errors import ConfigurationError
+from ..service_modules import SERVICES
+from .sources import LIBRARY, ROOT, copy_sources
+
+TARGET_VERSION = "3.14"
+"""Of the Python that the functions run on."""
+
+PlatformName = Literal["target", "host"]
+
+LOCK = ROOT / "requirements" / "layer.txt"
+SOURCES = (LIBRARY, Path(next(iter(import_module(SERVICES).__path__))).resolve())
+"""The library and the services that the template is made of: a layer of others would not fit it."""
+CACHE = ROOT / ".tools" / "layer"
+CALLED_SERVICES = ("cloudformation", "dynamodb", "dynamodbstreams", "secretsmanager", "sts")
+"""What the functions call. A service that calls another one adds it here."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What the layer's packages are made for: an interpreter's version, and wheels' tags where they are not this
+    machine's own."""
+
+    name: str
+    python_version: str
+    uv_tag: str = ""
+    pip_tag: str = ""
+
+    def make_layer(self, folder: Path) -> None:
+        """Fill a layer's folder. Raises ConfigurationError when a package can't be had."""
+        inside = folder / "python"
+        shutil.copytree(self.packages(), inside)
+        for source in SOURCES:
+            copy_sources(source, inside)
+        compile_if_possible(inside, self.python_version)
+
+    def packages(self) -> Path:
+        """The folder of the unpacked packages, fetched when it is not there yet. Raises ConfigurationError."""
+        made_of = hashlib.sha256(LOCK.read_bytes() + " ".join(CALLED_SERVICES).encode()).hexdigest()
+        kept = CACHE / f"{self.name}-{made_of[:16]}"
+        if not kept.exists():
+            CACHE.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=CACHE) as made:
+                beside = Path(made) / "packages"
+                self._fetch(beside)
+                _trim(beside)
+                # Whoever comes second finds the folder there, with the same content.
+                if not kept.exists():
+                    beside.rename(kept)
+        return kept
+
+    def _fetch(self, folder: Path) -> None:
+        pinned = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--target", str(folder), "-r", str(LOCK)]
+        version = ["--python-version", self.python_version]
+        uv = [find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable, "--link-mode", "copy", *version]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *version]
+        tools = {"uv": uv, "pip": pip}
+        if self.uv_tag:
+            tools = {"uv": [*uv, "--python-platform", self.uv_tag], "pip": [*pip, "--platform", self.pip_tag]}
+        said = ""
+        for command in tools.values():
+            done = subprocess.run([*command, *pinned], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return
+            said += done.stderr[-1500:]
+            shutil.rmtree(folder, ignore_errors=True)
+        raise ConfigurationError(
+            f"the layer's packages can't be fetched:\n{said}",
+            where="requirements/layer.txt",
+            fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
+        )
+
+
+HOST_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+PLATFORMS: dict[PlatformName, Platform] = {
+    "target": Platform(
+        f"arm64-{TARGET_VERSION}", TARGET_VERSION, uv_tag="aarch64-manylinux2014", pip_tag="manylinux2014_aarch64"
+    ),
+    "host": Platform(f"host-{HOST_VERSION}", HOST_VERSION),
+}
+
+
+def compile_if_possible(folder: Path, python_version: str) -> None:
+    """Put compiled modules beside their sources, when an interpreter of that version is at hand: functions can't write
+    them, and without them compile every module at each cold start."""
+    interpreter = sys.executable if python_version == HOST_VERSION else shutil.which(f"python{python_version}")
+    if interpreter is not None:
+        command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _trim(packages: Path) -> None:
+    """Leave out what no function reads."""
+    shutil.rmtree(packages / "bin", ignore_errors=True)
+    for described in (packages / "botocore" / "data").iterdir():
+        if described.is_dir() and described.name not in CALLED_SERVICES:
+            shutil.rmtree(described)

@@ -1,0 +1,71 @@
+"""What functions may do with the table, and ask of the stack: statements that name actions and resources one by one,
+never `*`.
+
+An action on an index is allowed for each index of the layout by name. Transactions need no actions of their own: each
+of their parts is judged as the plain operation that it is.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from .encryption import use_key
+from .table import Table
+
+READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem")
+WRITE_BATCHES = ("dynamodb:BatchWriteItem",)
+WRITE_ITEMS = (
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+)
+
+
+def use_records(table: Table) -> list[iam.PolicyStatement]:
+    """Read, query and write records, through the table and its indexes. Not scan."""
+    return [_items(table, *READ_ITEMS, *WRITE_BATCHES, *WRITE_ITEMS), _queries(table), *_key(table)]
+
+
+def move_records(table: Table) -> list[iam.PolicyStatement]:
+    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning. Not
+    write in batches: each write of a mover has a condition."""
+    return [_items(table, *READ_ITEMS, *WRITE_ITEMS, "dynamodb:Scan"), _queries(table), *_key(table)]
+
+
+def describe(table: Table) -> list[iam.PolicyStatement]:
+    """Ask what the table looks like."""
+    return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table.table_arn])]
+
+
+def describe_stack(scope: Construct) -> iam.PolicyStatement:
+    """Ask what state the stack itself is in."""
+    return iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(scope).stack_id])
+
+
+def read_stream(table: Table) -> list[iam.PolicyStatement]:
+    """Be given the table's changes."""
+    assert table.table.table_stream_arn is not None
+    return [
+        iam.PolicyStatement(
+            actions=["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
+            resources=[table.table.table_stream_arn],
+        ),
+        iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
+    ]
+
+
+def _items(table: Table, *actions: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=list(actions), resources=[table.table.table_arn])
+
+
+def _queries(table: Table) -> iam.PolicyStatement:
+    indexes = [f"{table.table.table_arn}/index/{index.name}" for index in table.layout.indexes]
+    return iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table.table.table_arn, *indexes])
+
+
+def _key(table: Table) -> list[iam.PolicyStatement]:
+    """Use the key that encrypts the table, and its stream."""
+    return use_key(table.encryption_key, "dynamodb")
