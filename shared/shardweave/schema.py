@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .compile import entity_type, table_layout
 from .declarations import Index
@@ -65,15 +65,24 @@ class Schema:
         self._by_model = {each.model: each for each in self.entities.values()}
         self._by_collection = {each.collection: each for each in self.entities.values()}
 
-    def __getitem__(self, model: type[E]) -> EntityType[E]:
-        """The compiled entity of a model."""
+    @overload
+    def __getitem__(self, model: type[E]) -> EntityType[E]: ...
+
+    @overload
+    def __getitem__(self, model: str) -> EntityType[Any]: ...
+
+    def __getitem__(self, model: type[Entity] | str) -> EntityType[Any]:
+        """The compiled entity of a model, or of its token. Raises UnknownName."""
+        if isinstance(model, str):
+            return self.entity(model)
         try:
             return self._by_model[model]
-        except KeyError:
+        except (KeyError, TypeError):
+            given = model.__name__ if isinstance(model, type) else f"an object of type {type(model).__name__}"
             raise UnknownName(
-                f"{getattr(model, '__name__', repr(model)[:80])} is not in the schema",
+                f"{given} is not in the schema",
                 where="entity",
-                fix="give the class of an entity in Schema(entities=[...]); `entity(token)` takes a token",
+                fix=f"give a class of Schema(entities=[...]), or the token of one: {', '.join(self.entities)}",
             ) from None
 
     def entity(self, token: str) -> EntityType[Any]:
@@ -82,7 +91,7 @@ class Schema:
             return self.entities[token]
         except KeyError:
             raise UnknownName(
-                f"there is no entity {token!r}", where="entity", fix=f"use one of {', '.join(self.entities)}"
+                f"there is no entity {token[:80]!r}", where="entity", fix=f"use one of {', '.join(self.entities)}"
             ) from None
 
     def collection(self, name: str) -> EntityType[Any]:

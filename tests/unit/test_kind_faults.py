@@ -205,5 +205,7 @@ def test_what_is_of_the_wrong_kind_is_told_with_all_else_that_is_wrong() -> None
 
 def test_an_entity_that_is_asked_for_by_what_is_none_is_named() -> None:
     schema = Schema([entity()])
-    with pytest.raises(UnknownName, match="'user' is not in the schema"):
-        schema["user"]  # type: ignore[index]
+    with pytest.raises(UnknownName, match=r"there is no entity 'user'\. Fix: use one of thing"):
+        schema["user"]
+    with pytest.raises(UnknownName, match="an object of type int is not in the schema"):
+        schema[5]  # type: ignore[call-overload]

@@ -15,14 +15,14 @@ caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from ..access.grant import Grant
 from ..declared import LookupType
 from ..entity_type import EntityType
 from ..errors import InputError, UnknownName, UnsupportedQuery
-from ..query.cursor import CursorCodec, CursorState, Position, fingerprint_of
+from ..query.cursor import CursorCodec
+from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from ..query.spec import Page
 from ..store import Store
 from ..store.lookups import owner_text
@@ -34,8 +34,6 @@ from .pages import CONTINUATION, AnsweredPage, Pages, deadline_in, paging, token
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, EXPAND)
-_NO_MAP = 0
-"""Lookups stay where they are while records move, so their cursors are of no shard map."""
 
 
 class LookupList:
@@ -53,8 +51,7 @@ class LookupList:
     ) -> None:
         self._entity = entity
         self._store = store
-        self._cursors = cursors
-        self._clock = clock
+        self._tokens = LookupTokens(cursors, clock)
         self._pages = pages
         self._taken = taken
 
@@ -83,9 +80,10 @@ class LookupList:
         given = call.query
         lookup = self._lookup(given[LOOKUP])
         values = self._values(lookup, given, grant)
-        walk = self._fingerprint(lookup, values, grant)
+        walk = lookup_walk(self._entity, lookup.name, values, grant.caller.scope)
         value = values.pop(lookup.property_name)
-        state = self._state(given.get(CONTINUATION), walk)
+        with token_named():
+            state = self._tokens.opened(given.get(CONTINUATION), walk)
         limit = paging(given)["limit"]
         deadline = deadline_in(call.time_left_ms, self._store.monotonic)
         found = self._store.find_by(
@@ -94,7 +92,7 @@ class LookupList:
             value,
             within=values,
             limit=limit,
-            after=_after(state),
+            after=id_reached(state),
             among=grant.among,
             deadline=deadline,
         )
@@ -105,28 +103,10 @@ class LookupList:
         if room < len(found.items):
             entity = self._store.schema.entity(self._entity.token)
             after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
-        page = Page(tuple(each.text for each in texts[:room]), self._token(state, after, walk), complete=not cut)
+        page = Page(
+            tuple(each.text for each in texts[:room]), self._tokens.sealed(state, after, walk), complete=not cut
+        )
         return AnsweredPage(page, found.cut or (room == len(texts) and shown.short_of == "time"))
-
-    # -- tokens
-
-    def _fingerprint(self, lookup: LookupType, values: Mapping[str, Any], grant: Grant) -> bytes:
-        """What a token is bound to: everything but `limit`, as of every list."""
-        stored = {name: self._entity.properties[name].parse(value) for name, value in values.items()}
-        written = self._entity.keys.design.key_format.name
-        return fingerprint_of([LOOKUP, written, self._entity.token, lookup.name, stored, grant.caller.scope])
-
-    def _state(self, token: str | None, walk: bytes) -> CursorState:
-        now = self._clock()
-        if token is None:
-            return CursorState(now, _NO_MAP, None)
-        with token_named():
-            return self._cursors.decode(token, walk, now)
-
-    def _token(self, state: CursorState, after: str | None, walk: bytes) -> str | None:
-        if after is None:
-            return None
-        return self._cursors.encode(replace(state, position=Position(None, (after,))), walk)
 
     # -- what is asked
 
@@ -162,8 +142,3 @@ def _plain_name(stored: str) -> str:
 
 def _names(lookup: LookupType) -> list[str]:
     return [element.name for element in lookup.elements]
-
-
-def _after(state: CursorState) -> str | None:
-    """The id that a walk has come to."""
-    return None if state.position is None else str(state.position.values[0])

@@ -51,11 +51,12 @@ def expanded(conditions: Mapping[str, Constraint | OneOf]) -> list[dict[str, Con
             raise LimitExceeded(f"a list has 1 to {MAX_CHOICES} values", where=name, fix=fix)
         if len(combinations) * len(constraint.values) > MAX_CHOICES:
             raise LimitExceeded(f"there are over {MAX_CHOICES} combinations", where=name, fix="ask in several queries")
-        combinations = [
-            combination | {name: Equal(value)}
-            for combination in combinations
-            for value in dict.fromkeys(constraint.values)
-        ]
+        try:
+            distinct = dict.fromkeys(constraint.values)
+        except TypeError:
+            fix = "give texts, numbers and the like"
+            raise ValueRefused("a list holds values that a key can have", where=name, fix=fix) from None
+        combinations = [combination | {name: Equal(value)} for combination in combinations for value in distinct]
     return combinations
 
 

@@ -77,8 +77,12 @@ def _check_types(spec: QuerySpec) -> None:
         place = f"branches[{number - 1}]." if number else ""
         test: Any = asked.filter
         if test is not None and not isinstance(test, Condition):
-            fix = "make it of shardweave.table.conditions, or of JSON with filter_from_json"
+            fix = 'make it with where("name"), or of JSON with filter_from_json'
             raise InputError("it is a condition", where=f"{place}filter", fix=fix)
+        index: Any = asked.index
+        if index is not None and not isinstance(index, str):
+            message = f"an index must be named by text, got {type(index).__name__}"
+            raise InputError(message, where=f"{place}index", fix="give its name, or leave it out")
         _check_conditions(asked.conditions, f"{place}conditions")
 
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal
+
+from typing_extensions import TypeVar
 
 from ..errors import DeadlineTooShort
 from ..table.conditions import Condition
 from ..table.values import Item
+
+R = TypeVar("R", default=Any)
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
@@ -154,7 +158,7 @@ class QueryStats:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Generic[R]):
     """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
     properties (stored names) that were read. `cursor` is None when nothing follows.
 
@@ -162,10 +166,15 @@ class Page:
     `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
     """
 
-    items: tuple[Any, ...]
+    items: tuple[R, ...]
     cursor: str | None
     complete: bool = True
     index: str | None = None
     failed: tuple[str, ...] = ()
     late: int = 0
     stats: QueryStats = QueryStats()
+
+    @property
+    def next_token(self) -> str | None:
+        """What asks for the next page, None when nothing follows: the cursor, by the name that lists give it."""
+        return self.cursor

@@ -85,7 +85,7 @@ class Finder:
     ) -> FoundPage:
         """A page of the live records with a value, of those that `among` says there are. `deadline` (of `monotonic`)
         ends it when something has been read."""
-        if not 1 <= limit <= MAX_FOUND:
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
         lookup = self._ready(entity, name)
         key = value_key(entity, lookup, values)

@@ -1,0 +1,390 @@
+"""The database for programs that run on an event loop: the methods of `Database`, awaitable.
+
+Every method goes through one door, `_run`, which hands the work to a pool of threads; a table that can be asked without
+a thread takes its place there. What is cancelled is not waited for any more, and a write that was begun goes on: read
+before repeating it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
+
+from .database import NOTHING, Database, E
+from .database_input import check_threads
+from .entity import Entity, now_ms
+from .query.fanout import DEFAULT_THROTTLE
+from .query.spec import DEFAULT_LIMIT
+
+if TYPE_CHECKING:
+    from .query.cursor import CursorKeys
+    from .query.explain import Explanation
+    from .query.runner import QueryRunner
+    from .query.spec import BranchSpec, Page
+    from .schema import Schema
+    from .store import BatchWriteResult, Delete, Operation, Put, Store, Waiting
+    from .store.expanding import Related
+    from .store.operations import Changes, Key
+    from .table.conditions import Condition
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AsyncDatabase:
+    """The records of a schema, for an event loop. It is opened as `Database` is, with the same arguments, and each
+    method does what the one of its name does there. At most `threads` calls are under way at once. `store` and
+    `queries` are those of the database, which wait for what they do."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        name: str = "database",
+        table_name: str | None = None,
+        region: str | None = None,
+        endpoint_url: str | None = None,
+        client: Any = None,
+        cursor_keys: CursorKeys | None = None,
+        clock: Callable[[], int] = now_ms,
+        waiting: Waiting | None = None,
+        throttle: int = DEFAULT_THROTTLE,
+        threads: int = DEFAULT_THROTTLE,
+    ) -> None:
+        check_threads(threads)
+        self._database = Database(
+            schema,
+            path=path,
+            name=name,
+            table_name=table_name,
+            region=region,
+            endpoint_url=endpoint_url,
+            client=client,
+            cursor_keys=cursor_keys,
+            clock=clock,
+            waiting=waiting,
+            throttle=throttle,
+        )
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="database")
+
+    @property
+    def schema(self) -> Schema:
+        """The schema."""
+        return self._database.schema
+
+    @property
+    def store(self) -> Store:
+        """The store. Its methods wait."""
+        return self._database.store
+
+    @property
+    def queries(self) -> QueryRunner:
+        """What runs queries. Its methods wait, but for those that end with `_async`."""
+        return self._database.queries
+
+    async def close(self) -> None:
+        """Close what was opened here, once what is under way has ended."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self._database.close()
+
+    async def __aenter__(self) -> Self:
+        self._database.__enter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self._database._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))
+
+    # -- records
+
+    @overload
+    async def create(self, record: E, /) -> E: ...
+
+    @overload
+    async def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
+
+    async def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
+        """Write a new record, and give it as stored."""
+        return await self._run(partial(self._database.create, record, values))
+
+    @overload
+    async def put(self, record: E, /, *, rev: str | None = None) -> E: ...
+
+    @overload
+    async def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
+
+    async def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
+        """Write a whole record, and give it as stored."""
+        return await self._run(partial(self._database.put, record, values, rev=rev))
+
+    async def get(self, entity: type[E] | str, key: Key, /) -> E | None:
+        """The live record, or None."""
+        return cast("E | None", await self._run(self._database.get, entity, key))
+
+    async def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
+        """Change properties of a record, and give it as stored."""
+        return cast("E", await self._run(partial(self._database.update, entity, key, changes, rev=rev)))
+
+    async def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
+        """Remove a record; False when there was none."""
+        return await self._run(partial(self._database.delete, entity, key, rev=rev))
+
+    async def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
+        """The live records of the keys, in their order, None where there is none."""
+        return cast("list[E | None]", await self._run(self._database.batch_get, entity, keys))
+
+    async def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
+        """Carry out puts and deletes, each on its own, and say of each what became of it."""
+        return await self._run(self._database.batch_write, puts, deletes)
+
+    async def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
+        """Carry out several operations, all or none, and give the records written."""
+        return await self._run(self._database.transact, operations)
+
+    # -- by a value
+
+    async def get_by(
+        self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
+    ) -> E | None:
+        """The live record whose unique property has this value, or None."""
+        found = partial(self._database.get_by, entity, name, value, within=within)
+        return cast("E | None", await self._run(found))
+
+    async def find_by(
+        self,
+        entity: type[E] | str,
+        name: str,
+        value: Any,
+        /,
+        *,
+        within: Mapping[str, Any] = NOTHING,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+    ) -> Page[E]:
+        """A page of the live records with a value, through a Lookup."""
+        asked = partial(self._database.find_by, entity, name, value, within=within, limit=limit, next_token=next_token)
+        return cast("Page[E]", await self._run(asked))
+
+    async def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
+        """The related records of each record, by the relations' names."""
+        return await self._run(self._database.expand, records, *names)
+
+    # -- queries
+
+    async def query(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        time_limit_ms: int | None = None,
+        **equal: Any,
+    ) -> Page[E]:
+        """One page of the records that meet the conditions, in order."""
+        asked = partial(
+            self._database.query,
+            entity,
+            conditions,
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            limit=limit,
+            next_token=next_token,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            time_limit_ms=time_limit_ms,
+            **equal,
+        )
+        return cast("Page[E]", await self._run(asked))
+
+    async def records(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> AsyncIterator[E]:
+        """Every record that meets the conditions, in order."""
+        token: str | None = None
+        while True:
+            page: Page[E] = await self.query(
+                entity,
+                conditions,
+                index=index,
+                filter=filter,
+                branches=branches,
+                reverse=reverse,
+                limit=limit,
+                consistent=consistent,
+                earliest=earliest,
+                latest=latest,
+                next_token=token,
+                **equal,
+            )
+            for record in page.items:
+                yield record
+            token = page.next_token
+            if token is None:
+                return
+
+    async def first(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> E | None:
+        """The first record that meets the conditions, or None."""
+        asked = partial(
+            self._database.first,
+            entity,
+            conditions,
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            **equal,
+        )
+        return cast("E | None", await self._run(asked))
+
+    async def exists(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> bool:
+        """Whether any record meets the conditions."""
+        asked = partial(
+            self._database.exists,
+            entity,
+            conditions,
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            **equal,
+        )
+        return await self._run(asked)
+
+    async def count(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        time_limit_ms: int | None = None,
+        **equal: Any,
+    ) -> int:
+        """How many records meet the conditions, on all pages."""
+        asked = partial(
+            self._database.count,
+            entity,
+            conditions,
+            index=index,
+            filter=filter,
+            branches=branches,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            time_limit_ms=time_limit_ms,
+            **equal,
+        )
+        return await self._run(asked)
+
+    async def explain(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        run: bool = False,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> Explanation:
+        """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        asked = partial(
+            self._database.explain,
+            entity,
+            conditions,
+            run=run,
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            limit=limit,
+            next_token=next_token,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            **equal,
+        )
+        return await self._run(asked)

@@ -1,0 +1,483 @@
+"""The database: a schema, a table, and everything that a program asks of the two.
+
+    db = Database(schema)                            embedded, in memory: tests and notebooks
+    db = Database(schema, path="data")               embedded, in a folder
+    db = Database(schema, table_name="orders")       DynamoDB; region, endpoint and credentials from the usual places
+
+Guarantees: reads and writes go by the shard maps that are in force, also while another process moves the records; what
+is given a class of the schema takes its token as well; a query gives whole records, of the class that was asked for;
+whatever is wrong with what is given is a ShardweaveError that names it, and changes nothing. Safe for many threads.
+Opened with `with`, it closes what it opened; a client that was given stays open.
+
+Costs are those of `store` and `query`. Where an index holds less than whole records, a query reads those too, one
+request for each 100.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, cast, overload
+
+from typing_extensions import TypeVar
+
+from .database_input import (
+    check_batch,
+    check_changes,
+    check_expanded,
+    check_lookup,
+    check_operations,
+    check_options,
+    check_revision,
+    check_schema,
+    key_list,
+    kind_of,
+    named_here,
+    record_of,
+)
+from .database_parts import check_place, opened_parts
+from .entity import Entity, now_ms
+from .errors import InputError
+from .query.cursor import CursorKeys
+from .query.explain import Explanation
+from .query.fanout import DEFAULT_THROTTLE
+from .query.lookup_tokens import LookupTokens, id_reached, lookup_walk
+from .query.runner import QueryRunner
+from .query.shorthand import constraints
+from .query.spec import DEFAULT_LIMIT, BranchSpec, Page, QuerySpec
+from .schema import Schema
+from .store import BatchWriteResult, Delete, Operation, Put, Store, Waiting
+from .store.expanding import Related
+from .store.finding import lookup_of, lookup_values
+from .store.operations import Changes, Key
+from .table.conditions import Condition
+
+E = TypeVar("E", bound=Entity, default=Any)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Database:
+    """The records of a schema. `store` and `queries` are for those who need more than its methods.
+
+    `name` is the table's in the folder: that of a service opens the service's table. `region`, `endpoint_url`
+    and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of a folder are kept in it,
+    others are made up here where none are given, and tokens are good in this object alone. `clock` gives epoch
+    milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at once.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        name: str = "database",
+        table_name: str | None = None,
+        region: str | None = None,
+        endpoint_url: str | None = None,
+        client: Any = None,
+        cursor_keys: CursorKeys | None = None,
+        clock: Callable[[], int] = now_ms,
+        waiting: Waiting | None = None,
+        throttle: int = DEFAULT_THROTTLE,
+    ) -> None:
+        check_schema(schema)
+        check_options(cursor_keys, clock, waiting)
+        dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client}
+        check_place(path, name, table_name, dynamodb)
+        with named_here():
+            self._store, self._queries = opened_parts(
+                schema,
+                path=path,
+                name=name,
+                table_name=table_name,
+                dynamodb=dynamodb,
+                cursor_keys=cursor_keys,
+                clock=clock,
+                waiting=waiting or Waiting(),
+                throttle=throttle,
+            )
+        self._owned, self._closed = True, False
+
+    @classmethod
+    def over(cls, store: Store, queries: QueryRunner) -> Self:
+        """A database of parts that were put together elsewhere, which also closes them."""
+        found = cls.__new__(cls)
+        found._store, found._queries = store, queries
+        found._owned, found._closed = False, False
+        return found
+
+    # -- its life
+
+    @property
+    def schema(self) -> Schema:
+        """The schema."""
+        return self._store.schema
+
+    @property
+    def store(self) -> Store:
+        """The store: idempotent writes, numbers of sequences, events, backfills. Refused once it is closed."""
+        self._check_open()
+        return self._store
+
+    @property
+    def queries(self) -> QueryRunner:
+        """What runs queries: chosen properties, budgets, statistics. Refused once it is closed."""
+        self._check_open()
+        return self._queries
+
+    def close(self) -> None:
+        """Close what was opened here, once; from then on every method is refused."""
+        if not self._closed:
+            self._closed = True
+            if self._owned:
+                self._queries.close()
+                self._store.table.close()
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError("it is closed", where="database", fix="use it inside its with block, or open another one")
+
+    # -- one record
+
+    @overload
+    def create(self, record: E, /) -> E: ...
+
+    @overload
+    def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
+
+    def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
+        """Write a new record, and give it as stored. Raises AlreadyExists when a live record has its identity
+        (ValueTaken: a unique value), ParentMissing, ValidationFailed and other InputErrors."""
+        given, model = record_of(self.schema, record, values)
+        return self.store.create(given, model)
+
+    @overload
+    def put(self, record: E, /, *, rev: str | None = None) -> E: ...
+
+    @overload
+    def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
+
+    def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
+        """Write a whole record, whether one with its identity exists or not, and give it as stored. With `rev`, only
+        that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other
+        InputErrors."""
+        check_revision(rev)
+        given, model = record_of(self.schema, record, values)
+        return self.store.put(given, model, rev=rev)
+
+    def get(self, entity: type[E] | str, key: Key, /) -> E | None:
+        """The live record, or None. `key` is the value that identifies it, a mapping where several do, or its shard
+        key."""
+        return self.store.get(self._model(entity), key)
+
+    def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
+        """Change properties of a record, and give it as stored. `changes` has the new values, None to remove one; or it
+        is a function from the stored record to that. With `rev`, only that revision is changed. Raises NotFound,
+        RevisionConflict, AlreadyExists, ParentMissing, ImmutableProperty and other InputErrors."""
+        check_revision(rev)
+        check_changes(changes)
+        return self.store.update(self._model(entity), key, changes, rev=rev)
+
+    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
+        """Remove a record; False when there was none. Raises RevisionConflict, and HasChildren where others belong to
+        it."""
+        check_revision(rev)
+        return self.store.delete(self._model(entity), key, rev=rev)
+
+    # -- several records
+
+    def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
+        """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete."""
+        return self.store.batch_get(self._model(entity), key_list(keys))
+
+    def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
+        """Carry out puts and deletes, each on its own, and say of each what became of it."""
+        check_batch(puts, deletes)
+        return self.store.batch_write(puts, deletes)
+
+    def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
+        """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
+        error says which operation it is about."""
+        check_operations(operations)
+        return self.store.transact(operations)
+
+    # -- by a value
+
+    def get_by(
+        self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
+    ) -> E | None:
+        """The live record whose unique property has this value, or None. `name` is the property's, or its Unique's;
+        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed."""
+        check_lookup(name, within)
+        return self.store.get_by(self._model(entity), name, value, within=within)
+
+    def find_by(
+        self,
+        entity: type[E] | str,
+        name: str,
+        value: Any,
+        /,
+        *,
+        within: Mapping[str, Any] = NOTHING,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+    ) -> Page[E]:
+        """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. Raises as
+        `get_by` does, and LimitExceeded."""
+        check_lookup(name, within)
+        model = self._model(entity)
+        compiled = self.schema[model]
+        values = lookup_values(compiled, name, value, within)
+        walk = lookup_walk(compiled, lookup_of(compiled, name).name, values, "")
+        tokens = LookupTokens(self.queries.cursors, self.queries.now_ms)
+        with named_here():
+            state = tokens.opened(next_token, walk)
+            found = self.store.find_by(model, name, value, within=within, limit=limit, after=id_reached(state))
+        return Page(found.items, tokens.sealed(state, found.after, walk), complete=not found.cut)
+
+    def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
+        """The related records of each record, by the relations' names: a record or None, or a tuple. All of a page are
+        read together, each once."""
+        check_expanded(records, names)
+        return self.store.expand(records, *names)
+
+    # -- queries
+
+    def query(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        time_limit_ms: int | None = None,
+        **equal: Any,
+    ) -> Page[E]:
+        """One page of the records that meet the conditions, in order, exactly `limit` while that many remain.
+
+        Conditions are given by name; those of a property that is called like a parameter go into `conditions`. A plain
+        value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
+        chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
+        answer, other InputErrors, LaneFailed and DeadlineTooShort."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            limit=limit,
+            cursor=next_token,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            time_limit_ms=time_limit_ms,
+        )
+        with named_here():
+            return self.queries.run(self._whole(spec))
+
+    def records(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> Iterator[E]:
+        """Every record that meets the conditions, in order; `limit` is how many are read at a time. Conditions are as
+        in `query`."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            limit=limit,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+        )
+        with named_here():
+            return self._records(self._whole(spec))
+
+    def first(
+        self,
+        entity: type[E] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> E | None:
+        """The first record that meets the conditions, or None. Conditions are as in `query`."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+        )
+        with named_here():
+            return cast("E | None", self.queries.first(self._whole(spec)))
+
+    def exists(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> bool:
+        """Whether any record meets the conditions. Conditions are as in `query`."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+        )
+        with named_here():
+            return self.queries.exists(spec)
+
+    def count(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        time_limit_ms: int | None = None,
+        **equal: Any,
+    ) -> int:
+        """How many records meet the conditions, on all pages. Conditions are as in `query`."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+            time_limit_ms=time_limit_ms,
+        )
+        with named_here():
+            return self.queries.count(spec).count
+
+    def explain(
+        self,
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any] | None = None,
+        /,
+        *,
+        run: bool = False,
+        index: str | None = None,
+        filter: Condition | None = None,
+        branches: Sequence[BranchSpec] | None = None,
+        reverse: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+        consistent: bool = False,
+        earliest: int | None = None,
+        latest: int | None = None,
+        **equal: Any,
+    ) -> Explanation:
+        """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        spec = self._spec(
+            entity,
+            constraints(conditions, equal),
+            index=index,
+            filter=filter,
+            branches=branches,
+            reverse=reverse,
+            limit=limit,
+            cursor=next_token,
+            consistent=consistent,
+            earliest=earliest,
+            latest=latest,
+        )
+        with named_here():
+            return self.queries.explain(self._whole(spec), run=run)
+
+    # -- parts
+
+    def _model(self, entity: type[E] | str) -> type[E]:
+        return cast("type[E]", self.schema[entity].model)
+
+    def _spec(self, entity: type[Entity] | str, conditions: Mapping[str, Any], **options: Any) -> QuerySpec:
+        given = options.pop("branches")
+        if given is not None and not isinstance(given, (list, tuple)):
+            message = f"it must be a list of branches, got {kind_of(given)}"
+            raise InputError(message, where="branches", fix='give [branch(state="open"), ...]')
+        branches = None if given is None else tuple(given)
+        return QuerySpec(self.schema[entity].token, conditions, branches=branches, **options)
+
+    def _whole(self, spec: QuerySpec) -> QuerySpec:
+        """The query, told to read whole records where an index that it uses does not hold them."""
+        views = self.schema.entity(spec.entity).views.values()
+        if all(view.projected is None for view in views) or self.queries.plan(spec).whole:
+            return spec
+        return replace(spec, hydrate=True)
+
+    def _records(self, spec: QuerySpec) -> Iterator[Any]:
+        pages = self.queries.pages(spec)
+        while True:
+            self._check_open()
+            page = next(pages, None)
+            if page is None:
+                return
+            yield from page.items

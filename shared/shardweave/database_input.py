@@ -1,0 +1,146 @@
+"""What a program gives a database by mistake is refused with its kind and the fix, never half understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, get_args
+
+from .entity import Entity
+from .errors import InputError, ShardweaveError
+from .query.cursor import CursorKeys
+from .schema import Schema
+from .store import Waiting
+from .store.operations import Delete, Operation, Put
+
+MAX_THREADS = 1_000
+_OPERATIONS = get_args(Operation)
+
+
+def kind_of(value: Any) -> str:
+    """What an error says of a value in place of showing it."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+def check_schema(schema: Any) -> None:
+    """Refuses what is no schema."""
+    if not isinstance(schema, Schema):
+        fix = "give Schema([Order], [...])"
+        raise InputError(f"it must be a Schema, got {kind_of(schema)}", where="schema", fix=fix)
+
+
+def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
+    """Refuses parts that are none."""
+    if cursor_keys is not None and not isinstance(cursor_keys, CursorKeys):
+        fix = 'give CursorKeys("2025", {"2025": secret}), or leave it out'
+        raise InputError(f"it must be CursorKeys, got {kind_of(cursor_keys)}", where="cursor_keys", fix=fix)
+    if not callable(clock):
+        fix = "give a function that says the epoch milliseconds, or leave it out"
+        raise InputError(f"it must be a function, got {kind_of(clock)}", where="clock", fix=fix)
+    if waiting is not None and not isinstance(waiting, Waiting):
+        raise InputError(f"it must be Waiting, got {kind_of(waiting)}", where="waiting", fix="leave it out")
+
+
+def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:
+    """What is to be written and, for properties, the entity: from a record, or an entity and properties."""
+    if values is None and isinstance(given, Entity):
+        return given, None
+    if values is None:
+        fix = 'give a record, like Order(...), or an entity and its properties, like Order, {"state": "open"}'
+        raise InputError(f"it must be a record, got {kind_of(given)}", where="record", fix=fix)
+    model = schema[given].model
+    if not isinstance(values, Mapping):
+        raise InputError(f"it must map properties to values, got {kind_of(values)}", where="values", fix="give a dict")
+    return values, model
+
+
+def check_revision(rev: Any) -> None:
+    """Refuses what is no revision."""
+    if rev is not None and not isinstance(rev, str):
+        raise InputError(f"it must be a revision, got {kind_of(rev)}", where="rev", fix="give the rev of a record")
+
+
+def check_changes(changes: Any) -> None:
+    """Refuses what is neither changes nor a function that gives them."""
+    if not isinstance(changes, Mapping) and not callable(changes):
+        message = f"it must map properties to their new values, or be a function, got {kind_of(changes)}"
+        raise InputError(message, where="changes", fix='give {"state": "shipped"}')
+    if isinstance(changes, type):
+        raise InputError(f"it must map properties to their new values, got {kind_of(changes)}", where="changes")
+
+
+def check_operations(operations: Any) -> None:
+    """Refuses what is no list of operations."""
+    _check_list(operations, "operations", "[Create(order), Delete(Cart, cart_id)]")
+    for number, each in enumerate(operations):
+        if not isinstance(each, _OPERATIONS):
+            message = f"it must be an operation, got {kind_of(each)}"
+            fix = "give Create(...), Put(...), Update(...), Delete(...) or Check(...) of shardweave"
+            raise InputError(message, where=f"operations[{number}]", fix=fix)
+
+
+def check_batch(puts: Any, deletes: Any) -> None:
+    """Refuses what is no list of records, or none of deletes."""
+    _check_list(puts, "puts", "records")
+    _check_list(deletes, "deletes", "[Delete(Order, order_id)]")
+    for number, each in enumerate(puts):
+        if not isinstance(each, (Entity, Put)):
+            fix = "give a record, or Put(values, Order)"
+            raise InputError(f"it must be a record, got {kind_of(each)}", where=f"puts[{number}]", fix=fix)
+    for number, each in enumerate(deletes):
+        if not isinstance(each, Delete):
+            fix = "give Delete(Order, order_id)"
+            raise InputError(f"it must be a Delete, got {kind_of(each)}", where=f"deletes[{number}]", fix=fix)
+
+
+def key_list(keys: Any) -> Sequence[Any]:
+    """Keys as a list. A text or a mapping is one key, and not several."""
+    if isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable):
+        raise InputError(f"it must be a list of keys, got {kind_of(keys)}", where="keys", fix="give [order_id, ...]")
+    return list(keys)
+
+
+def check_lookup(name: Any, within: Any) -> None:
+    """Refuses what names no lookup, and what is no mapping."""
+    if not isinstance(name, str):
+        raise InputError(f"it must name a lookup, got {kind_of(name)}", where="name", fix='give "phone", say')
+    if not isinstance(within, Mapping):
+        raise InputError(f"it must map properties to values, got {kind_of(within)}", where="within", fix="give a dict")
+
+
+def check_expanded(records: Any, names: Sequence[Any]) -> None:
+    """Refuses what are no records, or no names of relations."""
+    _check_list(records, "records", "page.items")
+    for number, each in enumerate(records):
+        if not isinstance(each, Entity):
+            message = f"it must be a record, got {kind_of(each)}"
+            raise InputError(message, where=f"records[{number}]", fix="give whole records, as queries do")
+    for each in names:
+        if not isinstance(each, str):
+            message = f"a relation must be named by text, got {kind_of(each)}"
+            raise InputError(message, where="names", fix='give "customer", say')
+
+
+def check_threads(threads: Any) -> None:
+    """Refuses a number of threads that none can be."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
+        message = f"it must be a number from 1 to {MAX_THREADS}, got {kind_of(threads)}"
+        raise InputError(message, where="threads", fix="give 32, say")
+
+
+def _check_list(given: Any, where: str, example: str) -> None:
+    if not isinstance(given, (list, tuple)):
+        raise InputError(f"it must be a list, got {kind_of(given)}", where=where, fix=f"give {example}")
+
+
+_PLACES = {"cursor": "next_token", "after": "next_token", "timeLimitMs": "time_limit_ms", "--data": "path"}
+
+
+@contextmanager
+def named_here() -> Iterator[None]:
+    """What is wrong is wrong with the parameter as a database calls it."""
+    try:
+        yield
+    except ShardweaveError as error:
+        error.where = _PLACES.get(error.where, error.where)
+        raise

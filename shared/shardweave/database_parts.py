@@ -1,0 +1,121 @@
+"""What a database is put together of: a table in memory, in a folder or on DynamoDB, the store and what runs queries.
+
+What a table needs is imported with it alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .database_input import kind_of
+from .errors import InputError
+from .query.cursor import CursorKeys
+from .query.runner import QueryRunner
+from .schema import Schema
+from .store import Store, Waiting
+from .table import Table
+
+if TYPE_CHECKING:
+    from .table.layout import TableLayout
+
+_NAME = re.compile("[A-Za-z0-9_-]{1,100}")
+
+
+def opened_parts(
+    schema: Schema,
+    *,
+    path: str | os.PathLike[str] | None,
+    name: str,
+    table_name: str | None,
+    dynamodb: Mapping[str, Any],
+    cursor_keys: CursorKeys | None,
+    clock: Callable[[], int],
+    waiting: Waiting,
+    throttle: int,
+) -> tuple[Store, QueryRunner]:
+    """The parts over a table that is opened for them. Both go by the shard maps in force."""
+    kept_keys = None
+    if table_name is not None:
+        table = dynamodb_table(schema.layout, table_name, throttle, dynamodb)
+    elif path is not None:
+        table, kept_keys = table_in_folder(schema, path, name, clock)
+    else:
+        table = table_in_memory(schema.layout, clock)
+    try:
+        queries = QueryRunner(
+            schema,
+            table,
+            cursor_keys or kept_keys or CursorKeys("made", {"made": secrets.token_bytes(32)}),
+            clock=clock,
+            throttle=throttle,
+            sleep=waiting.sleep,
+            jitter=waiting.random,
+            monotonic=waiting.monotonic,
+        )
+        store = Store(schema, table, clock=clock, waiting=waiting, first=queries.first)
+        if table_name is None:
+            store.decide_lookups()
+    except BaseException:
+        table.close()
+        raise
+    return store, queries
+
+
+def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, Any]) -> None:
+    """Refuses what says of no table, or of two, where it is."""
+    if path is not None and table_name is not None:
+        raise InputError("a folder and a DynamoDB table exclude one another", where="table_name", fix="give one")
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"it must be a folder, got {kind_of(path)}", where="path", fix='give path="data"')
+    if table_name is not None and not (isinstance(table_name, str) and table_name):
+        given = "an empty text" if table_name == "" else kind_of(table_name)
+        raise InputError(f"it must be the name of a table, got {given}", where="table_name", fix="give its name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        fix = "use letters, digits, - and _, at most 100"
+        raise InputError("it must be a name that a file can have", where="name", fix=fix)
+    for option, value in dynamodb.items():
+        if value is not None and table_name is None:
+            raise InputError("it is for DynamoDB alone", where=option, fix="give table_name too, or leave it out")
+        if value is not None and option != "client" and not isinstance(value, str):
+            raise InputError(
+                f"it must be text, got {kind_of(value)}", where=option, fix="give its text, or leave it out"
+            )
+        if value is not None and option == "client" and not hasattr(value, "meta"):
+            fix = 'give boto3.client("dynamodb"), or leave it out'
+            raise InputError(f"it must be a client of boto3, got {kind_of(value)}", where=option, fix=fix)
+
+
+def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:
+    """A table on DynamoDB, with a connection for every read that may run at once."""
+    from .table.dynamodb import DynamoDBTable
+
+    return DynamoDBTable(layout, name, max_pool_connections=throttle, **options)
+
+
+def table_in_folder(
+    schema: Schema, path: str | os.PathLike[str], name: str, clock: Callable[[], int]
+) -> tuple[Table, CursorKeys]:
+    """The table of a name in a folder, made where there is none, and the folder's keys for tokens. Raises
+    ConfigurationError, also for a schema that would not find the records again."""
+    from pathlib import Path
+
+    from .data_folder import DataFolder
+
+    folder = DataFolder(Path(path))
+    table = folder.open_table(schema, name, schema.key_format.name, create=True, clock=clock)
+    try:
+        return table, folder.cursor_keys()
+    except BaseException:
+        table.close()
+        raise
+
+
+def table_in_memory(layout: TableLayout, clock: Callable[[], int]) -> Table:
+    """A table that ends with the object."""
+    from .table.embedded import EmbeddedTable
+
+    return EmbeddedTable(layout, clock=lambda: clock() / 1000)
