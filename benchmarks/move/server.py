@@ -18,7 +18,8 @@ from typing import Any
 from shardweave.data_folder import DataFolder
 from shardweave.local.serve import main
 from shardweave.reshard.work import WORK
-from shardweave.table import Guard, Table
+from shardweave.table import Guard
+from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import ConditionCheck, Delete, Operation, Put, TransactWrite
 
 UNITS = "units.json"
@@ -27,7 +28,7 @@ UNITS = "units.json"
 class CountingTable:
     """A table that counts, and writes down what it counted when it is closed."""
 
-    def __init__(self, table: Table, file: Path, range_name: str) -> None:
+    def __init__(self, table: EmbeddedTable, file: Path, range_name: str) -> None:
         self.layout = table.layout
         self.guards_inside_writes = table.guards_inside_writes
         self._table = table
@@ -43,6 +44,12 @@ class CountingTable:
             if name.startswith(WORK):
                 self._count(name, operation, answer.units)
         return answer
+
+    def check(self) -> None:
+        self._table.check()
+
+    def stop_waiting(self) -> None:
+        self._table.stop_waiting()
 
     def close(self) -> None:
         self._table.close()

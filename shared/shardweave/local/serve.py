@@ -1,8 +1,8 @@
 """`./run serve`: the API of a service on this machine.
 
-Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered; all else goes to the log on
-standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 2 for wrong arguments. A write
-that was answered is in the table's file, whatever kills the process.
+Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered and a write of the table has
+succeeded; all else goes to the log on standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't
+start, 2 for wrong arguments. A write that was answered is in the table's file, whatever kills the process.
 """
 
 from __future__ import annotations
@@ -82,22 +82,30 @@ class Stopped(BaseException):
 def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFolder) -> int:
     """Serve until a signal comes. `folder_at` makes the data folder of a path."""
     options = parser().parse_args(arguments)
-    configure(sys.stderr)
+    written = configure(sys.stderr)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     signals = _Signals()
     try:
-        run(options, signals, folder_at(options.data))
+        run(options, signals, folder_at(options.data), every_second=written.write_counts)
     except ShardweaveError as error:
         print(visible(f"error: {error}"), file=sys.stderr, flush=True)
         return 1
     except Stopped:
         say("stopped")
+    finally:
+        written.write_counts(all_of_them=True)
     return 0
 
 
-def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> None:
-    """Start, serve, stop. Raises ShardweaveError when it can't start."""
+def run(
+    options: argparse.Namespace,
+    signals: _Signals,
+    folder: DataFolder,
+    *,
+    every_second: Callable[[], None] = lambda: None,
+) -> None:
+    """Start, serve, stop. Raises ShardweaveError when it can't start, or can't write."""
     with ExitStack() as stack:
         stack.enter_context(folder.used_by_this_process())
         listening = stack.enter_context(listen(options.host, options.port))
@@ -121,7 +129,9 @@ def run(options: argparse.Namespace, signals: _Signals, folder: DataFolder) -> N
         pages: dict[str, Page] = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
         app = AsgiApi(service.api, pages, THREADS, authorize=LocalAuthorizer(folder.token_secret()).authorize)
         stack.callback(app.close)
-        server = HttpServer(app, partial(print, f"ready {address}", flush=True), stopping=stop_soon)
+        ready = partial(print, f"ready {address}", flush=True)
+        server = HttpServer(app, ready, stopping=stop_soon, every_second=every_second)
+        table.check()
         signals.server = server
         say(f"{options.service} {__version__}: try {address}/docs; Ctrl+C stops it")
         server.run(sockets=[listening])
@@ -250,6 +260,8 @@ def log_failure(failure: Exception) -> None:
         return
     if isinstance(failure, ShardweaveError):
         LOG.warning("re-shard: %s", failure)
+    elif isinstance(failure, OSError):
+        LOG.warning("re-shard: %s: %s", failure.filename, failure.strerror)
     else:
         LOG.error("\n".join(trace(failure)))
 

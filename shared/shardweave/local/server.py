@@ -55,7 +55,7 @@ def address_of(listening: socket.socket) -> str:
 
 class HttpServer(uvicorn.Server):
     """Serves the API until it is told to stop. `ready` is called when requests are answered, `stopping` when it was
-    told to."""
+    told to, and `every_second` meanwhile, on the event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,11 @@ class HttpServer(uvicorn.Server):
         protocol: type[LimitedProtocol] = LimitedProtocol,
         *,
         stopping: Callable[[], None] = lambda: None,
+        every_second: Callable[[], None] = lambda: None,
     ) -> None:
+        async def notify() -> None:
+            every_second()
+
         config = uvicorn.Config(
             app,
             http=protocol,
@@ -74,6 +78,8 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            callback_notify=notify,
+            timeout_notify=1,
         )
         super().__init__(config)
         self._ready = ready

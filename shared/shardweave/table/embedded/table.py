@@ -45,6 +45,12 @@ from .writes import plan, plan_batch, write_batch, write_one
 
 R = TypeVar("R")
 
+CHECKED_BYTES = 128 * 1024
+"""What a write of a small record puts into the log of a table with 20 indexes, and some more."""
+
+_TAKE_ROOM = f"INSERT OR REPLACE INTO settings VALUES ('room', '\"' || printf('%{CHECKED_BYTES}s', '') || '\"')"
+_GIVE_BACK = "DELETE FROM settings WHERE name = 'room'"
+
 
 class EmbeddedTable:
     """A table at `path` (None: in memory, private to this object). `clock` gives epoch seconds; the stream's
@@ -117,9 +123,12 @@ class EmbeddedTable:
                 return removed
 
     def check(self) -> None:
-        """Read, and write what is there already. Raises TableError when either can't be done."""
+        """Read, and write as much as a write of a record takes; what is stored stays as it is. Raises TableError when
+        either can't be done."""
         self._connections.read(lambda reader: reader.execute("SELECT 1 FROM items LIMIT 1").fetchone())
-        self._in_write(lambda writer: writer.execute("UPDATE settings SET value = value"))
+        self._in_write(lambda writer: writer.execute(_TAKE_ROOM))
+        # What is removed before it is written for good takes no room.
+        self._in_write(lambda writer: writer.execute(_GIVE_BACK))
 
     def stop_waiting(self) -> None:
         """From now on a write that can't begin at once is refused, and so is each that waits for its turn."""
