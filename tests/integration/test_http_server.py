@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
-import itertools
 import json
-import resource
 import signal
 import socket
 import sqlite3
@@ -54,18 +52,6 @@ def failed_start(*arguments: str, data: Path) -> tuple[int, str]:
     output, _ = process.communicate(timeout=START_SECONDS)
     assert output == ""
     return process.returncode, log.read_text()
-
-
-def everybody(server: LocalServer) -> list[str]:
-    """The ids of all users, in order."""
-    found: list[str] = []
-    token = ""
-    while True:
-        page = server.get(f"/v1/users?index=created&limit=500{token and f'&nextToken={token}'}").json
-        found += [user["userId"] for user in page["items"]]
-        if page["nextToken"] is None:
-            return sorted(found)
-        token = page["nextToken"]
 
 
 class TestStarting:
@@ -128,23 +114,6 @@ class TestStarting:
         said = server.log.read_text()
         assert "INFO stopping: requests under way have 5 seconds" in said
         assert said.endswith("INFO stopped\n")
-
-    def test_no_file_descriptors_are_one_line_and_later_forgotten(self, tmp_path: Path) -> None:
-        server = LocalServer.start(tmp_path / "data", "--empty")
-        parts = urlsplit(server.address)
-        before = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
-        used = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 2, before[1]))
-        with contextlib.ExitStack() as stack:
-            for _ in range(20):
-                stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            while "out of system resource" not in server.log.read_text():
-                time.sleep(0.01)
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, before)
-        assert server.get("/v1/users").status == 200
-        assert server.get("/health").json["status"] == "ok"
-        assert server.stop() == 0
-        assert server.log.read_text().count("out of system resource") == 1
 
     def test_a_port_in_use_is_said_before_anything_is_loaded(self, server: LocalServer, tmp_path: Path) -> None:
         port = urlsplit(server.address).port
@@ -224,49 +193,6 @@ class TestStarting:
 
 
 class TestKeeping:
-    def test_a_disk_that_is_full_is_said_at_once_and_later_forgotten(self, tmp_path: Path) -> None:
-        """A limit on the size of files stands for the disk."""
-        server = LocalServer.start(tmp_path / "data", "--empty")
-        before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
-        limit = (tmp_path / "data" / "user_service-ordered.sqlite-wal").stat().st_size + 400_000
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limit, before[1]))
-        kept: list[str] = []
-        refused: list[Answer] = []
-        for number in itertools.count():
-            answer = server.post("/v1/users", {**USER, "userId": f"u{number}"})
-            if answer.status == 201:
-                kept.append(f"u{number}")
-            else:
-                refused.append(answer)
-            if len(refused) == 20:
-                break
-        assert {(answer.status, problem_code(answer)) for answer in refused} <= {
-            (507, "table_full"),
-            (503, "table_unusable"),
-        }
-        assert all("nothing was changed" in answer.json["detail"] and answer.json["fix"] for answer in refused)
-        assert server.get("/health").status in (503, 507)
-        assert everybody(server) == sorted(kept)
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
-        assert server.get("/health").json["status"] == "ok"
-        assert server.post("/v1/users", {**USER, "userId": "later"}).status == 201
-        assert everybody(server) == sorted([*kept, "later"])
-        assert server.stop() == 0
-        faults = [line for line in server.log.read_text().splitlines() if " INFO " not in line]
-        assert len(faults) == len({line.split(" ", 1)[1] for line in faults if "more like it" not in line})
-        again = LocalServer.start(tmp_path / "data", "--empty")
-        assert everybody(again) == sorted([*kept, "later"])
-        assert again.stop() == 0
-
-    def test_ready_is_not_said_before_a_write_has_succeeded(self, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        process = launch(tmp_path / "data", "--empty", log=log, module="tests.integration.unwritable_server")
-        ready = process.stdout.readline() if process.stdout is not None else ""
-        process.terminate()
-        process.communicate(timeout=START_SECONDS)
-        assert (ready, process.returncode) == ("", 1)
-        assert "error: The disk of the table's file is full" in log.read_text()
-
     def test_half_a_body_is_given_up_when_the_server_stops(self, tmp_path: Path) -> None:
         server = LocalServer.start(tmp_path / "data", "--empty")
         connection = server.connection()

@@ -1,0 +1,97 @@
+"""Faults of the machine under the local server: it says each once, answers what it can, and goes on when it is over."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import resource
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.integration.local_server import START_SECONDS, Answer, LocalServer, launch
+from tests.integration.test_http_server import USER, problem_code
+
+
+def everybody(server: LocalServer) -> list[str]:
+    """The ids of all users, in order."""
+    found: list[str] = []
+    token = ""
+    while True:
+        page = server.get(f"/v1/users?index=created&limit=500{token and f'&nextToken={token}'}").json
+        found += [user["userId"] for user in page["items"]]
+        if page["nextToken"] is None:
+            return sorted(found)
+        token = page["nextToken"]
+
+
+def faults(server: LocalServer) -> list[str]:
+    """The lines of the log that tell of more than requests."""
+    return [line for line in server.log.read_text().splitlines() if " INFO " not in line]
+
+
+def test_no_file_descriptors_are_one_line_and_later_forgotten(tmp_path: Path) -> None:
+    server = LocalServer.start(tmp_path / "data", "--empty")
+    parts = urlsplit(server.address)
+    before = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    used = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 2, before[1]))
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
+        while "out of system resource" not in server.log.read_text():
+            time.sleep(0.01)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, before)
+    assert server.get("/v1/users").status == 200
+    assert server.get("/health").json["status"] == "ok"
+    assert server.stop() == 0
+    first, *counts = faults(server)
+    assert first.endswith(" ERROR socket.accept() out of system resource: Too many open files")
+    assert counts
+    assert all(" more like it, the last at " in line for line in counts)
+
+
+def test_a_disk_that_is_full_is_said_at_once_and_later_forgotten(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk."""
+    server = LocalServer.start(tmp_path / "data", "--empty")
+    before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    limit = (tmp_path / "data" / "user_service-ordered.sqlite-wal").stat().st_size + 400_000
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limit, before[1]))
+    kept: list[str] = []
+    refused: list[Answer] = []
+    for number in itertools.count():
+        answer = server.post("/v1/users", {**USER, "userId": f"u{number}"})
+        if answer.status == 201:
+            kept.append(f"u{number}")
+        else:
+            refused.append(answer)
+        if len(refused) == 20:
+            break
+    assert {(answer.status, problem_code(answer)) for answer in refused} <= {
+        (507, "table_full"),
+        (503, "table_unusable"),
+    }
+    assert all("nothing was changed" in answer.json["detail"] and answer.json["fix"] for answer in refused)
+    assert server.get("/health").status in (503, 507)
+    assert everybody(server) == sorted(kept)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
+    assert server.get("/health").json["status"] == "ok"
+    assert server.post("/v1/users", {**USER, "userId": "later"}).status == 201
+    assert everybody(server) == sorted([*kept, "later"])
+    assert server.stop() == 0
+    firsts = [line.split(" ", 1)[1] for line in faults(server) if " more like it" not in line]
+    assert len(firsts) == len(set(firsts)) <= 1
+    again = LocalServer.start(tmp_path / "data", "--empty")
+    assert everybody(again) == sorted([*kept, "later"])
+    assert again.stop() == 0
+
+
+def test_ready_is_not_said_before_a_write_has_succeeded(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = launch(tmp_path / "data", "--empty", log=log, module="tests.integration.unwritable_server")
+    ready = process.stdout.readline() if process.stdout is not None else ""
+    process.terminate()
+    process.communicate(timeout=START_SECONDS)
+    assert (ready, process.returncode) == ("", 1)
+    assert "error: The disk of the table's file is full" in log.read_text()
