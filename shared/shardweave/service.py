@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ from .api.events import Events
 from .api.expansion import MAX_RELATED, MOST_RELATED
 from .api.operation import Operation
 from .api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
+from .api.rate_limit import MOST as MOST_OF_A_MINUTE
+from .api.rate_limit import RateLimit, Rates
 from .changes import ChangeHandler
 from .entity import now_ms
 from .errors import ConfigurationError
@@ -43,6 +45,7 @@ from .store.retries import Waiting
 from .store.store import new_token
 from .table import Table
 from .table.layout import TableLayout
+from .table.metered import MeteredTable
 
 if TYPE_CHECKING:
     from .reshard.driver import ReshardDriver
@@ -61,7 +64,7 @@ class Settings:
     in stages that are thrown away only; cursors live as long as they say. `operators` are those who may send events
     and move an entity's records: without any, nobody may, and there are no operations for moving.
     `max_read_units` are the most that one query over HTTP may spend, `max_related` the related records that one request
-    may read.
+    may read. `rates` are what one tenant may ask for in a minute, by default anything.
     `external_keys` gives the secrets of external keys, and is asked only where an entity has an origin.
     """
 
@@ -77,6 +80,7 @@ class Settings:
     max_body_bytes: int = MAX_BODY_BYTES
     max_read_units: int = MAX_READ_UNITS
     max_related: int = MAX_RELATED
+    rates: Rates = Rates()  # noqa: RUF009 - it is frozen
     hidden_indexes: tuple[str, ...] = ()
     external_keys: Callable[[], ExternalKeys] | None = None
 
@@ -88,7 +92,8 @@ class Settings:
         external_keys: Callable[[], ExternalKeys] | None = None,
     ) -> Settings:
         """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, QUERY_READ_UNITS,
-        RELATED_RECORDS, HIDDEN_INDEXES, RESHARD_WAITS, OPERATORS. Raises ConfigurationError."""
+        RELATED_RECORDS, TENANT_REQUESTS, TENANT_READ_UNITS, HIDDEN_INDEXES, RESHARD_WAITS, OPERATORS. Raises
+        ConfigurationError."""
         table_name = _table_name(variables)
         return cls(
             cursor_keys=cursor_keys,
@@ -98,6 +103,10 @@ class Settings:
             throttle=_whole(variables, "THROTTLE", cls.throttle, 1000),
             max_read_units=_whole(variables, "QUERY_READ_UNITS", cls.max_read_units, MOST_READ_UNITS),
             max_related=_whole(variables, "RELATED_RECORDS", cls.max_related, MOST_RELATED),
+            rates=Rates(
+                _whole(variables, "TENANT_REQUESTS", 0, MOST_OF_A_MINUTE, least=0),
+                _whole(variables, "TENANT_READ_UNITS", 0, MOST_OF_A_MINUTE, least=0),
+            ),
             hidden_indexes=tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name),
             external_keys=external_keys,
             waits=deployed_waits(variables),
@@ -155,6 +164,8 @@ def build(
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     table = ThrottleNotes(table, schema, clock=clock)
     maps = LeasedMaps(table, settings.waits, clock=clock)
+    limit = RateLimit(schema, table, settings.rates, clock) if settings.rates else None
+    table = MeteredTable(table) if settings.rates.read_units else table
     waiting = waiting or Waiting()
     queries = QueryRunner(
         schema,
@@ -185,6 +196,7 @@ def build(
         observe=observe,
         claims=parts.access.claims,
         restricted=parts.access.restricts,
+        limit=limit,
     )
     return Service(settings, parts, api)
 
@@ -251,11 +263,12 @@ def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_
 
 
 def operators_operations(parts: Parts, operators: Operators, operator: Operator) -> tuple[Operation, ...]:
-    """The operations of every entity that move its records."""
+    """The operations of every entity that move its records. They are taken from no tenant's minute."""
     from .api.reshard_routes import ReshardRoutes
 
     routes = ReshardRoutes(operator, operators)
-    return tuple(each for entity in parts.schema.entities.values() for each in routes.operations(entity))
+    found = [each for entity in parts.schema.entities.values() for each in routes.operations(entity)]
+    return tuple(replace(each, counted=False) for each in found)
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout, session: Session | None = None) -> Table:
@@ -315,10 +328,10 @@ def deployed_waits(variables: Mapping[str, str]) -> Waits:
     return decode_waits(variables.get("RESHARD_WAITS") or "normal", "RESHARD_WAITS")
 
 
-def _whole(variables: Mapping[str, str], name: str, default: int, most: int) -> int:
+def _whole(variables: Mapping[str, str], name: str, default: int, most: int, *, least: int = 1) -> int:
     text = variables.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
-        raise ConfigurationError(f"it is no number from 1 to {most}", where=name, fix=f"set it to {default}, say")
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise ConfigurationError(f"it is no number from {least} to {most}", where=name, fix=f"set it to {default}, say")
     return int(text)
 
 

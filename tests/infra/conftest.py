@@ -30,6 +30,8 @@ LARGEST = {
     "memory": "3008",
     "warm": "2",
     "concurrency": "50",
+    "tenantRequests": "600",
+    "tenantReadUnits": "20000",
     "queryReadUnits": "5000",
     "relatedRecords": "500",
     "tableReadUnits": "4000",

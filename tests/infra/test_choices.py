@@ -42,6 +42,8 @@ WRONG: Mapping[str, list[str]] = {
     "emptyAnswers": ["none", "-1", "0", "1.5", "9" * 5000],
     "requestsPerSecond": ["0", "many", "10001"],
     "burst": ["5001", "²"],
+    "tenantRequests": ["-1", "100000001", "10/s"],
+    "tenantReadUnits": ["-1", "100000001", ""],
     "lanes": ["0", "1001", " 3"],
     "queryReadUnits": ["0", "1000001", "all"],
     "relatedRecords": ["0", "20001", "5,000"],

@@ -78,11 +78,11 @@ def test_no_more_of_the_apis_function_run_at_once_than_are_chosen(template: dict
     assert chosen == {**reserved, "api": 50}
 
 
-def test_the_api_knows_the_bounds_of_a_query_and_of_related_records(template: dict[str, Any]) -> None:
-    names = ("QUERY_READ_UNITS", "RELATED_RECORDS")
-    for made, bounds in ((template, ("20000", "5000")), (template_for(**LARGEST), ("5000", "500"))):
+def test_the_api_knows_what_a_query_a_request_and_a_tenant_may_spend(template: dict[str, Any]) -> None:
+    names = ("QUERY_READ_UNITS", "RELATED_RECORDS", "TENANT_REQUESTS", "TENANT_READ_UNITS")
+    for made, bounds in ((template, [20_000, 5000, 0, 0]), (template_for(**LARGEST), [5000, 500, 600, 20_000])):
         variables = functions(made)["api"]["Environment"]["Variables"]
-        assert tuple(variables[name] for name in names) == bounds
+        assert [int(variables[name]) for name in names] == bounds
 
 
 def test_everything_that_can_be_tagged_has_the_chosen_tags() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shardweave.api.rate_limit import Rates
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorKeys
 from shardweave.service import (
@@ -55,6 +56,13 @@ def test_settings_come_from_the_environment() -> None:
 
 
 BOUNDS = {"THROTTLE": "throttle", "QUERY_READ_UNITS": "max_read_units", "RELATED_RECORDS": "max_related"}
+
+
+def test_what_a_tenant_may_ask_for_comes_from_the_environment() -> None:
+    variables = {"TABLE_NAME": "t", "TENANT_REQUESTS": "600", "TENANT_READ_UNITS": "0"}
+    assert Settings.from_environment(variables, CURSOR_KEYS).rates == Rates(requests=600)
+    with pytest.raises(ConfigurationError, match="TENANT_READ_UNITS"):
+        Settings.from_environment({**variables, "TENANT_READ_UNITS": "-1"}, CURSOR_KEYS)
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -46,6 +46,7 @@ from shardweave.errors import (
     NotFound,
     ParentMissing,
     RevisionConflict,
+    TableFull,
 )
 from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.query.runner import QueryRunner
@@ -300,7 +301,7 @@ def merge_projects(parts: Parts) -> Route:
         "elsewhere. A project that is made again with the id of one that was merged can be merged again.",
         tag="projects",
         body=Body(ProjectMerge),
-        errors=(NotFound, Conflict, *ACCESS_ERRORS),
+        errors=(NotFound, Conflict, TableFull, *ACCESS_ERRORS),
     )
 
 

@@ -26,6 +26,7 @@ from .paths import Paths
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
+    from .rate_limit import RateLimit
     from .router import Exchange
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -59,7 +60,8 @@ Observe = Callable[[Observation], None]
 
 class Api:
     """The operations of a service behind one entrance. `claims` together are a caller's tenant; `restricted`: some
-    callers could be refused, so the description is for those alone who say who they are."""
+    callers could be refused, so the description is for those alone who say who they are; `limit` is what a tenant may
+    ask for."""
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class Api:
         observe: Observe | None = None,
         claims: Sequence[str] = (),
         restricted: bool = False,
+        limit: RateLimit | None = None,
     ) -> None:
         described = Operation(
             "GET",
@@ -81,7 +84,9 @@ class Api:
             self._describe,
             Answer(200, "The OpenAPI document."),
             errors=(Unauthenticated,) if restricted else (),
+            counted=False,
         )
+        self._limit = limit
         self._restricted = restricted
         self.operations = (*operations, described)
         self.max_body_bytes = max_body_bytes
@@ -96,7 +101,7 @@ class Api:
         """The OpenAPI document."""
         from .router import describing_router
 
-        document = describing_router(self.operations).get_openapi_json_schema(
+        document = describing_router(self.operations, limited=self._limit is not None).get_openapi_json_schema(
             title=self._title,
             version=self._version,
             description=self._description,
@@ -140,7 +145,9 @@ class Api:
         from .router import build_router
 
         if not hasattr(self._threads, "router"):
-            self._threads.router = build_router(self.operations, self._paths, self.max_body_bytes, self._claims)
+            self._threads.router = build_router(
+                self.operations, self._paths, self.max_body_bytes, self._claims, self._limit
+            )
         router: APIGatewayHttpResolver = self._threads.router
         return router
 

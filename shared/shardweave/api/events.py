@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
 from ..access.access import ACCESS_ERRORS, refusal
-from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, ValidationFailed
+from ..errors import Conflict, FieldFault, ImmutableProperty, RecordTooLarge, TableFull, ValidationFailed
 from ..json_reading import read_model
 from ..projections import Event, EventProjection, event_types
 from ..property_json import as_declared, json_bytes, json_form
@@ -67,7 +67,8 @@ class Events:
             "one record count in the order of their `position`, whatever the order in which they arrive.",
             tag="events",
             body=Body(self._body),
-            errors=(Conflict, ImmutableProperty, RecordTooLarge, *ACCESS_ERRORS),
+            errors=(Conflict, ImmutableProperty, RecordTooLarge, TableFull, *ACCESS_ERRORS),
+            counted=False,
         )
 
     def _event(self, call: Call) -> Event:

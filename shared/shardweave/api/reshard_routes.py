@@ -21,7 +21,7 @@ from pydantic.alias_generators import to_camel
 
 from ..access.access import refusal
 from ..entity_type import EntityType
-from ..errors import Conflict, ReshardRefused, RouteNotFound, Unauthenticated, ValidationFailed
+from ..errors import Conflict, ReshardRefused, RouteNotFound, TableFull, Unauthenticated, ValidationFailed
 from ..json_reading import field_faults
 from ..reshard.operator import Estimate, Operator, Status
 from ..sharding import ShardBump
@@ -110,6 +110,7 @@ class ReshardEstimate(_Camel):
 
 HIDING = (Unauthenticated, RouteNotFound)
 ERRORS = (*HIDING, Conflict, ReshardRefused)
+WRITE_ERRORS = (*ERRORS, TableFull)
 
 
 class ReshardRoutes:
@@ -151,7 +152,7 @@ class ReshardRoutes:
                 begun,
                 tag=tag,
                 body=body,
-                errors=ERRORS,
+                errors=WRITE_ERRORS,
             ),
             Operation(
                 "GET",
@@ -184,7 +185,7 @@ class ReshardRoutes:
                 status,
                 tag=tag,
                 body=Body(ReshardRate),
-                errors=ERRORS,
+                errors=WRITE_ERRORS,
             ),
             *(
                 Operation(
@@ -195,7 +196,7 @@ class ReshardRoutes:
                     self._guarded(of(run), 202),
                     begun,
                     tag=tag,
-                    errors=ERRORS,
+                    errors=WRITE_ERRORS,
                 )
                 for verb, summary, run in (
                     ("abort", f"Take the re-shard of {token} back", operator.abort),

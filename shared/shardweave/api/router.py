@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -29,6 +30,7 @@ from ..errors import (
     LimitExceeded,
     MalformedRequest,
     MethodNotAllowed,
+    RateExceeded,
     ReshardUnreadable,
     RouteNotFound,
     ShardMapChanged,
@@ -46,6 +48,7 @@ from .operation import Answer, Call, Operation, Parameter, model_of
 from .paths import Paths, key_of_part, router_rule, unseal
 from .preconditions import IF_MATCH, IF_NONE_MATCH
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, is_failure, problem, status_of
+from .rate_limit import RateLimit
 
 
 @dataclass
@@ -69,21 +72,26 @@ UNAVAILABLE = (TableUnavailable, ShardMapChanged, ReshardUnreadable)
 
 
 def build_router(
-    operations: Sequence[Operation], paths: Paths, max_body_bytes: int, claims: Sequence[str] = ()
+    operations: Sequence[Operation],
+    paths: Paths,
+    max_body_bytes: int,
+    claims: Sequence[str] = (),
+    limit: RateLimit | None = None,
 ) -> APIGatewayHttpResolver:
-    """A resolver for the events of an HTTP API, for one thread. `claims` together are a caller's tenant."""
+    """A resolver for the events of an HTTP API, for one thread. `claims` together are a caller's tenant, `limit` is
+    what one may ask for."""
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
     for operation in operations:
-        handler = _handler(router, operation, max_body_bytes, claims)
+        handler = _handler(router, operation, max_body_bytes, claims, limit if operation.counted else None)
         for method in (operation.method, "HEAD") if operation.method == "GET" else (operation.method,):
             router.route(router_rule(operation.path), method=method)(handler)
     _answer_errors(router, paths)
     return router
 
 
-def describing_router(operations: Sequence[Operation]) -> APIGatewayHttpResolver:
+def describing_router(operations: Sequence[Operation], *, limited: bool = False) -> APIGatewayHttpResolver:
     """A resolver that answers nothing and can be asked for the OpenAPI document. It needs the forms of all bodies and
-    answers, which take longer to make than most requests to answer."""
+    answers, which take longer to make than most requests to answer. `limited`: a tenant may ask for so much."""
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
     for operation in operations:
         router.route(
@@ -93,13 +101,17 @@ def describing_router(operations: Sequence[Operation]) -> APIGatewayHttpResolver
             description=operation.description,
             tags=[operation.tag] if operation.tag else None,
             operation_id=operation.name,
-            responses=_responses(operation),
+            responses=_responses(operation, limited=limited and operation.counted),
         )(_described_handler(operation))
     return router
 
 
 def _handler(
-    router: APIGatewayHttpResolver, operation: Operation, max_body_bytes: int, claims: Sequence[str]
+    router: APIGatewayHttpResolver,
+    operation: Operation,
+    max_body_bytes: int,
+    claims: Sequence[str],
+    limit: RateLimit | None,
 ) -> Callable[..., Any]:
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
@@ -111,13 +123,14 @@ def _handler(
             operation=operation.name,
         )
         exchange.audit = audit_entry(operation, who, None)
-        call = replace(
-            who,
-            query=_checked_query(operation, decode_query(event.raw_query_string)),
-            document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
-            headers=_headers(operation, event.headers),
-        )
-        response = operation.run(call)
+        with nullcontext() if limit is None else limit.spending(who.caller):
+            call = replace(
+                who,
+                query=_checked_query(operation, decode_query(event.raw_query_string)),
+                document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
+                headers=_headers(operation, event.headers),
+            )
+            response = operation.run(call)
         exchange.page = response.page
         exchange.audit = audit_entry(operation, call, response)
         return _answered(response)
@@ -229,9 +242,9 @@ def _argument(name: str, annotation: Any, default: Any = inspect.Parameter.empty
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _responses(operation: Operation) -> dict[int, OpenAPIResponse]:
+def _responses(operation: Operation, *, limited: bool) -> dict[int, OpenAPIResponse]:
     well = {answer.status: _described(answer) for answer in (operation.answer, *operation.also)}
-    return {**well, **_problems(operation)}
+    return {**well, **_problems(operation, limited=limited)}
 
 
 def _described(answer: Answer) -> OpenAPIResponse:
@@ -242,8 +255,10 @@ def _described(answer: Answer) -> OpenAPIResponse:
     }
 
 
-def _problems(operation: Operation) -> dict[int, OpenAPIResponse]:
+def _problems(operation: Operation, *, limited: bool) -> dict[int, OpenAPIResponse]:
     kinds: list[type[ShardweaveError]] = [InputError, *operation.errors, *UNAVAILABLE]
+    if limited:
+        kinds.append(RateExceeded)
     if operation.body is not None:
         kinds += [MalformedRequest, LimitExceeded, ValidationFailed, BodyTooLarge, UnsupportedMediaType]
     codes: dict[int, list[str]] = defaultdict(list)

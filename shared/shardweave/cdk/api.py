@@ -54,6 +54,8 @@ class Api(Construct):
             environment={
                 "TABLE_NAME": table.table.table_name,
                 "THROTTLE": str(configuration.lanes),
+                "TENANT_REQUESTS": str(configuration.rates.requests),
+                "TENANT_READ_UNITS": str(configuration.rates.read_units),
                 "QUERY_READ_UNITS": str(configuration.query_read_units),
                 "RELATED_RECORDS": str(configuration.related_records),
                 "HIDDEN_INDEXES": ",".join(configuration.hidden),

@@ -18,6 +18,7 @@ from typing import Protocol, cast, get_args
 
 from ..access.faults import access_advice
 from ..api.expansion import MAX_RELATED, MOST_RELATED
+from ..api.rate_limit import MOST, Rates
 from ..errors import ConfigurationError, Fault, SchemaError
 from ..key_format import KEY_FORMATS, key_format
 from ..manifest import decode_index, encode_index, manifest_of
@@ -66,6 +67,8 @@ CHOICES: Mapping[str, str] = {
     "emptyAnswers": "200",
     "requestsPerSecond": "100",
     "burst": "200",
+    "tenantRequests": "0",
+    "tenantReadUnits": "0",
     "lanes": str(DEFAULT_THROTTLE),
     "queryReadUnits": str(MAX_READ_UNITS),
     "relatedRecords": str(MAX_RELATED),
@@ -103,6 +106,7 @@ snapStart          on: functions start from a snapshot
 alarmTopic         the ARN of the SNS topic that alarms are sent to
 emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
+tenantRequests, tenantReadUnits   what one tenant may ask for in a minute; 0 is no limit
 lanes              reads at once for one query
 queryReadUnits     the read units that one query may spend
 relatedRecords     the related records that one request may read
@@ -159,6 +163,7 @@ class Configuration:
     empty_answers: int
     requests_per_second: int
     burst: int
+    rates: Rates
     lanes: int
     query_read_units: int
     related_records: int
@@ -213,6 +218,7 @@ class Configuration:
             empty_answers=_whole(given, "emptyAnswers", 1_000_000),
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),
             burst=_whole(given, "burst", 5_000),
+            rates=Rates(*(_whole(given, name, MOST, least=0) for name in ("tenantRequests", "tenantReadUnits"))),
             lanes=_whole(given, "lanes", 1_000),
             query_read_units=_whole(given, "queryReadUnits", MOST_READ_UNITS),
             related_records=_whole(given, "relatedRecords", MOST_RELATED),

@@ -29,6 +29,7 @@ from ..access.tokens import ISSUER
 from ..api.application import Observation
 from ..api.messages import Response
 from ..api.operators import EVERYBODY, GROUP, Operators
+from ..api.rate_limit import MOST, Rates
 from ..api.traces import trace
 from ..cli.streams import visible
 from ..cli.tables import folder_path
@@ -165,6 +166,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
         external_keys=folder.external_keys,
         waits=options.reshard_waits,
         operators=options.operators or operators_here(schema),
+        rates=Rates(options.tenant_requests, options.tenant_read_units),
     )
     table = folder.open_table(schema, options.service, options.key_format, create=True, serving=True, say=say)
     service = build(
@@ -317,6 +319,20 @@ def parser() -> argparse.ArgumentParser:
         help="who may move records and send events, by commas: group:NAME, or `local NAME` of a token's subject "
         "(default: group:operators where the service declares access, else everybody)",
     )
+    found.add_argument(
+        "--tenant-requests",
+        type=_most,
+        default=0,
+        metavar="N",
+        help="requests that a tenant may make in a minute, without tenants each caller (default: any number)",
+    )
+    found.add_argument(
+        "--tenant-read-units",
+        type=_most,
+        default=0,
+        metavar="N",
+        help="read units that a tenant may spend in a minute (default: any number)",
+    )
     found.add_argument("--data", type=folder_path, default=ROOT / ".data", help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
@@ -332,6 +348,12 @@ def parser() -> argparse.ArgumentParser:
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port; give a number from 1 to {MAX_PORT}, or 0")
+    return int(text)
+
+
+def _most(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MOST)) and int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no whole number from 0 to {MOST:,}; 0 is no limit")
     return int(text)
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
+from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -85,7 +86,7 @@ class FanOut:
         if deadline is not None and begun >= deadline:
             return [Outcome(None, too_late(), 0.0, late=True) for _ in operations]
         pool = self._started()
-        futures = [pool.submit(self._attempt, operation, deadline) for operation in operations]
+        futures = [pool.submit(copy_context().run, self._attempt, operation, deadline) for operation in operations]
         ended = self._wait(futures, None if deadline is None else deadline - begun)
         return [future.result() if future in ended else self._dropped(future, begun) for future in futures]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 MAX_WORKERS = 8
@@ -20,4 +21,5 @@ def at_once(work: Callable[[T], R], items: Collection[T], workers: int = MAX_WOR
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="at-once") as pool:
-        return list(pool.map(work, items))
+        futures = [pool.submit(copy_context().run, work, item) for item in items]
+    return [future.result() for future in futures]

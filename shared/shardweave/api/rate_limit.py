@@ -1,0 +1,222 @@
+"""What a tenant may ask for in a minute: a bucket of requests, and one of read units, filled anew each minute.
+
+Format, one record for each tenant and minute (without a tenant, for each caller):
+    hashKey       _rate!3f           a shard that the rest decides
+    rangeKey      64 hexadecimal digits, + and a number: SHA-256 of whose it is, and which minute
+    _requests     how many requests were taken
+    _readUnits    how many read units were spent
+    the table's TTL attribute, some minutes later
+
+A minute begins at a second that the tenant decides, so that not all are filled at once. Requests are taken in lots: one
+at first, twice as many each time that a lot was spent within a second, up to what a second has of the limit. So a
+process that is busy for a tenant writes about once a second.
+
+Exactness. Of requests, never more than the limit are let in within a tenant's minute, by all processes together; what
+a process took and did not need is lost to the others until the next minute, at most as much as it had spent in the
+second before. Read units are known when they are spent: each process writes them with its next lot, and takes that as
+soon as they are a second's worth. So over the limit come what is under way, and for each process a second's worth. Who
+spent more than a minute has begins the next one anew. Processes whose clocks differ differ in when the minute begins.
+
+Costs: one write unit a lot, so at most one a request; one more where a lot did not fit, a few times a minute; none for
+what is refused after the first refusal in a process. Where the record can't be written the request is refused as other
+writes are, but where the table is full nothing is counted, so that reads go on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from ..access.caller import Caller
+from ..errors import ConditionFailed, ConfigurationError, RateExceeded, ShardweaveError, TableFull
+from ..key_format import crc32
+from ..schema import Schema
+from ..store.lookups import LOOKUP_SPACE
+from ..table import Table
+from ..table.conditions import And, Compare, Condition, Missing, Or
+from ..table.metered import metered
+from ..table.operations import Update
+from ..table.values import Item
+
+MINUTE_MS, SECOND_MS, MINUTE_SECONDS = 60_000, 1000, 60
+MOST = 100_000_000
+MAX_BUCKETS = 10_000
+"""Tenants that a process remembers; what is left of the others' lots is lost."""
+MAX_LOT_WITHOUT_LIMIT = 16
+KEPT_SECONDS = 600
+_HASH, _REQUESTS, _READ_UNITS = "_rate", "_requests", "_readUnits"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The most of a tenant's minute; 0 is no limit. Raises ConfigurationError."""
+
+    requests: int = 0
+    read_units: int = 0
+
+    def __post_init__(self) -> None:
+        for name, most in vars(self).items():
+            if not 0 <= most <= MOST:
+                message = f"a tenant's minute has 0 to {MOST:,}, and 0 is no limit"
+                raise ConfigurationError(message, where=name, fix="give a number in it")
+
+    def __bool__(self) -> bool:
+        return bool(self.requests or self.read_units)
+
+
+@dataclass
+class _Bucket:
+    """What this process has of one tenant's minute. `owed` are read units that are not written yet."""
+
+    digest: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    minute: int = -1
+    tokens: int = 0
+    lot: int = 0
+    taken_at: int = 0
+    refused: str = ""
+    owed: float = 0.0
+
+    @property
+    def offset_ms(self) -> int:
+        return int(self.digest[:8], 16) % MINUTE_MS
+
+
+class RateLimit:
+    """Buckets in a table, for many threads. `clock` gives epoch milliseconds."""
+
+    def __init__(self, schema: Schema, table: Table, rates: Rates, clock: Callable[[], int]) -> None:
+        self._schema = schema
+        self._table = table
+        self._rates = rates
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    @contextmanager
+    def spending(self, caller: Caller) -> Iterator[None]:
+        """Inside, a request of the caller's is carried out. Raises RateExceeded when its tenant may not ask for more,
+        and what the table raises."""
+        bucket = self._bucket(owner_of(caller))
+        with bucket.lock:
+            self._take(bucket)
+        with metered() as meter:
+            try:
+                yield
+            finally:
+                with bucket.lock:
+                    bucket.owed += meter.read_units if self._rates.read_units else 0.0
+
+    # -- parts
+
+    def _bucket(self, owner: str) -> _Bucket:
+        digest = sha256(owner.encode(errors="surrogatepass")).hexdigest()
+        with self._lock:
+            bucket = self._buckets.setdefault(digest, _Bucket(digest))
+            self._buckets.move_to_end(digest)
+            if len(self._buckets) > MAX_BUCKETS:
+                self._buckets.popitem(last=False)
+        return bucket
+
+    def _take(self, bucket: _Bucket) -> None:
+        """Take one request. Raises RateExceeded."""
+        now = self._clock()
+        minute = (now + bucket.offset_ms) // MINUTE_MS
+        if minute != bucket.minute:
+            bucket.minute, bucket.tokens, bucket.refused = minute, 0, ""
+        if not bucket.refused and (not bucket.tokens or self._is_due(bucket)):
+            self._take_lot(bucket, now)
+        if bucket.refused:
+            raise self._exceeded(bucket, now)
+        bucket.tokens -= 1
+
+    def _is_due(self, bucket: _Bucket) -> bool:
+        """Whether the read units that are not written are as many as a second has."""
+        return bool(self._rates.read_units) and bucket.owed >= max(1, self._rates.read_units // MINUTE_SECONDS)
+
+    def _take_lot(self, bucket: _Bucket, now: int) -> None:
+        """Take some requests more, and write what was spent; or note what there is no more of."""
+        quick = bucket.lot and now - bucket.taken_at < SECOND_MS
+        size = 0 if bucket.tokens else min(2 * bucket.lot if quick else 1, self._largest_lot)
+        spent = int(bucket.owed)
+        while True:
+            try:
+                self._table.run(self._update(bucket, now, size, spent))
+            except ConditionFailed as failed:
+                # Others took some meanwhile, so that it ends.
+                size = self._fitting(bucket, failed.item or {}, size)
+                if bucket.refused:
+                    return
+            except TableFull:
+                bucket.tokens += 1
+                return
+            except ShardweaveError as error:
+                # It is not the caller's own write that may have been carried out.
+                error.maybe_written = False
+                raise
+            else:
+                bucket.owed -= spent
+                bucket.tokens += size
+                bucket.taken_at = now
+                bucket.lot = size or bucket.lot
+                return
+
+    @property
+    def _largest_lot(self) -> int:
+        requests = self._rates.requests
+        return max(1, requests // MINUTE_SECONDS) if requests else MAX_LOT_WITHOUT_LIMIT
+
+    def _fitting(self, bucket: _Bucket, found: Item, size: int) -> int:
+        """How many requests the stored minute still has for a lot of a size. Notes what it has no more of."""
+        if self._rates.read_units and found.get(_READ_UNITS, 0) >= self._rates.read_units:
+            bucket.refused = _READ_UNITS
+        left = self._rates.requests - int(found.get(_REQUESTS, 0)) if self._rates.requests else size
+        if left < min(1, size):
+            bucket.refused = bucket.refused or _REQUESTS
+        return min(size, left)
+
+    def _update(self, bucket: _Bucket, now: int, size: int, spent: int) -> Update:
+        ttl = self._schema.layout.ttl_attribute
+        return Update(
+            self._key(bucket),
+            set={ttl: now // SECOND_MS + KEPT_SECONDS} if ttl else {},
+            add={_REQUESTS: size, **({_READ_UNITS: spent} if spent else {})},
+            condition=self._condition(size),
+            return_on_failure=True,
+        )
+
+    def _condition(self, size: int) -> Condition | None:
+        tests: list[Condition] = []
+        if self._rates.requests:
+            tests.append(Or((Missing(_REQUESTS), Compare(_REQUESTS, "<=", self._rates.requests - size))))
+        if self._rates.read_units:
+            tests.append(Or((Missing(_READ_UNITS), Compare(_READ_UNITS, "<", self._rates.read_units))))
+        return And(tuple(tests)) if len(tests) > 1 else tests[0]
+
+    def _key(self, bucket: _Bucket) -> dict[str, Any]:
+        name = f"{bucket.digest}+{bucket.minute}"
+        shard = LOOKUP_SPACE.suffix_of(crc32(name))
+        hash_key = f"{_HASH}{self._schema.key_format.shard_delimiter}{shard}"
+        return {self._schema.hash_key: hash_key, self._schema.range_key: name}
+
+    def _exceeded(self, bucket: _Bucket, now: int) -> RateExceeded:
+        ends = (bucket.minute + 1) * MINUTE_MS - bucket.offset_ms
+        seconds = max(1, math.ceil((ends - now) / SECOND_MS))
+        rates, units = self._rates, bucket.refused == _READ_UNITS
+        most = f"{rates.read_units:,} read units" if units else f"{rates.requests:,} requests"
+        return RateExceeded(
+            f"a minute has {most}, which are spent.", retry_after_seconds=seconds, fix=f"ask again in {seconds} s"
+        )
+
+
+def owner_of(caller: Caller) -> str:
+    """Whose bucket a caller's requests are taken from: its tenant's, or its own where it acts for none."""
+    names = json.loads(caller.tenant) if caller.tenant else []
+    return json.dumps(["tenant", caller.tenant] if any(names) else ["caller", caller.principal])

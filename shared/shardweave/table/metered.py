@@ -1,0 +1,73 @@
+"""A table that says what reads cost the piece of work that they were made for, whichever threads it uses.
+
+What is read inside `metered()` is added to its meter, also by threads that run in a copy of the context, as those of
+`FanOut` and `at_once` do. What is answered after the work has ended counts for nobody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from . import Guard, Table
+from .layout import TableLayout
+from .operations import BatchGet, GetItem, Operation, Query, Scan, TransactGet
+
+R = TypeVar("R")
+
+_READS = (BatchGet, GetItem, Query, Scan, TransactGet)
+
+
+class Meter:
+    """Read units of one piece of work. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.read_units = 0.0
+
+    def add(self, units: float) -> None:
+        with self._lock:
+            self.read_units += units
+
+
+_METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """What the work inside reads."""
+    meter = Meter()
+    before = _METER.set(meter)
+    try:
+        yield meter
+    finally:
+        _METER.reset(before)
+
+
+class MeteredTable:
+    """A `Table` whose reads are added to the meter of whoever makes them, if there is one."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @property
+    def layout(self) -> TableLayout:
+        return self._table.layout
+
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self._table.guards_inside_writes
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        """See `Table`."""
+        answer = self._table.run(operation, guard=guard)
+        meter = _METER.get()
+        if meter is not None and isinstance(operation, _READS):
+            meter.add(getattr(answer, "units", 0.0))
+        return answer
+
+    def close(self) -> None:
+        self._table.close()
