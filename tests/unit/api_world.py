@@ -215,7 +215,7 @@ def user_service(
         wait=stopwatch.wait,
         observe_query=observe_query,
     )
-    described_by(service.api, service.settings.service)
+    described_by(service.api, (service.settings.service, bool(service.settings.rates)))
     return service
 
 
