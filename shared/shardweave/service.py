@@ -38,7 +38,7 @@ from .reshard.phases import Waits
 from .reshard.throttles import ThrottleNotes
 from .reshard.wait_settings import decode_waits
 from .schema import Schema
-from .service_modules import service_module, service_operations, service_schema
+from .service_modules import module_schema, service_module, service_operations, service_schema
 from .shard_key import ExternalKeys
 from .store import Store
 from .store.retries import Waiting
@@ -155,12 +155,13 @@ def build(
     wait: Wait = wait_for,
     observe: Observe | None = None,
     observe_query: Observer | None = None,
+    module: ModuleType | None = None,
 ) -> Service:
-    """The service of these settings. `clock` gives epoch milliseconds; time limits go by `waiting` and `wait`, see
-    `fanout`; `observe` is told of each request, `observe_query` of each query. Raises ConfigurationError,
-    SchemaError."""
-    module = service_module(settings.service)
-    schema = service_schema(settings.service, key_format(settings.key_format)).hiding(settings.hidden_indexes)
+    """The service of these settings; `module` is its module, where that was imported already. `clock` gives epoch
+    milliseconds; time limits go by `waiting` and `wait`, see `fanout`; `observe` is told of each request,
+    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
+    module = module or service_module(settings.service)
+    schema = module_schema(module, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     table = ThrottleNotes(table, schema, clock=clock)
     maps = LeasedMaps(table, settings.waits, clock=clock)

@@ -50,7 +50,12 @@ def service_module(name: str) -> ModuleType:
 
 def service_schema(name: str, key_format: KeyFormat) -> Schema:
     """The schema of a service. Raises ConfigurationError, SchemaError."""
-    module = service_module(name)
+    return module_schema(service_module(name), key_format)
+
+
+def module_schema(module: ModuleType, key_format: KeyFormat) -> Schema:
+    """The schema of a service's module. Raises ConfigurationError, SchemaError."""
+    name = module.__name__.rpartition(".")[2]
     function = _function(module, "schema", key_format)
     if function is None:
         raise ConfigurationError(

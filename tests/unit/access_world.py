@@ -7,7 +7,6 @@ Task      its ids are made up by the service; it belongs to a team, has a parent
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,12 +16,11 @@ from pydantic import Field
 
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.api.application import Api
+from shardweave.api.lambda_event import authorizer_of, event_of, verified_token
 from shardweave.api.messages import Response
 from shardweave.codecs import Timestamp
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
-from shardweave.local.asgi import event_of
-from shardweave.local.authorizer import claim_text
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from tests.unit.api_world import api_of, check_answer, checked_headers
@@ -126,10 +124,9 @@ class Person:
         path, _, query = target.partition("?")
         media_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         sent = {"content-type": media_type, **{name.replace("_", "-"): text for name, text in headers.items()}}
-        sent.setdefault("authorization", f"Bearer {token_of(self.claims)}")
+        sent.setdefault("authorization", f"Bearer {verified_token(self.claims)}")
         body = b"" if document is None else json.dumps(document).encode()
-        claims = {name: claim_text(value) for name, value in self.claims.items()}
-        authorizer = {"jwt": {"claims": claims}} if claims else {}
+        authorizer = authorizer_of(self.claims) if self.claims else {}
         event = event_of(method, path, query, sent, body, authorizer)
         answer = self.api.resolve(event)
         check_answer(self.api, event, answer)
@@ -147,11 +144,6 @@ class Person:
         assert answer.status == 201, answer.body
         record: dict[str, Any] = json.loads(answer.body)
         return record
-
-
-def token_of(claims: Mapping[str, Any]) -> str:
-    """A token with these claims, as an authorizer has verified it: its signature is not looked at any more."""
-    return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b'=').decode()}.c2lnbmVk"
 
 
 def person(api: Api, name: str = "ann", *groups: str, **claims: str) -> Person:

@@ -24,11 +24,11 @@ from pydantic import Field
 
 from shardweave.api.application import Api, Observation
 from shardweave.api.expansion import MAX_RELATED
+from shardweave.api.lambda_event import event_of
 from shardweave.api.messages import Response
 from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
 from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
-from shardweave.local.asgi import event_of
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.fanout import DEFAULT_THROTTLE, Outcome
 from shardweave.query.runner import Observer, QueryRunner

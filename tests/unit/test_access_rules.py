@@ -13,6 +13,7 @@ from shardweave.access import Allow, claim_property, private_property
 from shardweave.access.access import Access
 from shardweave.access.caller import Caller
 from shardweave.api.application import Api
+from shardweave.api.lambda_event import verified_token
 from shardweave.api.operators import Operators
 from shardweave.declarations import Sequence, Unique
 from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
@@ -29,7 +30,7 @@ from shardweave.store import Store
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, Operation
-from tests.unit.access_world import RULES, Person, person, token_of
+from tests.unit.access_world import RULES, Person, person
 from tests.unit.api_world import CURSOR_KEYS, Clock, CountedTable, api_of, json_of, problem_of
 from tests.unit.projection_world import SCHEMA as EVENTS
 
@@ -320,7 +321,7 @@ class TestOperators:
         event = {"type": "Sent", "eventId": "a", "position": 1, "parcelId": "p", "owner": "ann"}
         caller = Person(Api(operations, title="Test"), {"iss": "https://i", "sub": "ann", "groups": ["my feeds"]})
         problem_of(caller.post("/v1/_events/parcels", event), 403, "forbidden")
-        for token in ("", "e30.e30.x", token_of({"sub": "ann", "groups": "[feeds]"})):
+        for token in ("", "e30.e30.x", verified_token({"sub": "ann", "groups": "[feeds]"})):
             answer = caller.post("/v1/_events/parcels", event, authorization=f"Bearer {token}")
             assert "groups are lists that could not be read" in problem_of(answer, 403, "forbidden")["detail"]
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from shardweave.access.tokens import decode_token, encode_token
 from shardweave.api.caller import caller_of
+from shardweave.api.lambda_event import verified_token
 from shardweave.data_folder import DataFolder
 from shardweave.errors import Unauthenticated
 from shardweave.local.authorizer import LocalAuthorizer
-from tests.unit.access_world import token_of
 from tests.unit.cli_world import NOW, shardweave
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -110,7 +110,7 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
 
 def event_of(claims: dict[str, Any], flattened: dict[str, str], token: str | None = None) -> dict[str, Any]:
     """An event with a token of these claims, which the authorizer gives flattened so."""
-    headers = {"Authorization": f"Bearer {token or token_of(claims)}"}
+    headers = {"Authorization": f"Bearer {token or verified_token(claims)}"}
     return {"headers": headers, "requestContext": {"authorizer": {"jwt": {"claims": {"sub": "ann", **flattened}}}}}
 
 
@@ -150,11 +150,11 @@ def test_nobody_is_in_a_group_that_no_member_of_the_list_is(groups: list[str]) -
     [
         "none.at.all",
         "e30",
-        token_of({"sub": "bob", "groups": ["admin"]}),
-        token_of({"sub": "ann", "iss": "https://other", "groups": ["admin"]}),
-        token_of({"sub": "ann", "groups": ["adm", "in", "more"]}),
-        token_of({"sub": "ann", "groups": "admin"}),
-        token_of({"sub": "ann"}),
+        verified_token({"sub": "bob", "groups": ["admin"]}),
+        verified_token({"sub": "ann", "iss": "https://other", "groups": ["admin"]}),
+        verified_token({"sub": "ann", "groups": ["adm", "in", "more"]}),
+        verified_token({"sub": "ann", "groups": "admin"}),
+        verified_token({"sub": "ann"}),
     ],
 )
 def test_a_list_that_the_token_does_not_explain_gives_no_right(token: str) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.access import Allow
+from shardweave.api.lambda_event import event_of
 from shardweave.declarations import Lookup, Unique
 from shardweave.entity import Entity, unique_property
 from shardweave.errors import InputError
-from shardweave.local.asgi import event_of
 from shardweave.query.cursor import DEFAULT_LIFE_MS
 from shardweave.schema import Schema
 from shardweave.table.embedded import EmbeddedTable

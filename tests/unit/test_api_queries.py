@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from services.user_service import name_search
+from shardweave.api.lambda_event import event_of
 from shardweave.api.messages import Response
 from shardweave.api.operation import Call
 from shardweave.api.pages import within
 from shardweave.errors import TransactionConflict, ValueRefused
-from shardweave.local.asgi import event_of
 from shardweave.query.spec import QuerySpec
 from shardweave.table import Table
 from shardweave.table.operations import Query

@@ -8,10 +8,10 @@ import pytest
 
 from shardweave.access import private_property
 from shardweave.api.application import ANSWER_MS, Observation
+from shardweave.api.lambda_event import event_of
 from shardweave.api.messages import PageFacts
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.errors import TransactionConflict
-from shardweave.local.asgi import event_of
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from shardweave.table import Guard, Table

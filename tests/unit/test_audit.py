@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardweave.api.application import Api, Observation
-from shardweave.local.asgi import event_of
+from shardweave.api.lambda_event import event_of
 from tests.unit.access_world import RULES, Person, person
 from tests.unit.api_world import Client, api_of, user_service
 

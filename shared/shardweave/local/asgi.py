@@ -14,7 +14,6 @@ stops, is told so.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import ipaddress
 from collections import Counter
@@ -24,7 +23,7 @@ from urllib.parse import urlsplit
 
 from ..api.application import REQUEST_ID, Api, new_request_id
 from ..api.bodies import too_large
-from ..api.messages import decode_path
+from ..api.lambda_event import event_of
 from ..api.problems import problem
 from ..errors import (
     Forbidden,
@@ -162,28 +161,6 @@ class AsgiApi:
         with contextlib.suppress(TimeoutError, asyncio.CancelledError, ShardweaveError):
             async with asyncio.timeout(self._body_seconds):
                 await _read_body(receive, 0)
-
-
-def event_of(
-    method: str,
-    target: str,
-    query: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    authorizer: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The event (payload format 2.0) of a request with this path, as it was sent; `authorizer` says whose it is.
-    Raises MalformedRequest."""
-    path = decode_path(target)
-    return {
-        "version": "2.0",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": dict(headers),
-        "body": base64.b64encode(body).decode(),
-        "isBase64Encoded": True,
-        "requestContext": {"http": {"method": method, "path": path}, "stage": "$default", "authorizer": authorizer},
-    }
 
 
 def _headers(scope: Message) -> dict[str, str]:

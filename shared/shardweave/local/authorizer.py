@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..access.tokens import decode_token
+from ..api.lambda_event import authorizer_of
 from ..entity import now_ms
 from ..errors import Unauthenticated
 
@@ -33,13 +34,4 @@ class LocalAuthorizer:
         if scheme.lower() != _SCHEME:
             raise Unauthenticated("it is no bearer token", where="authorization", fix="send `Bearer` and the token")
         claims = decode_token(token.strip(), self.secret, now=self.clock() // 1000)
-        return {"jwt": {"claims": {name: claim_text(value) for name, value in claims.items()}, "scopes": None}}
-
-
-def claim_text(value: Any) -> str:
-    """A claim as API Gateway gives it: a list is `[a b]`."""
-    if isinstance(value, list):
-        return f"[{' '.join(claim_text(each) for each in value)}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+        return authorizer_of(claims)

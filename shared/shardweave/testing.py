@@ -1,0 +1,338 @@
+"""What the tests of a program need: a clock to set, a fresh database, and a client of a service's HTTP routes.
+
+    # conftest.py
+    import pytest
+    import orders
+
+    pytest_plugins = ["shardweave.testing"]
+
+    @pytest.fixture
+    def schema():
+        return orders.schema()
+
+    @pytest.fixture
+    def service():
+        return orders
+
+The fixtures are `clock`, `database`, which takes the fixture `schema`, and `client`, which takes the fixture
+`service`: a module, or the name of one that ships. Everything is in memory and ends with the test. No test waits: what
+pauses lets the clock go on.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import ModuleType, TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from .api.lambda_event import authorizer_of, event_of, verified_token
+from .api.operators import ALL_OPERATORS
+from .api.problems import MEDIA_TYPE, TYPE_PREFIX
+from .database import Database
+from .errors import InputError
+from .query.cursor import CursorKeys
+from .schema import Schema
+from .service import Service, Settings, build
+from .shard_key import ExternalKeys
+from .store import Waiting
+from .table.embedded import EmbeddedTable
+
+__all__ = ["Answer", "Client", "Clock", "Problem", "ValueProblem", "client", "clock", "database"]
+
+BEGIN = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
+_KEY = {"test": b"a secret of tests, known to all of them"[:32]}
+_MERGE_PATCH = "application/merge-patch+json"
+
+
+class Clock:
+    """A clock that stands still until a test moves it. Called, it gives epoch milliseconds; `waiting` is for whatever
+    pauses, and moves it on instead."""
+
+    def __init__(self, begin: dt.datetime | int = BEGIN) -> None:
+        self.now_ms = 0
+        self.set(begin)
+        self._passed = 0.0
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+    def __repr__(self) -> str:
+        return f"Clock({self.now_ms})"
+
+    @property
+    def now(self) -> dt.datetime:
+        """The time, in UTC."""
+        return dt.datetime.fromtimestamp(self.now_ms / 1000, dt.UTC)
+
+    def set(self, moment: dt.datetime | int) -> None:
+        """It is this moment: a time with its zone, or epoch milliseconds."""
+        if isinstance(moment, dt.datetime):
+            if moment.tzinfo is None:
+                raise InputError("a time needs its zone", where="moment", fix="give tzinfo=datetime.UTC")
+            moment = round(moment.timestamp() * 1000)
+        self.now_ms = moment
+
+    def advance(
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
+    ) -> None:
+        """So much time passes."""
+        self._pass(dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds))
+
+    @property
+    def waiting(self) -> Waiting:
+        """Pauses that take no time of the test's."""
+        return Waiting(lambda seconds: self._pass(dt.timedelta(seconds=seconds)), lambda: 0.5, lambda: self._passed)
+
+    def _pass(self, time: dt.timedelta) -> None:
+        self._passed += time.total_seconds()
+        self.now_ms += round(time.total_seconds() * 1000)
+
+
+@dataclass(frozen=True)
+class ValueProblem:
+    """One value that does not fit, by its place in what was sent."""
+
+    where: str
+    detail: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a request was refused. `code` is the error's own, as `errors.NotFound.code` is."""
+
+    code: str
+    status: int
+    detail: str
+    where: str = ""
+    fix: str = ""
+    values: tuple[ValueProblem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a service answered. Names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON of the body, None where there is none."""
+        return json.loads(self.body) if self.body else None
+
+    @property
+    def etag(self) -> str | None:
+        """The tag of the record's revision, for `if_match`."""
+        return self.headers.get("etag")
+
+    @property
+    def location(self) -> str | None:
+        """The path of a record that was made."""
+        return self.headers.get("location")
+
+    @cached_property
+    def problem(self) -> Problem | None:
+        """Why the request was refused; None where it was not."""
+        if self.headers.get("content-type") != MEDIA_TYPE:
+            return None
+        said = self.json
+        values = tuple(ValueProblem(each["where"], each["detail"], each["type"]) for each in said.get("errors", ()))
+        code = said["type"].removeprefix(TYPE_PREFIX)
+        return Problem(code, said["status"], said["detail"], said.get("where", ""), said.get("fix", ""), values)
+
+    def expect(self, status: int) -> Self:
+        """This answer, which has to have a status; else the test fails with what was answered."""
+        assert self.status == status, f"answered with {self.status}: {self.problem or self.body.decode()}"
+        return self
+
+
+@dataclass(frozen=True)
+class Client:
+    """Asks a service in this process, on a table in memory. Nobody in particular asks, until `as_caller` says who.
+
+    `service` is a module with `schema(key_format)`, the name of a service that ships, or a schema alone. Opened with
+    `with`, it closes the service; the clients of its callers share it.
+    """
+
+    service: ModuleType | str | Schema
+    clock: Clock = field(default_factory=Clock)
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    _shared: dict[str, Service] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self._shared:
+            self._shared["service"] = _built(self.service, self.clock)
+
+    def close(self) -> None:
+        """Close the service."""
+        self._built.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def database(self) -> Database:
+        """The records of the service."""
+        return Database.over(self._built.parts.store, self._built.parts.queries)
+
+    @property
+    def openapi(self) -> dict[str, Any]:
+        """The service's description of itself."""
+        document: dict[str, Any] = json.loads(self._built.api.openapi)
+        return document
+
+    def as_caller(
+        self,
+        subject: str = "somebody",
+        *,
+        tenant: str | None = None,
+        groups: Sequence[str] = (),
+        claims: Mapping[str, Any] | None = None,
+    ) -> Client:
+        """A client whose requests are of a caller, as a verified token says it. `tenant` is the value of the claim that
+        records are bound to."""
+        found: dict[str, Any] = {"iss": "https://login.example.com/", "sub": subject, **(claims or {})}
+        if groups:
+            found["groups"] = list(groups)
+        if tenant is not None:
+            bound = self._built.parts.access.claims
+            if len(bound) != 1:
+                said = ", ".join(bound) or "none"
+                raise InputError(f"records are bound to {said}", where="tenant", fix="give claims={...}")
+            found[bound[0]] = tenant
+        return replace(self, claims=found)
+
+    # -- requests
+
+    def get(self, path: str, *, headers: Mapping[str, str] | None = None, **parameters: Any) -> Answer:
+        """The answer to GET. Parameters are those of the query; with dots in their names they are given as a mapping,
+        `**{"name.prefix": "ja"}`."""
+        return self.request("GET", path, parameters=parameters, headers=headers)
+
+    def post(self, path: str, document: Any = None, *, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to POST of a JSON document."""
+        return self.request("POST", path, document, headers=headers)
+
+    def put(
+        self, path: str, document: Any, *, if_match: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """The answer to PUT of a JSON document."""
+        return self.request("PUT", path, document, headers=_with_condition(headers, if_match))
+
+    def patch(
+        self, path: str, document: Any, *, if_match: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """The answer to PATCH with a merge patch: null removes a property."""
+        return self.request("PATCH", path, document, headers=_with_condition(headers, if_match))
+
+    def delete(self, path: str, *, if_match: str | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to DELETE."""
+        return self.request("DELETE", path, headers=_with_condition(headers, if_match))
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        document: Any = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer to any request."""
+        path, _, query = path.partition("?")
+        asked = urlencode({name: _parameter(value) for name, value in (parameters or {}).items() if value is not None})
+        sent = {name.lower(): value for name, value in (headers or {}).items()}
+        if self.claims:
+            sent.setdefault("authorization", f"Bearer {verified_token(self.claims)}")
+        if document is not None:
+            sent.setdefault("content-type", _MERGE_PATCH if method == "PATCH" else "application/json")
+        body = b"" if document is None else json.dumps(document, default=str).encode()
+        joined = "&".join(each for each in (query, asked) if each)
+        event = event_of(method, quote(path, safe="/%"), joined, sent, body, self._authorizer)
+        answered = self._built.api.resolve(event)
+        headers = {name.lower(): value for name, value in answered["headers"].items()}
+        return Answer(answered["statusCode"], headers, answered["body"].encode())
+
+    @property
+    def _authorizer(self) -> dict[str, Any]:
+        return authorizer_of(self.claims) if self.claims else {}
+
+    @property
+    def _built(self) -> Service:
+        return self._shared["service"]
+
+
+def _built(service: Any, clock: Clock) -> Service:
+    name, module = _named_module(service)
+    settings = Settings(
+        cursor_keys=CursorKeys("test", _KEY),
+        service=name,
+        operators=ALL_OPERATORS,
+        external_keys=lambda: ExternalKeys("test", _KEY),
+    )
+    return build(
+        settings,
+        module=module,
+        open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
+        clock=clock,
+        waiting=clock.waiting,
+    )
+
+
+def _named_module(service: Any) -> tuple[str, ModuleType | None]:
+    if isinstance(service, str):
+        return service, None
+    if isinstance(service, ModuleType):
+        return service.__name__.rpartition(".")[2], service
+    if not isinstance(service, Schema):
+        fix = "give a module, its name, or a schema"
+        raise InputError(f"it must be a service, got {type(service).__name__}", where="service", fix=fix)
+    module = ModuleType("service")
+    module.schema = lambda key_format: service  # type: ignore[attr-defined]
+    return module.__name__, module
+
+
+def _with_condition(headers: Mapping[str, str] | None, if_match: str | None) -> dict[str, str]:
+    return {**(headers or {}), **({} if if_match is None else {"if-match": if_match})}
+
+
+def _parameter(value: Any) -> str:
+    """A parameter as it is written in a query: true and false in lower case, what is not text as JSON has it."""
+    return value if isinstance(value, str) else json.dumps(value, default=str).strip('"')
+
+
+# -- fixtures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock of the test's own."""
+    return Clock()
+
+
+@pytest.fixture
+def database(schema: Schema, clock: Clock) -> Iterator[Database]:
+    """A fresh database in memory, of the fixture `schema`."""
+    with Database(schema, clock=clock, waiting=clock.waiting) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(service: ModuleType | str | Schema, clock: Clock) -> Iterator[Client]:
+    """A client of the fixture `service`, whose `database` has its records."""
+    with Client(service, clock) as opened:
+        yield opened
