@@ -73,7 +73,7 @@ def test_rules_hold() -> None:
 
 
 def test_both_guides_say_alike_whose_a_cursor_is_and_so_it_is() -> None:
-    http = " ".join((Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8").split())
+    http = " ".join((Path(__file__).parents[2] / "docs" / "http-queries.md").read_text(encoding="utf-8").split())
     assert "Cursors and idempotency keys belong to a tenant and a principal." in FLAT
     assert "from another [principal or tenant](access.md), even for the same query, it is refused" in http
     assert "every page is answered by the rights that its caller has then" in http
