@@ -16,7 +16,13 @@ from shardweave.errors import InputError
 from tests.integration.documented import DAY, check_document, examples
 from tests.integration.local_server import ROOT, LocalServer
 
-DOCUMENTS = {"README.md": 6, "docs/article-questions.md": 13, "docs/http-records.md": 8, "docs/http-queries.md": 6, "docs/http-errors.md": 3}
+DOCUMENTS = {
+    "README.md": 6,
+    "docs/article-questions.md": 13,
+    "docs/http-records.md": 8,
+    "docs/http-queries.md": 6,
+    "docs/http-errors.md": 3,
+}
 """The documents with examples, and how many there are at least: an example that is no longer found is noticed."""
 
 

@@ -29,7 +29,7 @@ def run(example: str, names: dict[str, Any]) -> None:
 
 
 def test_the_examples_of_lookups_run() -> None:
-    declared, *used = examples_of("lookups.md")
+    declared, *used = examples_of("relations-and-lookups.md")
     names: dict[str, Any] = {"__name__": __name__}
     run(declared, names)
     names["store"] = World(schema=names["schema"]).store

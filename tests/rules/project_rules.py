@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from .document_links import broken_links
+
 LONGEST_MODULE = 500
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
 
@@ -342,4 +344,5 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     patched_tests,
     addresses_of_one_machine,
     lock_files_with_addresses,
+    broken_links,
 )

@@ -32,6 +32,10 @@ BREACHES = {
     "skipped_tests": {"tests/unit/test_one.py": "import pytest\n@pytest.mark.skip\ndef test(): ...\n"},
     "patched_tests": {"tests/unit/test_one.py": "def test(monkeypatch):\n    monkeypatch.setattr('a.b', 1)\n"},
     "addresses_of_one_machine": {"README.md": "cd " + "/".join(["", "home", "me", "shardweave"])},
+    "broken_links": {
+        "docs/one.md": "# One\n[a page](two.md)\n[a heading](#one)\n[code `x`](three.md)\n",
+        "docs/three.md": "[a heading](one.md#two)\n[another](../docs/one.md#one)\n",
+    },
     "lock_files_with_addresses": {"requirements/runtime.txt": "--index-url somewhere\n"},
 }
 
