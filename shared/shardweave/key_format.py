@@ -183,7 +183,11 @@ def value_of_plain_text(codec: Codec, text: str) -> Value:
 
 
 ORDERED = KeyFormat("ordered")
+"""The order of keys is the order of their values, whatever these hold. What a schema has where none is given."""
+
 ARTICLE = KeyFormat("article", element_delimiter="|", ordered=False, raw_timestamps=True)
+"""The keys of the article that the idea comes from."""
+
 ENTITY_MANAGER = KeyFormat(
     "entity_manager",
     element_delimiter="|",
@@ -193,6 +197,7 @@ ENTITY_MANAGER = KeyFormat(
     missing_as_empty=True,
     hash=string_hash,
 )
+"""The keys of the JavaScript library Entity Manager, version 8."""
 
 KEY_FORMATS = {key_format.name: key_format for key_format in (ORDERED, ARTICLE, ENTITY_MANAGER)}
 

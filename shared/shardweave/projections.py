@@ -54,7 +54,8 @@ Number = int | Decimal
 
 
 class Event(BaseModel):
-    """Base of every event. A kind of event narrows `type` to its name. JSON names are camelCase."""
+    """Base of every event. A kind of event narrows `type` to its name; `event_id` tells whether it is delivered again,
+    `position` grows along the events about one record. JSON names are camelCase."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
