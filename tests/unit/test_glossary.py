@@ -1,0 +1,43 @@
+"""docs/glossary.md has the words of the code, in their order, and no word that nobody uses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import shardweave
+from shardweave.reshard.phases import Phase
+from shardweave.sharding import Generation, ShardBump, ShardMap, ShardSpace
+
+from .guide_page import DOCS, page_text
+
+ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page_text("glossary.md"), re.MULTILINE)[2:]
+WORDS = [word for word, _ in ROWS]
+SOURCE = "\n".join(
+    path.read_text(encoding="utf-8").lower()
+    for path in [*Path(shardweave.__file__).parent.rglob("*.py"), *DOCS.glob("*.md")]
+    if path.name != "glossary.md"
+)
+
+
+def test_the_words_are_in_order_and_each_stands_once() -> None:
+    assert len(WORDS) > 80
+    assert sorted(set(WORDS), key=lambda word: word.replace("-", "")) == WORDS
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_is_used(word: str) -> None:
+    assert re.search(rf"\b{word.replace(' ', '[ _]?').replace('-', '-?')}", SOURCE), word
+
+
+def test_every_phase_of_a_re_shard_is_named() -> None:
+    meaning = dict(ROWS)["phase"]
+    assert re.findall("`(.*?)`", meaning) == [phase.name.lower() for phase in Phase]
+
+
+@pytest.mark.parametrize("kind", [Generation, ShardBump, ShardMap, ShardSpace])
+def test_what_shards_are_made_of_is_there(kind: type) -> None:
+    word = re.sub(r"(?<!^)([A-Z])", r" \1", kind.__name__).lower()
+    assert word in WORDS or word.removeprefix("shard ") in WORDS
