@@ -1,4 +1,4 @@
-"""What the guides to lookups and to work beyond one transaction show is so: the examples run, also when stopped."""
+"""What the guide to work beyond one transaction shows is so: the examples run, also when stopped."""
 
 from __future__ import annotations
 
@@ -26,16 +26,6 @@ def examples_of(page: str) -> list[str]:
 
 def run(example: str, names: dict[str, Any]) -> None:
     exec(compile(example, "docs", "exec", dont_inherit=True), names)
-
-
-def test_the_examples_of_lookups_run() -> None:
-    declared, *used = examples_of("relations-and-lookups.md")
-    names: dict[str, Any] = {"__name__": __name__}
-    run(declared, names)
-    names["store"] = World(schema=names["schema"]).store
-    assert len(used) == 3
-    for example in used:
-        run(example, names)
 
 
 class Project(Entity, token="project"):
