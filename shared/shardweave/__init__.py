@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .access.bindings import claim_property, private_property
     from .access.rules import Allow
     from .async_database import AsyncDatabase
-    from .codecs import DecimalCodec, SemanticVersion, Timestamp
+    from .codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
     from .database import Database
     from .declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
     from .entity import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .query.spec import Page
     from .schema import Schema
     from .sharding import ShardBump
+    from .store.idempotency import Once as IdempotencyKey
     from .store.operations import Check, Create, Delete, Put, Update
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "Event",
     "EventProjection",
     "HashKey",
+    "IdempotencyKey",
     "Index",
     "KeyFormat",
     "Lookup",
@@ -71,6 +73,7 @@ __all__ = [
     "SetRecord",
     "ShardBump",
     "Timestamp",
+    "TimestampSeconds",
     "Unique",
     "Update",
     "UpdateRecord",
@@ -99,7 +102,7 @@ _PLACES = {
     "access.bindings": ("claim_property", "private_property"),
     "access.rules": ("Allow",),
     "async_database": ("AsyncDatabase",),
-    "codecs": ("DecimalCodec", "SemanticVersion", "Timestamp"),
+    "codecs": ("DecimalCodec", "SemanticVersion", "Timestamp", "TimestampSeconds"),
     "database": ("Database",),
     "declarations": ("Index", "Lookup", "Sequence", "Unique", "belongs_to", "has_many"),
     "entity": (
@@ -121,6 +124,7 @@ _PLACES = {
     "query.spec": ("Page",),
     "schema": ("Schema",),
     "sharding": ("ShardBump",),
+    "store.idempotency": ("IdempotencyKey=Once",),
     "store.operations": ("Check", "Create", "Delete", "Put", "Update"),
 }
 

@@ -8,15 +8,28 @@ from typing import Any, Literal
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Lookup, Sequence, belongs_to
-from shardweave.entity import Entity, nanoid, unique_property
+from shardweave import (
+    Create,
+    CursorKeys,
+    Database,
+    Delete,
+    Entity,
+    IdempotencyKey,
+    Lookup,
+    Schema,
+    Sequence,
+    Timestamp,
+    Update,
+    belongs_to,
+    nanoid,
+    unique_property,
+)
 from shardweave.errors import AlreadyExists
-from shardweave.schema import Schema
-from shardweave.store import Create, Delete, Once, Update
+from shardweave.query.runner import QueryRunner
 from shardweave.table.simulated import Crash, Crashed, Script
 from tests.unit.store_world import World
 
+CURSOR_KEYS = CursorKeys("test", {"test": b"a secret of tests, known to all of them"[:32]})
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -68,10 +81,10 @@ NAMES: dict[str, Any] = {
     "Delete": Delete,
     "Entity": Entity,
     "Entry": Entry,
+    "IdempotencyKey": IdempotencyKey,
     "Issue": Issue,
     "Literal": Literal,
     "Lookup": Lookup,
-    "Once": Once,
     "Project": Project,
     "Timestamp": Timestamp,
     "Update": Update,
@@ -91,7 +104,8 @@ def merging(*faults: Any) -> tuple[World, dict[str, Any]]:
     for project, count in (("a", 22), ("b", 3)):
         made = [Create({"projectId": project, "issueId": f"{project}{n}"}, Issue) for n in range(count)]
         world.other.transact(made)
-    names["store"] = world.store
+    queries = QueryRunner(world.schema, world.table, CURSOR_KEYS, clock=world.clock)
+    names["db"] = Database.over(world.store, queries)
     names["merge"] = world.store.create({"mergeId": "m", "source": "a", "target": "b"}, names["Merge"])
     world.store.find_by(Issue, "projectId", "none")
     world.requests()
@@ -131,7 +145,7 @@ def test_work_that_dies_anywhere_is_found_and_finished(carried_out: bool) -> Non
 
 def test_a_request_with_a_key_is_answered_as_the_first_time() -> None:
     _, names = merging()
-    names |= {"key": "k", "scope": "s", "content": b"", "values": {"projectId": "a"}}
+    names |= {"key": "k", "caller": "ann", "content": b"", "values": {"projectId": "a"}}
     names["body_of"] = lambda record: record.issue_id.encode()
     run(ASK, names)
     first = names["kept"]

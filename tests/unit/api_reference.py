@@ -19,9 +19,10 @@ with them. In signatures `E` is the class of an entity.
 GROUPS = {
     "Declaring": """Entity Schema Index HashKey RangeKey desc ShardBump nanoid unique_property timestamp_property
         updated_property ttl_property claim_property private_property Unique Lookup Sequence belongs_to has_many Allow
-        CanonicalBegin Timestamp DecimalCodec SemanticVersion KeyFormat ORDERED ARTICLE ENTITY_MANAGER""",
+        CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion KeyFormat ORDERED ARTICLE
+        ENTITY_MANAGER""",
     "The database": "Database AsyncDatabase CursorKeys Page",
-    "Operations of a transaction": "Create Put Update Delete Check",
+    "Operations of a transaction": "Create Put Update Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
     "Events": "Event EventProjection SetRecord UpdateRecord DeleteRecord",
     "The package": "__version__",
