@@ -10,39 +10,32 @@ from __future__ import annotations
 
 import datetime as dt
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from shardweave.api.collection import created
-from shardweave.api.keys import ROOT
-from shardweave.api.messages import Response
-from shardweave.api.models import RecordModels, validated
-from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
-from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
-from shardweave.api.pages import PAGING, Pages, paging
-from shardweave.api.query_routes import QUERY_ERRORS
-from shardweave.codecs import Timestamp
-from shardweave.entity import (
+from shardweave import (
+    ORDERED,
     CanonicalBegin,
+    Create,
     Entity,
     HashKey,
+    Index,
+    KeyFormat,
     RangeKey,
+    Schema,
+    ShardBump,
+    Timestamp,
+    branch,
+    errors,
     nanoid,
+    prefix,
     timestamp_property,
     unique_property,
     updated_property,
 )
-from shardweave.errors import AlreadyExists, ValueRefused
-from shardweave.key_format import ORDERED, KeyFormat
-from shardweave.query.spec import BranchSpec, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.service import Parts
-from shardweave.sharding import ShardBump
-from shardweave.store import Create
-from shardweave.store.operations import Written
+from shardweave.routing import JsonModel, Listed, Writes, get, listed, post, writes
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i"})
 _MARKS_MATTER_FROM = "\u0530"
@@ -166,112 +159,53 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 # -- routes of its own ------------------------------------------------------------------------------------------------
 
 
-def operations(parts: Parts) -> tuple[Operation, ...]:
-    """The routes that this service adds to those of its collections."""
-    return (sign_up(parts), user_search(parts))
-
-
-# -- sign-up ----------------------------------------------------------------------------------------------------------
-
-
-class SignUp(BaseModel):
+class SignUp(JsonModel):
     """What a person gives to sign up."""
 
-    model_config = ConfigDict(extra="forbid")
-
     email: Address
-    first_name: Name = Field(alias="firstName")
-    last_name: Name = Field(alias="lastName")
-    beneficiary_id: Id = Field(alias="beneficiaryId")
+    first_name: Name
+    last_name: Name
+    beneficiary_id: Id
     phone: Phone | None = Field(default_factory=lambda: None)
 
 
-def sign_up(parts: Parts) -> Operation:
-    """A new user with an e-mail address."""
-    models, emails = (RecordModels(parts.schema[each], parts.external_keys) for each in (User, Email))
+class SignedUp(JsonModel):
+    """The records that were made."""
 
-    def answer() -> type[BaseModel]:
-        return create_model(
-            "SignedUp",
-            __doc__="The records that were made.",
-            user=(models.read, ...),
-            email=(emails.read, ...),
-        )
+    user: User
+    email: Email
 
-    def run(call: Call) -> Response:
-        given = validated(SignUp, call.document)
-        user_id, address = nanoid(), given.pop("email")
-        records = [
-            Create({**given, "userId": user_id}, User),
-            Create({"email": address, "userId": user_id}, Email),
-        ]
-        try:
-            return carried_out(parts.store, call, records, signed_up)
-        except AlreadyExists:
-            raise AlreadyExists(
-                "The e-mail address is in use.", where="email", fix="sign in with it, or give another"
-            ) from None
 
-    def signed_up(made: Sequence[Written]) -> Response:
-        new_user, new_email = (written.record for written in made if written.record is not None)
-        body = b'{"user":' + models.json(new_user) + b',"email":' + emails.json(new_email) + b"}"
-        return replace(
-            created(models, new_user, body), places=(models.keys.path(new_user), emails.keys.path(new_email))
-        )
+@post("/v1/sign-up", tag="sign-up", errors=(errors.AlreadyExists,))
+def sign_up(given: SignUp) -> Writes[SignedUp]:
+    """A new user with an e-mail address.
 
-    return Operation(
-        "POST",
-        f"{ROOT}/sign-up",
-        "signUp",
-        "A new user with an e-mail address",
-        run,
-        Answer(201, "The user and the e-mail as they are stored.", answer, {"Location": "The user's path."}),
-        description="Both records are written in one transaction.",
-        tag="sign-up",
-        header_parameters=(ONCE,),
-        body=Body(SignUp),
-        errors=(AlreadyExists, *ONCE_ERRORS),
+    Both records are written in one transaction."""
+    user_id = nanoid()
+    in_use = errors.AlreadyExists(
+        "The e-mail address is in use.", where="email", fix="sign in with it, or give another"
+    )
+    return writes(
+        Create({**given.model_dump(exclude={"email"}, exclude_unset=True), "user_id": user_id}, User),
+        Create({"email": given.email, "user_id": user_id}, Email),
+        answer=lambda user, email: SignedUp(user=user, email=email),
+        refusals={errors.AlreadyExists: in_use},
     )
 
 
-# -- search by name ---------------------------------------------------------------------------------------------------
+@get("/v1/user-search", tag="users")
+def search_user(name: Annotated[str, Field(description="How the name begins.")]) -> Listed[User]:
+    """Users whose first or last name begins with a text.
 
-
-def name_search(name: str) -> tuple[BranchSpec, ...]:
-    """The branches of "first or last name begins with this", however it is written. Raises ValueRefused."""
+    Case, accents and punctuation do not matter. It is the beginning of one of the two: a full name, `Mary Smith`, is
+    not found. The order is that of the name that was found: a user who is found by both stands where the lower one
+    belongs."""
     begin = canonical_name(name)
     if not begin:
-        raise ValueRefused("it has no letter and no digit", where="name", fix="give the beginning of a name")
-    return (
-        BranchSpec({"firstNameCanonical": Prefix(begin)}, "firstName"),
-        BranchSpec({"lastNameCanonical": Prefix(begin)}, "lastName"),
-    )
-
-
-def user_search(parts: Parts) -> Operation:
-    """Users by the beginning of either name."""
-    user = parts.schema[User]
-    models = RecordModels(user, parts.external_keys)
-    pages = Pages(models, parts.queries, parts.access)
-
-    def run(call: Call) -> Response:
-        spec = QuerySpec(user.token, branches=name_search(call.query["name"]), **paging(call.query))
-        return pages.listed(pages.run(spec, call, operation="query"))
-
-    return Operation(
-        "GET",
-        f"{ROOT}/user-search",
-        "searchUser",
-        "Users whose first or last name begins with a text",
-        run,
-        Answer(200, "The page, each user once.", lambda: models.page),
-        description="Case, accents and punctuation do not matter. It is the beginning of one of the two: a full "
-        "name, `Mary Smith`, is not found. The order is that of the name that was found: a user "
-        "who is found by both stands where the lower one belongs.",
-        tag="users",
-        query_parameters=(Parameter("name", "How the name begins.", required=True), *PAGING),
-        errors=QUERY_ERRORS,
-    )
+        raise errors.ValueRefused("it has no letter and no digit", where="name", fix="give the beginning of a name")
+    by_first = branch(index="firstName", first_name_canonical=prefix(begin))
+    by_last = branch(index="lastName", last_name_canonical=prefix(begin))
+    return listed(User, branches=[by_first, by_last])
 
 
 def sample_data(day: dt.date) -> Iterator[Entity]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast, overload
 
@@ -51,7 +50,7 @@ from .schema import Schema
 from .store import BatchWriteResult, Delete, Operation, Put, Store, Waiting
 from .store.expanding import Related
 from .store.finding import lookup_of, lookup_values
-from .store.operations import Changes, Key
+from .store.operations import Among, Changes, Key
 from .table.conditions import Condition
 
 E = TypeVar("E", bound=Entity, default=Any)
@@ -235,16 +234,7 @@ class Database:
     ) -> Page[E]:
         """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. Raises as
         `get_by` does, and LimitExceeded."""
-        check_lookup(name, within)
-        model = self._model(entity)
-        compiled = self.schema[model]
-        values = lookup_values(compiled, name, value, within)
-        walk = lookup_walk(compiled, lookup_of(compiled, name).name, values, "")
-        tokens = LookupTokens(self.queries.cursors, self.queries.now_ms)
-        with named_here():
-            state = tokens.opened(next_token, walk)
-            found = self.store.find_by(model, name, value, within=within, limit=limit, after=id_reached(state))
-        return Page(found.items, tokens.sealed(state, found.after, walk), complete=not found.cut)
+        return self._found(entity, name, value, within, limit, next_token)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records of each record, by the relations' names: a record or None, or a tuple. All of a page are
@@ -293,7 +283,8 @@ class Database:
             time_limit_ms=time_limit_ms,
         )
         with named_here():
-            return self.queries.run(self._whole(spec))
+            queries, spec = self._asked(spec, "query")
+            return queries.run(queries.for_whole_records(spec))
 
     def records(
         self,
@@ -326,7 +317,8 @@ class Database:
             latest=latest,
         )
         with named_here():
-            return self._records(self._whole(spec))
+            queries, spec = self._asked(spec, "query")
+            return self._records(queries, queries.for_whole_records(spec))
 
     def first(
         self,
@@ -356,7 +348,8 @@ class Database:
             latest=latest,
         )
         with named_here():
-            return cast("E | None", self.queries.first(self._whole(spec)))
+            queries, spec = self._asked(spec, "query")
+            return cast("E | None", queries.first(queries.for_whole_records(spec)))
 
     def exists(
         self,
@@ -386,7 +379,8 @@ class Database:
             latest=latest,
         )
         with named_here():
-            return self.queries.exists(spec)
+            queries, spec = self._asked(spec, "query")
+            return queries.exists(spec)
 
     def count(
         self,
@@ -416,7 +410,8 @@ class Database:
             time_limit_ms=time_limit_ms,
         )
         with named_here():
-            return self.queries.count(spec).count
+            queries, spec = self._asked(spec, "count")
+            return queries.count(spec).count
 
     def explain(
         self,
@@ -451,7 +446,8 @@ class Database:
             latest=latest,
         )
         with named_here():
-            return self.queries.explain(self._whole(spec), run=run)
+            queries, spec = self._asked(spec, "explain")
+            return queries.explain(queries.for_whole_records(spec), run=run)
 
     # -- parts
 
@@ -466,15 +462,36 @@ class Database:
         branches = None if given is None else tuple(given)
         return QuerySpec(self.schema[entity].token, conditions, branches=branches, **options)
 
-    def _whole(self, spec: QuerySpec) -> QuerySpec:
-        """The query, told to read whole records where an index that it uses does not hold them."""
-        views = self.schema.entity(spec.entity).views.values()
-        if all(view.projected is None for view in views) or self.queries.plan(spec).whole:
-            return spec
-        return replace(spec, hydrate=True)
+    def _found(
+        self,
+        entity: type[E] | str,
+        name: str,
+        value: Any,
+        within: Mapping[str, Any],
+        limit: int,
+        next_token: str | None,
+        *,
+        among: Among | None = None,
+        scope: str = "",
+    ) -> Page[E]:
+        check_lookup(name, within)
+        self._check_open()
+        compiled = self.schema[entity]
+        values = lookup_values(compiled, name, value, within)
+        walk = lookup_walk(compiled, lookup_of(compiled, name).name, values, scope)
+        tokens = LookupTokens(self._queries.cursors, self._queries.now_ms)
+        with named_here():
+            state = tokens.opened(next_token, walk)
+            asked: dict[str, Any] = {"within": within, "limit": limit, "after": id_reached(state), "among": among}
+            found = self._store.find_by(compiled.model, name, value, **asked)
+        return Page(found.items, tokens.sealed(state, found.after, walk), complete=not found.cut)
 
-    def _records(self, spec: QuerySpec) -> Iterator[Any]:
-        pages = self.queries.pages(spec)
+    def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
+        """What runs a query, and the query as it is run; `operation` is what rules call it."""
+        return self.queries, spec
+
+    def _records(self, queries: QueryRunner, spec: QuerySpec) -> Iterator[Any]:
+        pages = queries.pages(spec)
         while True:
             self._check_open()
             page = next(pages, None)

@@ -30,7 +30,7 @@ def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection
     MalformedRequest for text without UTF-8."""
     faults: list[FieldFault] = []
     try:
-        read = model.model_validate_json(json_bytes(value), strict=True)
+        read = model.model_validate_json(json_bytes(value), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         faults = field_faults(error)
     named = [fault.location for fault in faults]

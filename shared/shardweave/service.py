@@ -12,11 +12,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .access.access import Access
 from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
@@ -39,6 +37,7 @@ from .reshard.throttles import ThrottleNotes
 from .reshard.wait_settings import decode_waits
 from .schema import Schema
 from .service_modules import module_schema, service_module, service_operations, service_schema
+from .service_parts import Parts
 from .shard_key import ExternalKeys
 from .store import Store
 from .store.retries import Waiting
@@ -112,24 +111,6 @@ class Settings:
             waits=deployed_waits(variables),
             operators=Operators.of_text(variables.get("OPERATORS", "")),
         )
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What operations are made of. `external_keys` are there where an entity has an origin; `maps` are the shard maps
-    in force, where records may move."""
-
-    schema: Schema
-    table: Table
-    store: Store
-    queries: QueryRunner
-    external_keys: ExternalKeys | None = None
-    maps: LeasedMaps | None = None
-
-    @cached_property
-    def access(self) -> Access:
-        """Who may see and do what. Operations that a service declares itself ask it too."""
-        return Access(self.schema.entities)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import sys
 import traceback
 from collections.abc import Callable
 from functools import cache
@@ -74,7 +75,23 @@ def module_schema(module: ModuleType, key_format: KeyFormat) -> Schema:
 
 
 def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
-    """The operations that a service declares itself. Raises ConfigurationError."""
+    """The operations that a service declares itself: its routes (see `routing`), then those of a function
+    `operations(parts)`, for what routes can't say. Raises ConfigurationError."""
+    return (*_route_operations(module, parts), *_own_operations(module, parts))
+
+
+def _route_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
+    # A service without routes does not pay for them.
+    routing = sys.modules.get("shardweave.routing")
+    routes = [] if routing is None else [each for each in vars(module).values() if isinstance(each, routing.Route)]
+    if not routes:
+        return ()
+    from .api.route_answers import route_operations
+
+    return route_operations(list(dict.fromkeys(routes)), parts)
+
+
+def _own_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
     from .api.operation import Operation
 
     function = _function(module, "operations", parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.user_service import name_search
+from services.user_service import search_user
 from shardweave.api.lambda_event import event_of
 from shardweave.api.messages import Response
 from shardweave.api.operation import Call
@@ -396,4 +396,4 @@ class TestUserSearch:
 
     def test_without_letters_there_is_nothing_to_search(self) -> None:
         with pytest.raises(ValueRefused):
-            name_search("…")
+            search_user("…")

@@ -20,7 +20,7 @@ from shardweave.api.operation import Operation
 from shardweave.entity import Entity
 from shardweave.key_format import ORDERED, KeyFormat
 from shardweave.schema import Schema
-from shardweave.service import Parts
+from shardweave.service_parts import Parts
 
 from .custom_fields import declare_field, set_values
 from .grid import grid

@@ -26,7 +26,7 @@ from shardweave.api.preconditions import entity_tag
 from shardweave.entity import Entity
 from shardweave.errors import AlreadyExists, Conflict, NotFound, UnknownName
 from shardweave.property_json import JSON_CONFIG, json_bytes
-from shardweave.service import Parts
+from shardweave.service_parts import Parts
 from shardweave.store import Update
 from shardweave.store.operations import Written
 

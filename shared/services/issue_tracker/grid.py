@@ -27,7 +27,7 @@ from shardweave.errors import NotFound
 from shardweave.property_json import json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.service import Parts
+from shardweave.service_parts import Parts
 from shardweave.store import Store
 
 from .records import COLUMNS, PLACES, Issue, Project, presence

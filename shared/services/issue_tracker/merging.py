@@ -51,7 +51,7 @@ from shardweave.errors import (
 from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.service import Parts
+from shardweave.service_parts import Parts
 from shardweave.store import Check, Create, Delete, Operation, Store, Update
 
 from .custom_fields import at_most, free_place

@@ -194,6 +194,13 @@ class QueryRunner:
         """The plan of a query, without reading anything."""
         return self._plan(spec, self.now_ms())[0]
 
+    def for_whole_records(self, spec: QuerySpec) -> QuerySpec:
+        """The query, told to read whole records where an index that it uses does not hold them."""
+        views = self._schema.entity(spec.entity).views.values()
+        if all(view.projected is None for view in views) or self.plan(spec).whole:
+            return spec
+        return replace(spec, hydrate=True)
+
     def explain(self, spec: QuerySpec, *, run: bool = False) -> Explanation:
         """What the query would do, and with `run` what it did."""
         if run:

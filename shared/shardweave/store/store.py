@@ -178,10 +178,19 @@ class Store:
         ParentMissing, ImmutableProperty and other InputErrors."""
         return cast("E", self._written(Update(model, key, changes, rev)))
 
-    def delete(self, model: type[Entity], key: Key, *, rev: Rev = None) -> bool:
+    def delete(
+        self,
+        model: type[Entity],
+        key: Key,
+        *,
+        rev: Rev = None,
+        among: Among | None = None,
+        related: RelatedRecords | None = None,
+    ) -> bool:
         """Remove a record. False when there was none. With `rev`, only that revision is removed. What becomes of its
-        children their relations say. Raises RevisionConflict, and HasChildren where others belong to it."""
-        return self._run(self._steps.make(Delete(model, key, rev))).removes
+        children their relations say. `among` says which records there are, `related` which of other entities. Raises
+        RevisionConflict, and HasChildren where others belong to it."""
+        return self._run(self._steps.make(Delete(model, key, rev, among, related))).removes
 
     # -- several records
 

@@ -1,0 +1,199 @@
+"""A database as it is for one caller: what rules and claims let it see and do, in every method.
+
+A record that is not the caller's does not exist; what it makes is made its own; what no rule allows is refused. The
+operations are those of rules: a read by key is `get`, one by a lookup `list`, one by conditions `query`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, cast, overload
+
+from ..access.access import Access
+from ..access.caller import Caller
+from ..access.grant import Grant
+from ..database import NOTHING, Database, E
+from ..database_input import check_batch, check_changes, check_operations, check_revision, key_list, record_of
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..errors import Forbidden, InputError, NotFound
+from ..query.runner import QueryRunner
+from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
+from ..store import BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
+from ..store.expanding import Related
+from ..store.operations import Changes, Key
+
+
+class CallerDatabase(Database):
+    """The records of a store as one caller may see and change them. It closes nothing."""
+
+    def __init__(self, store: Store, queries: QueryRunner, access: Access, caller: Caller) -> None:
+        self._store, self._queries = store, queries
+        self._owned, self._closed = False, False
+        self._access, self._caller = access, caller
+
+    @property
+    def store(self) -> NoReturn:
+        """The store knows no caller."""
+        raise _past_rights("store")
+
+    @property
+    def queries(self) -> NoReturn:
+        """What runs queries knows no caller."""
+        raise _past_rights("queries")
+
+    # -- records
+
+    @overload
+    def create(self, record: E, /) -> E: ...
+
+    @overload
+    def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
+
+    def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
+        """A new record of the caller's."""
+        return self._written(Create(*record_of(self.schema, record, values)))
+
+    @overload
+    def put(self, record: E, /, *, rev: str | None = None) -> E: ...
+
+    @overload
+    def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
+
+    def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
+        """A whole record of the caller's."""
+        check_revision(rev)
+        return self._written(Put(*record_of(self.schema, record, values), rev))
+
+    def get(self, entity: type[E] | str, key: Key, /) -> E | None:
+        """The live record, or None where there is none for the caller."""
+        return self._store.get(self._model(entity), key, among=self._grant(entity, "get").among)
+
+    def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
+        """Change properties of a record of the caller's."""
+        check_revision(rev)
+        check_changes(changes)
+        return cast("E", self._written(Update(self._model(entity), key, changes, rev)))
+
+    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
+        """Remove a record of the caller's; False when there was none."""
+        check_revision(rev)
+        grant = self._grant(entity, "delete")
+        return self._store.delete(self._model(entity), key, rev=rev, among=grant.among, related=grant.related)
+
+    def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
+        """The live records of the keys, None where there is none for the caller."""
+        among = self._grant(entity, "batchGet").among
+        return self._store.batch_get(self._model(entity), key_list(keys), among=among)
+
+    def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
+        """Carry out puts and deletes of the caller's records, each on its own."""
+        check_batch(puts, deletes)
+        put = [self.granted(each if isinstance(each, Put) else Put(each), "batchWrite") for each in puts]
+        deleted = [self.granted(each, "batchWrite") for each in deletes]
+        return self._store.batch_write(cast("list[Put]", put), cast("list[Delete]", deleted))
+
+    def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
+        """Carry out several operations on the caller's records, all or none."""
+        check_operations(operations)
+        return self._store.transact([self.granted(each) for each in operations])
+
+    # -- by a value
+
+    def get_by(
+        self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
+    ) -> E | None:
+        """The live record with a unique value, or None where there is none for the caller."""
+        items = self.find_by(entity, name, value, within=within, limit=1).items
+        return items[0] if items else None
+
+    def find_by(
+        self,
+        entity: type[E] | str,
+        name: str,
+        value: Any,
+        /,
+        *,
+        within: Mapping[str, Any] = NOTHING,
+        limit: int = DEFAULT_LIMIT,
+        next_token: str | None = None,
+    ) -> Page[E]:
+        """A page of the caller's records with a value."""
+        grant = self._grant(entity, "list")
+        return self._found(entity, name, value, within, limit, next_token, among=grant.among, scope=self._caller.scope)
+
+    def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
+        """The related records that there are for the caller."""
+        return list(self._store.expanding(records, *names, visible=self._access.related(self._caller)))
+
+    # -- parts
+
+    def granted(self, operation: Operation, rule: str = "") -> Operation:
+        """An operation on the caller's records alone. Raises Unauthenticated, Forbidden."""
+        entity = self._entity_of(operation)
+        if not self._access.restricts:
+            return operation
+        grant = self._access.grant(entity, rule or _RULES[type(operation)], self._caller)
+        asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        if isinstance(operation, (Create, Put)):
+            return replace(operation, **_made(entity, grant, operation), **asker)
+        if isinstance(operation, Update):
+            return replace(operation, changes=_changed(entity, grant, operation.changes), **asker)
+        if isinstance(operation, Delete):
+            return replace(operation, **asker)
+        _check_is_decided(entity, grant, operation)
+        return operation
+
+    def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
+        grant = self._grant(spec.entity, operation)
+        return self._queries.hiding(grant.hidden_indexes(spec)), grant.narrowed(spec)
+
+    def _grant(self, entity: type[Entity] | str, operation: str) -> Grant:
+        return self._access.grant(self.schema[entity], operation, self._caller)
+
+    def _entity_of(self, operation: Operation) -> EntityType[Any]:
+        if isinstance(operation, (Create, Put)) and isinstance(operation.record, Entity):
+            return self.schema[type(operation.record)]
+        return self.schema[cast("type[Entity]", operation.model)]
+
+    def _written(self, operation: Operation) -> Entity:
+        record = self._store.write(self.granted(operation)).record
+        assert record is not None, "a create, put or update ends with the record that it wrote"
+        return record
+
+
+_RULES: dict[type, str] = {Create: "create", Put: "put", Update: "update", Delete: "delete", Check: "get"}
+
+
+def _made(entity: EntityType[Any], grant: Grant, operation: Create | Put) -> dict[str, Any]:
+    """What a caller makes: as it was given, where that is the caller's own already."""
+    given = operation.record
+    values = _given(entity, given) if isinstance(given, Entity) else entity.by_stored_name(given)
+    made = grant.made(values)
+    return {} if made == values else {"record": made, "model": entity.model}
+
+
+def _given(entity: EntityType[Any], record: Entity) -> dict[str, Any]:
+    names = record.model_fields_set
+    return {each.stored: getattr(record, each.name) for each in entity.properties.values() if each.name in names}
+
+
+def _changed(entity: EntityType[Any], grant: Grant, changes: Changes) -> Changes:
+    if callable(changes):
+        return lambda record: grant.changed(entity.by_stored_name(changes(record)))
+    return grant.changed(entity.by_stored_name(changes))
+
+
+def _check_is_decided(entity: EntityType[Any], grant: Grant, check: Check) -> None:
+    """A check reads no record, so what it may ask about has to be told by the identity alone."""
+    if grant.owners is not None or not entity.claims.keys() <= set(entity.identity):
+        raise Forbidden("whose record it is can't be told from its key", where="key", fix="read the record instead")
+    if not grant.names_it(entity.identify(check.key)):
+        raise NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
+
+
+def _past_rights(name: str) -> InputError:
+    return InputError(
+        "it would go past the caller's rights", where=f"database.{name}", fix="let the route take EveryRecord instead"
+    )

@@ -1,0 +1,231 @@
+"""Routes of a service's own: a function whose signature says what a request has to give, and what it may use.
+
+    @post("/v1/order-notes/{order_id}", tag="orders", errors=(errors.NotFound,))
+    def add_note(order_id: str, given: NewNote, database: Database, clock: Clock) -> Note:
+        '''A note on an order.
+
+        The caller must be able to see the order.'''
+
+Every route of a module is served, and described in the OpenAPI document, as those of its entities are: the first line
+of its text is the summary, the rest the description. A parameter is what its type says:
+
+    a pydantic model      the body: a JSON object that fits it, every fault listed
+    `Database`            the records of the caller: rules and claims hold in every method
+    `EveryRecord`         the records of everybody; whoever takes it sees to rights itself
+    `Caller`, `Clock`     who asks; the epoch milliseconds
+    any other             one of the path, where the path has its name, else of the query, by its camelCase name;
+                          `Annotated[str, Field(description=...)]` describes it, a default makes it optional
+
+What it gives is answered by the return type:
+
+    an entity             200 with the record and its ETag; 304 to a GET that has it; 404 for None
+    a pydantic model      its JSON; fields that are entities as they are shown everywhere
+    None                  204
+    `Listed[Entity]`      a page: `listed(...)` says which records, the request which page
+    `Writes[...]`         writes that are one transaction: `writes(...)`; a request that is repeated with its
+                          Idempotency-Key is answered as the first time
+
+Another route that is no GET may be repeated with a key too: what it gave is kept once it is done.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, ParamSpec
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+from typing_extensions import TypeVar
+
+from .access.caller import Caller
+from .database import Database
+from .entity import Entity
+from .errors import ConfigurationError, ShardweaveError
+from .query.shorthand import constraints
+from .query.spec import BranchSpec, Constraint, OneOf
+from .store.operations import Operation
+from .table.conditions import Condition
+
+__all__ = [
+    "Caller",
+    "Clock",
+    "EveryRecord",
+    "JsonModel",
+    "Listed",
+    "Route",
+    "Writes",
+    "delete",
+    "get",
+    "listed",
+    "patch",
+    "post",
+    "put",
+    "writes",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=Entity, default=Any)
+M = TypeVar("M", default=Any)
+
+ANY_CALLER = object()
+EveryRecord = Annotated[Database, ANY_CALLER]
+"""The records of everybody."""
+
+
+class Clock:
+    """Gives epoch milliseconds when it is called."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+
+    def __call__(self) -> int:
+        return self._now_ms()
+
+
+class JsonModel(BaseModel):
+    """A body or an answer: names in JSON are camelCase, and no others are taken."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
+
+
+@dataclass(frozen=True)
+class Listed(Generic[E]):
+    """Which records a list has. See `listed`."""
+
+    entity: type[E] | str
+    conditions: Mapping[str, Constraint | OneOf]
+    index: str | None = None
+    filter: Condition | None = None
+    branches: Sequence[BranchSpec] | None = None
+    reverse: bool = False
+    earliest: int | None = None
+    latest: int | None = None
+
+
+def listed(
+    entity: type[E] | str,
+    conditions: Mapping[str, Any] | None = None,
+    /,
+    *,
+    index: str | None = None,
+    filter: Condition | None = None,
+    branches: Sequence[BranchSpec] | None = None,
+    reverse: bool = False,
+    earliest: int | None = None,
+    latest: int | None = None,
+    **equal: Any,
+) -> Listed[E]:
+    """The caller's records that meet conditions, as `Database.query` takes them. How many, and from where, the request
+    says; its `reverse` is the reverse of this order."""
+    asked = constraints(conditions, equal)
+    return Listed(entity, asked, index, filter, branches, reverse, earliest, latest)
+
+
+@dataclass(frozen=True)
+class Writes(Generic[M]):
+    """Writes that are one transaction. See `writes`."""
+
+    operations: Sequence[Operation]
+    answer: Callable[..., M] | None = None
+    refusals: Mapping[type[ShardweaveError], ShardweaveError] = field(default_factory=dict)
+
+
+def writes(
+    *operations: Operation,
+    answer: Callable[..., M] | None = None,
+    refusals: Mapping[type[ShardweaveError], ShardweaveError] | None = None,
+) -> Writes[M]:
+    """Writes of the caller's records, all or none. `answer` makes the answer of the records that were written, in their
+    order, and is pure; without it, the one record is the answer. `refusals` say what is raised in place of an error."""
+    return Writes(operations, answer, refusals or {})
+
+
+@dataclass(frozen=True)
+class Route(Generic[P, R]):
+    """A route of a service. Called, it is the function that it was made of."""
+
+    method: str
+    path: str
+    function: Callable[P, R]
+    status: int | None = None
+    tag: str = ""
+    errors: tuple[type[ShardweaveError], ...] = ()
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """What the operation is called: the function's name in camelCase."""
+        return to_camel(self.function.__name__)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The summary and the description."""
+        summary, _, rest = inspect.cleandoc(self.function.__doc__ or "").partition("\n")
+        return summary.rstrip("."), " ".join(rest.split())
+
+    @property
+    def place(self) -> str:
+        """Where it is declared, for errors."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+def get(
+    path: str, *, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    """A route that reads. `errors` are those that a caller can meet beside those of every route."""
+    return _route("GET", path, None, tag, errors)
+
+
+def post(
+    path: str, *, status: int | None = None, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    """A route that does something. It is answered with `status`: by default 201 where a record was made, else 200."""
+    return _route("POST", path, status, tag, errors)
+
+
+def put(
+    path: str, *, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    """A route that puts what it is given in place of what is there."""
+    return _route("PUT", path, None, tag, errors)
+
+
+def patch(
+    path: str, *, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    """A route that changes what is there."""
+    return _route("PATCH", path, None, tag, errors)
+
+
+def delete(
+    path: str, *, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    """A route that removes something."""
+    return _route("DELETE", path, None, tag, errors)
+
+
+def _route(
+    method: str, path: str, status: int | None, tag: str, errors: Sequence[type[ShardweaveError]]
+) -> Callable[[Callable[P, R]], Route[P, R]]:
+    def made(function: Callable[P, R]) -> Route[P, R]:
+        found = Route(method, path, function, status, tag, tuple(errors))
+        if not isinstance(path, str) or not path.startswith("/v1/"):
+            fix = f'give "/v1/{to_camel(function.__name__)}", say'
+            raise ConfigurationError("its path must begin with /v1/", where=found.place, fix=fix)
+        if inspect.iscoroutinefunction(function):
+            raise ConfigurationError("it must be a plain function", where=found.place, fix="write def, not async def")
+        return found
+
+    return made
