@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
-import shardweave.access
-import shardweave.declarations
-import shardweave.entity
-import shardweave.schema
 from shardweave.access import OPERATIONS
 from shardweave.access.access import ACCESS_ERRORS
 from shardweave.access.tokens import decode_token
@@ -20,24 +15,13 @@ from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, json_of, problem_of
 from tests.unit.cli_world import NOW
 from tests.unit.cli_world import shardweave as run_command
+from tests.unit.guide_page import run_page
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "access.md").read_text(encoding="utf-8")
 FLAT = " ".join(GUIDE.split())
 
 
-def names() -> dict[str, Any]:
-    """What the examples of the guide define."""
-    found: dict[str, Any] = {"__name__": __name__}
-    for module in (shardweave.entity, shardweave.schema, shardweave.declarations, shardweave.access):
-        found |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    examples = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
-    assert len(examples) == 2
-    for example in examples:
-        exec(compile(example, "docs/access.md", "exec", dont_inherit=True), found)
-    return found
-
-
-NAMES = names()
+_, NAMES = run_page("access.md")
 
 
 def test_tenants_are_apart() -> None:

@@ -22,7 +22,8 @@ import pytest
 import typing_extensions
 from pydantic.errors import PydanticSchemaGenerationError
 
-from shardweave.codecs import DecimalCodec, Timestamp
+import shardweave
+from shardweave.codecs import _BY_TYPE, DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 from shardweave.entity import Entity, unique_property
 from shardweave.errors import SchemaError
 from shardweave.query.value_order import has_length, kinds_of, order_of
@@ -86,7 +87,9 @@ NAMES: dict[str, Any] = {
     **{each.__name__: each for each in (Counter, OrderedDict, defaultdict, deque, Fraction, Path)},
     **{each.__name__: each for each in (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID)},
     **{each.__name__: each for each in (ipaddress.IPv4Address, ipaddress.IPv6Network)},
+    "SemanticVersion": SemanticVersion,
     "Timestamp": Timestamp,
+    "TimestampSeconds": TimestampSeconds,
     "UTC": dt.UTC,
 }
 
@@ -157,3 +160,14 @@ def test_a_type_that_pydantic_refuses(kind: Any) -> None:
 def test_both_tables_are_read() -> None:
     assert len(rows("What is stored")) > 40
     assert len(rows("What is refused")) > 25
+
+
+def test_every_type_that_can_be_in_a_key_has_a_row() -> None:
+    declared = {value_of(row[0]) for row in rows("What is stored")}
+    kinds = [kind for kinds, _ in _BY_TYPE for kind in (kinds if isinstance(kinds, tuple) else (kinds,))]
+    assert len(kinds) > 10
+    assert [kind for kind in kinds if kind not in declared and kind.__module__ != "pydantic.types"] == []
+    public = [getattr(shardweave, name) for name in shardweave.__all__]
+    own = [each for each in public if typing.get_origin(each) is typing.Annotated]
+    assert len(own) > 2
+    assert [each for each in own if each not in declared] == []
