@@ -77,11 +77,28 @@ class QuestionShapes:
                 terminalreporter.line(line)
 
 
+class Kills:
+    """Tells in which phases of a move the server was killed, and how many answers its clients got in all."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told: dict[str, Any] = dict(report.user_properties)
+        if report.when == "call" and "kills" in told:
+            self._told.append(f"{told['answers']:,} answers, and killed in: {told['kills']}")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in self._told:
+            terminalreporter.line(line)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     # A process that tests are handed to has no terminal, and tells the one that has.
     if config.pluginmanager.has_plugin("terminalreporter") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(QuestionShapes(printed=config.getoption("--question-shapes")))
+        config.pluginmanager.register(Kills())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
