@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import resource
 import socket
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.integration.local_server import START_SECONDS, Answer, LocalServer, launch
 from tests.integration.test_http_server import USER, problem_code
+
+JSON = {"content-type": "application/json"}
+KEPT_BYTES = 30 * 1024 * 1024
 
 
 def everybody(server: LocalServer) -> list[str]:
@@ -29,6 +35,51 @@ def everybody(server: LocalServer) -> list[str]:
 def faults(server: LocalServer) -> list[str]:
     """The lines of the log that tell of more than requests."""
     return [line for line in server.log.read_text().splitlines() if " INFO " not in line]
+
+
+def resident_bytes(server: LocalServer) -> int:
+    """How much memory the process has."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(kilobytes) * 1024
+
+
+def at_once(clients: int, ask: Callable[[], object]) -> None:
+    """So many clients ask the same at once."""
+    threads = [threading.Thread(target=ask) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_what_hostile_clients_made_it_keep_goes_back(tmp_path: Path) -> None:
+    server = LocalServer.start(tmp_path / "data", "--empty")
+    parts = urlsplit(server.address)
+    at_once(16, lambda: [server.post("/v1/users", {"unknown": 1}) for _ in range(10)])
+    server.get("/openapi.json")
+    before = resident_bytes(server)
+    body = json.dumps({f"k{number}": 1 for number in range(80_000)}).encode()
+    at_once(16, lambda: [server.request("POST", "/v1/users", body, JSON) for _ in range(4)])
+    with contextlib.ExitStack() as stack:
+        for _ in range(60):
+            raw = stack.enter_context(socket.socket())
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            raw.connect((parts.hostname, parts.port))
+            raw.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 12)
+        chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in json.dumps(USER).encode() + b" " * 100_000)
+        head = b"POST /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((parts.hostname, parts.port)) as sender:
+            sender.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n")
+            assert sender.recv(65536).startswith(b"HTTP/1.1 201")
+        assert len(server.get("/v1/users").json["items"]) == 1
+    ends = time.monotonic() + START_SECONDS
+    while resident_bytes(server) > before + KEPT_BYTES and time.monotonic() < ends:
+        server.get("/v1/users?limit=1")
+        time.sleep(0.1)
+    assert resident_bytes(server) <= before + KEPT_BYTES
+    assert server.stop() == 0
+    assert faults(server) == []
 
 
 def test_no_file_descriptors_are_one_line_and_later_forgotten(tmp_path: Path) -> None:

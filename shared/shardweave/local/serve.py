@@ -55,6 +55,7 @@ from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause
 from .loading import load
 from .log import LOG, METRICS, configure
+from .memory import Memory
 from .operator_pages import Metrics, health
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
@@ -130,8 +131,14 @@ def run(
         pages: dict[str, Page] = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
         app = AsgiApi(service.api, pages, THREADS, authorize=LocalAuthorizer(folder.token_secret()).authorize)
         stack.callback(app.close)
+        memory = Memory(app.answers.total)
+
+        def housekeeping() -> None:
+            every_second()
+            memory.give_back()
+
         ready = partial(print, f"ready {address}", flush=True)
-        server = HttpServer(app, ready, stopping=stop_soon, every_second=every_second)
+        server = HttpServer(app, ready, stopping=stop_soon, every_second=housekeeping)
         table.check()
         signals.server = server
         say(f"{options.service} {__version__}: try {address}/docs; Ctrl+C stops it")
