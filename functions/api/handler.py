@@ -128,6 +128,8 @@ def log(seen: Observation) -> None:
     }
     if seen.audit is not None:
         logger.info("audit", extra=seen.audit)
+    for each in seen.unreadable:
+        logger.warning("record unreadable", extra={**each, "requestId": seen.request_id})
     if seen.failure is not None:
         logger.error("request failed", extra={**extra, "problem": seen.problem, "trace": trace(seen.failure)})
     else:

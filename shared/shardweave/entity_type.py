@@ -11,8 +11,10 @@ leaving it out would bring back a default; what has to be given and is missing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -29,8 +31,10 @@ from .errors import (
     InvalidShardKey,
     KeyTooLong,
     RecordTooLarge,
-    StoredRecordInvalid,
+    RecordUnreadable,
+    ShardweaveError,
     UnknownName,
+    Unreadable,
     ValidationFailed,
     ValueRefused,
 )
@@ -252,26 +256,44 @@ class EntityType(Generic[E]):
         return item
 
     def load(self, item: Item) -> E:
-        """The record of a whole stored item. Raises StoredRecordInvalid."""
-        try:
+        """The record of a whole stored item. Raises RecordUnreadable."""
+        with self.reading(item):
             return self.record_of(item)
-        except ValidationFailed as error:
-            raise self.unfit(item, error.fields) from None
 
-    def unfit(self, item: Item, faults: Iterable[FieldFault]) -> StoredRecordInvalid:
-        """What is said of a stored record that does not fit: its key, and the properties at fault without values."""
-        names = ", ".join(dict.fromkeys(f"{each.location[0]} ({each.type})" for each in faults if each.location))
-        design = self.keys.design
-        key = [item.get(name) for name in self.identity] or [self.token]
-        if None in key:
-            key = [item.get(name) for name in (design.hash_name, design.range_name)]
-        shown = "/".join(str(part)[:200] for part in key if part is not None) or "(its key was not read)"
-        return StoredRecordInvalid(
-            f"a stored {self.token} does not fit its entity: {names or 'as a whole'}",
-            where=f"{self.token} {shown}",
-            fix="put it whole, delete it, or let the entity take what is stored; until then queries that would show it "
-            "can ask for other properties",
-        )
+    @contextmanager
+    def reading(self, item: Item) -> Iterator[None]:
+        """Whatever goes wrong while a stored item is read is said of it. Raises RecordUnreadable."""
+        try:
+            yield
+        except RecordUnreadable:
+            raise
+        except ValidationFailed as error:
+            raise self.unreadable(item, self.keys.fault_in(item) or "invalid", error.fields) from None
+        except Exception as error:
+            raise self.unreadable(item, self.keys.fault_in(item) or "invalid") from error
+        code = self.keys.fault_in(item)
+        if code or not isinstance(item.get(REVISION), str | None):
+            raise self.unreadable(item, code or "wrong_revision")
+
+    def unreadable(self, item: Item, code: str, faults: Iterable[FieldFault] = ()) -> RecordUnreadable:
+        """What is said of a stored record that can't be read: its key, and the properties at fault without values."""
+        design, private = self.keys.design, {name for name, each in self.properties.items() if each.private}
+        shown = [each for each in faults if each.location and each.location[0] not in private]
+        names = dict.fromkeys(f"{each.location[0]} ({each.type})" for each in shown if code == "invalid")
+        key = {} if code == "another_entity" else self.identity_in(item)
+        stored = tuple(item[name] for name in (design.hash_name, design.range_name) if name in item)
+        more: dict[str, Any] = {"collection": self.collection or self.token, "stored_key": stored}
+        return RecordUnreadable(Unreadable(self.token, key, code, tuple(names), **more))
+
+    def identity_in(self, item: Item) -> dict[str, Any]:
+        """What identifies a stored item by stored name, by its key where it has one; nothing where that can't be
+        read."""
+        keyed = self.keys.design.hash_name in item
+        try:
+            values = self.keys.identity_in(item) if keyed else item
+            return {name: self.properties[name].python(values[name]) for name in self.identity}
+        except (ShardweaveError, KeyError, TypeError, ValueError):
+            return {}
 
     def record_of(self, item: Item) -> E:
         """The record of properties in stored form. Raises ValidationFailed."""
@@ -321,9 +343,10 @@ class EntityType(Generic[E]):
         return {name: item[name] for name in self.properties if name in item}
 
     def is_expired(self, item: Item, now: float) -> bool:
-        """Whether the record's TTL has passed. `now` is in epoch seconds."""
+        """Whether the record's TTL has passed. `now` is in epoch seconds. What is no number never passes, as the table
+        has it too."""
         expires = item.get(self.ttl) if self.ttl else None
-        return expires is not None and expires <= now
+        return isinstance(expires, (int, Decimal)) and not isinstance(expires, bool) and expires <= now
 
     # -- generated attributes and limits
 
@@ -352,10 +375,7 @@ class EntityType(Generic[E]):
         """The shard key in a stored item's primary key; None for an entity without an origin."""
         if self.origin is None:
             return None
-        design = self.keys.design
-        hash_key, parts = item[design.hash_name], item[design.hash_name].split(design.key_format.element_delimiter)
-        values = self.keys.parse_elements(design.hash_name, design.partition, parts[1:])
-        values |= self.keys.parse_range_key(item[design.range_name])
+        hash_key, values = item[self.keys.design.hash_name], self.keys.identity_in(item)
         ids = (plain_id(self.properties[name].python(values[name])) for name in self.identity)
         return key_of(self.origin, self.keys.suffix_of_key(hash_key), *ids)
 

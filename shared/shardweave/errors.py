@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from . import fault_text
-from .fault_text import with_fix
 
 Fault = fault_text.Fault
 FieldFault = fault_text.FieldFault
+Unreadable = fault_text.Unreadable
 location_text = fault_text.location_text
 use_one_of = fault_text.use_one_of
 
@@ -35,7 +35,7 @@ class ShardweaveError(Exception):
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{with_fix(self.message, self.fix)}"
+        return f"{place}{fault_text.with_fix(self.message, self.fix)}"
 
 
 # -- declarations -----------------------------------------------------------------------------------------------------
@@ -323,11 +323,14 @@ class PreconditionFailed(ShardweaveError):
     code = "precondition_failed"
 
 
-class StoredRecordInvalid(ShardweaveError):
-    """A stored record does not fit its entity: another program wrote it, or the entity has changed. `where` has its
-    entity and key."""
+class RecordUnreadable(ShardweaveError):
+    """A stored record is damaged, another program's, or its entity has changed: `record` says which it is, and how."""
 
-    code = "stored_record_invalid"
+    code = "record_unreadable"
+
+    def __init__(self, record: Unreadable) -> None:
+        super().__init__(record.message, where=record.place, fix=record.fix)
+        self.record = record
 
 
 class LookupNotReady(ShardweaveError):

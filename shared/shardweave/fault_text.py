@@ -5,8 +5,10 @@ Errors are made of these (see `errors`, which names them too).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,66 @@ class FieldFault:
     location: tuple[str | int, ...]
     message: str
     type: str
+
+
+UNREADABLE_CODES = {
+    "another_entity": "its key is another entity's",
+    "wrong_key": "its key is not the one that its properties make",
+    "wrong_revision": "its revision is no text",
+    "invalid": "it does not fit its entity",
+    "not_answerable": "it has no JSON form",
+    "too_large": "it leads to more records than one answer has room for",
+    "lookup_damaged": "the lookup record that leads to it is damaged",
+}
+"""What can be wrong with a stored record, and what that says."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A stored record that can't be read, and why: nothing of what it holds. `key` is its identity by stored name,
+    empty where its key can't be read either; `code` is one of `UNREADABLE_CODES`; `properties` are those at fault that
+    are not private, each with what is wrong. `position`, in a page or a batch: how many of its items stand before.
+    `stored_key` is the table's own, for whoever looks into the table."""
+
+    entity: str
+    key: Mapping[str, Any]
+    code: str
+    properties: tuple[str, ...] = ()
+    position: int | None = None
+    collection: str = ""
+    stored_key: tuple[Any, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """What tells it from all other records: its collection and its key, or the table's where that can't be
+        read."""
+        return "/".join([self.collection, *map(str, self.key.values() if self.key else self.stored_key)])
+
+    @property
+    def place(self) -> str:
+        """The entity and the key as one text."""
+        shown = "/".join(str(part)[:200] for part in self.key.values())
+        return f"{self.entity} {shown}" if shown else self.entity
+
+    @property
+    def message(self) -> str:
+        named = f": {', '.join(self.properties)}" if self.properties else ""
+        return f"a stored {self.entity} can't be read, since {UNREADABLE_CODES[self.code]}{named}"
+
+    @property
+    def fix(self) -> str:
+        return _FIXES.get(self.code, "put it whole, delete it, or let the entity take what is stored")
+
+
+_FIXES = MappingProxyType(
+    {
+        "another_entity": "remove the item, or its keys in the indexes of this entity, with the table's own tools",
+        "wrong_key": "put the record that its properties are of, and remove the item with the table's own tools",
+        "not_answerable": "let its properties and computed fields have a JSON form, whatever is stored",
+        "too_large": "expand fewer relations, or read what it leads to by key, some at a time",
+        "lookup_damaged": "put the record whole that the value is of, or fill the lookup again",
+    }
+)
 
 
 def location_text(location: Sequence[str | int]) -> str:

@@ -219,6 +219,32 @@ class EntityKeys:
         except ValueRefused as error:
             raise _placed(error, element.name) from None
 
+    def identity_in(self, item: Item) -> dict[str, Value]:
+        """The values in the primary key of a stored item. Raises ValueRefused for one that was not built for them."""
+        design = self.design
+        parts = str(item[design.hash_name]).split(self.format.element_delimiter)
+        values = self.parse_elements(design.hash_name, design.partition, parts[1:])
+        return values | self.parse_range_key(str(item[design.range_name]))
+
+    def fault_in(self, item: Item) -> str:
+        """What is wrong with the primary key of a stored item: `another_entity`, or `wrong_key` where its properties
+        make another one; empty where nothing is, or an item that was not read whole does not say."""
+        design, delimiter = self.design, self.format.element_delimiter
+        hash_key = item.get(design.hash_name)
+        if hash_key is None:
+            return ""
+        head, *_ = str(hash_key).split(delimiter, 1)
+        if not head.startswith(self.prefix) or not is_suffix(head.removeprefix(self.prefix)):
+            return "another_entity"
+        if any(item.get(element.name) is None for element in (*design.partition, *design.sort)):
+            return ""
+        try:
+            expected = delimiter.join([head, *(self.element_text(element, item) for element in design.partition)])
+            range_key = self.join(design.sort, item) or design.token
+        except (ValueRefused, TypeError):
+            return "wrong_key"
+        return "" if (hash_key, item.get(design.range_name, range_key)) == (expected, range_key) else "wrong_key"
+
     def suffix_of_key(self, hash_key: str) -> str:
         """The shard suffix in a hash key, generated or the table's own."""
         return hash_key.removeprefix(self.prefix).partition(self.format.element_delimiter)[0]

@@ -7,6 +7,7 @@
     RecordsRead, RecordsReturned
     EmptyLanes        lanes that had nothing
     LaneFailures      lanes that failed
+    UnreadableRecords records on the way that can't be read
     DeadlineCuts      pages that ended at their deadline or budget, and queries that had no time at all
 
 Every figure is given query by query, so that CloudWatch has their distribution. Dimensions are `service`, those of the
@@ -61,5 +62,6 @@ def _figures(stats: QueryStats) -> dict[str, float]:
         "RecordsReturned": stats.returned,
         "EmptyLanes": stats.empty,
         "LaneFailures": stats.failed_lanes,
+        "UnreadableRecords": len(stats.unreadable),
         "DeadlineCuts": int(stats.cut),
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .entity_type import REVISION, EntityType
-from .errors import ConditionFailed, KeyTooLong, StoredRecordInvalid, ValueRefused
+from .errors import ConditionFailed, KeyTooLong, ValidationFailed, ValueRefused
 from .store.planned import has_revision
 from .table import Table
 from .table.operations import Put, Scan
@@ -60,7 +60,7 @@ def _defaults(entity: EntityType[Any], item: Item) -> Item:
     if not missing:
         return {}
     try:
-        read = entity.dump(entity.load(item))
-    except StoredRecordInvalid:
+        read = entity.dump(entity.record_of(item))
+    except ValidationFailed:
         return {}
     return {name: read[name] for name in missing if read.get(name) is not None}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from shardweave.api.models import RecordModels
+from shardweave.table.operations import Put, Scan
 from tests.attack.fortress import BOBS, MARK, SCHEMA, Item, fortress
 from tests.attack.gate import Gate, Told
 from tests.attack.requests import Described, Document, Request
@@ -163,6 +164,42 @@ def test_what_is_somebody_elses_is_answered_as_what_is_not_there(attacker: Attac
     few = {name: met[name] for name, floor in FLOORS.items() if met[name] < floor}
     assert few == {}, met
     assert {each.operation for each in requests} == operations
+
+
+@pytest.mark.parametrize("attacker", ATTACKERS, ids=lambda each: each.name)
+def test_what_is_damaged_of_somebody_elses_is_answered_as_what_is_not_there(attacker: Attacker) -> None:
+    """Whose a record is that can't be read is not known, so that it is nobody's for those who see some alone."""
+    with closing(fortress(with_bobs=True)) as gate:
+        keys = {name: key_of(gate, name) for name in ("bobs-item", attacker.own)}
+        requests = list(attacks(gate.document, attacker, keys))
+        assert damage_bobs(gate) >= 3
+        told = sent(gate, attacker, requests)
+    with closing(fortress(with_bobs=False)) as gate:
+        without = sent(gate, attacker, requests)
+    for request, seen, unseen in zip(requests, told, without, strict=True):
+        assert seen == unseen, request
+
+
+def damage_bobs(gate: Gate) -> int:
+    """Damage every record of Bob's, one of them so that it does not say whose it is, and give how many there were."""
+    bobs = [item for item in gate.parts.table.run(Scan(consistent=True)).items if item.get("userId") == "bob"]
+    for number, item in enumerate(bobs):
+        change: dict[str, Any] = {"rev": 7, "seeIds": 5, "motto": 5}
+        gate.parts.table.run(Put({**item, **change, **({} if number else {"userId": [5]})}))
+    return len(bobs)
+
+
+@pytest.mark.parametrize("target", ["/v1/items", "/v1/items?lookup=label&label=eve"])
+def test_ones_own_damaged_record_is_none_in_lists_and_by_its_key(target: str) -> None:
+    attacker = ATTACKERS[0]
+    with closing(fortress(with_bobs=True)) as gate:
+        key, token = key_of(gate, "eves-item"), gate.token(attacker.claims)
+        stored = gate.parts.table.run(Scan(consistent=True)).items
+        (item,) = [each for each in stored if each.get("itemId") == "eves-item" and "title" in each]
+        gate.parts.table.run(Put({**item, "rev": 7}))
+        listed = gate.tell(Request("GET", target.partition("?")[0], target.partition("?")[2]), token)
+        alone = gate.tell(Request("GET", f"/v1/items/{key}"), token)
+    assert ("unreadable" in listed.body, alone.code) == (False, "not_found")
 
 
 FLOORS = {

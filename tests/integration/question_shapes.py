@@ -44,20 +44,30 @@ SHAPES = tuple(
 )
 
 
+UNREADABLE = tuple(f"unreadable, {cut}, {direction}" for cut in CUTS for direction in ("ascending", "descending"))
+"""Pages that tell records which can't be read, by what cuts the walk. They are met by every kind of question."""
+
+
+def unreadable_shape(cut: str, *, reverse: bool) -> str:
+    """The name of a page that tells records which can't be read."""
+    return UNREADABLE[2 * CUTS.index(cut) + reverse]
+
+
 def shape_of(plan: Plan, cut: str) -> Shape:
     """The shape of a page of a plan."""
     generations = len({lane.generation for lane in plan.lanes})
     return Shape(min(3, len(plan.branches)), generations, plan.stages > 1, cut, plan.descending)
 
 
-def met(shapes: Counter[Shape]) -> dict[str, int]:
+def met(shapes: Counter[Shape | str]) -> dict[str, int]:
     """Counts by the shapes' texts, as a report carries them."""
-    return {shape.text: count for shape, count in shapes.items()}
+    return {shape if isinstance(shape, str) else shape.text: count for shape, count in shapes.items()}
 
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    return [shape.text for shape in SHAPES if counts.get(shape.text, 0) < questions // ONE_IN]
+    every = [*(shape.text for shape in SHAPES), *UNREADABLE]
+    return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 
 def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
@@ -70,4 +80,5 @@ def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
         word = "staged" if staged else "together"
         name = f"{branches} branches, {generations} generations, {word}"
         lines.append(f"{name:34}" + "".join(f"{counts.get(shape.text, 0):>20}" for shape in shapes))
+    lines += [f"{name:34}{counts.get(name, 0):>20}" for name in UNREADABLE]
     return lines

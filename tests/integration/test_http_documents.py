@@ -58,7 +58,7 @@ def test_the_table_of_errors_has_every_error() -> None:
     shown = {
         (kind.code, str(status)) for kind, (status, _) in STATUSES.items() if status != 500 and kind is not InputError
     }
-    assert rows == {*shown, ("invalid_input", "400"), ("stored_record_invalid", "500"), ("internal_error", "500")}
+    assert rows == {*shown, ("invalid_input", "400"), ("record_unreadable", "500"), ("internal_error", "500")}
 
 
 class TestSampleData:

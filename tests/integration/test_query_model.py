@@ -1,6 +1,7 @@
 """Queries against a model: random schemas, data, generations, branches, filters, limits, directions, and what cuts a
-page: deadlines, budgets, bytes, and lanes that fail and recover. The pages put together equal a brute-force evaluation
-of the question, exactly.
+page: deadlines, budgets, bytes, and lanes that fail and recover. In half of them some records are damaged. The pages
+put together equal a brute-force evaluation of the question, exactly: each record is given once, or, where it can't be
+read, told once in its place.
 
 `./run test integration -k query_model --questions N --first-question M` asks N questions from the Mth on instead of the
 first 2,000. Each aims at one of the shapes in `question_shapes`; the run fails when one was met too rarely, and
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +32,7 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, Put, Query
 from tests.integration.query_questions import DAY, NOW, make_branches, make_filter, make_items, make_schema
-from tests.integration.question_shapes import SHAPES, Shape, met, shape_of
+from tests.integration.question_shapes import SHAPES, Shape, met, shape_of, unreadable_shape
 from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
@@ -71,7 +72,7 @@ def brute_force(plan: Plan, items: list[dict[str, Any]], spec: QuerySpec) -> lis
     """Every record that a branch holds, once, at its lowest place in ascending order; then in query order."""
     found: dict[str, tuple[Any, str, int, str]] = {}
     for item in items:
-        if item.get("expires", NOW) <= NOW // 1000 and "expires" in item:
+        if isinstance(item.get("expires"), int) and item["expires"] <= NOW // 1000:
             continue
         created = item["created"]
         if (spec.earliest is not None and created < spec.earliest) or (
@@ -114,7 +115,7 @@ class Walk:
     table: FlakyTable
     plan: Plan
     cut: str
-    met: Counter[Shape] = field(default_factory=Counter)
+    met: Counter[Shape | str] = field(default_factory=Counter)
     pages: list[Page] = field(default_factory=list)
     late: bool = False
 
@@ -158,6 +159,8 @@ class Walk:
         if page.complete and page.cursor is not None:
             assert len(page.items) == spec.limit, "a page that was not cut is full"
         assert page.late == 0 or self.late
+        if page.unreadable:
+            self.met[unreadable_shape(self.cut, reverse=spec.reverse)] += 1
         if page.failed:
             self.late = True
             self.met[shape_of(self.plan, "lane left out" if self.table.broken else "deadline")] += 1
@@ -165,13 +168,29 @@ class Walk:
             self.met[shape_of(self.plan, self.cut)] += 1
 
 
-def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -> Counter[Shape] | None:
+DAMAGE: tuple[dict[str, Any], ...] = ({"rev": 7}, {"expires": "soon"}, {"tags": 5}, {"rev": 7, "tags": "x"})
+"""What another program left in records. Their keys, and so their places in every index, stay."""
+
+
+def damaged(harm: random.Random, items: list[dict[str, Any]]) -> set[str]:
+    """Damage some of the items in half of the cases, and give the ids of those."""
+    if harm.random() < 0.5:
+        return set()
+    chance = harm.choice([0.05, 0.3, 0.3, 0.9])
+    found = [item for item in items if harm.random() < chance]
+    for item in found:
+        item.update(harm.choice(DAMAGE))
+    return {item["thingId"] for item in found}
+
+
+def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -> Counter[Shape | str] | None:
     """The shapes that a question met, None where it can't be asked: a bare-bar format and an index that projects little
     refuse some."""
     chooser, shape = random.Random(seed), SHAPES[seed % len(SHAPES)]
     schema = make_schema(chooser, shape.generations)
     thing = schema.entity("thing")
     items = make_items(chooser, thing)
+    harmed = damaged(random.Random(f"harm {seed}"), items)
     most = chooser.choice([1, 2, 3] if shape.cut in ("deadline", "budget") else [None, None, None, 2])
     table = FlakyTable(open_table(schema.layout), most)
     for item in items:
@@ -207,16 +226,28 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
         return None
     walk = Walk(chooser, runner, table, plan, cut)
     walk.run(spec)
-    check(walk, brute_force(plan, items, spec), spec)
+    check(walk, brute_force(plan, items, spec), spec, harmed)
     runner.close()
     table.close()
     return walk.met
 
 
-def check(walk: Walk, expected: list[tuple[Any, str, int, str]], spec: QuerySpec) -> None:
-    """The pages put together are the sorted answer, and what is counted is as many."""
+def in_order(page: Page) -> Iterator[str]:
+    """The ids of a page, those of records that can't be read in their places."""
+    for position, item in enumerate((*page.items, None)):
+        yield from (each.key["thingId"] for each in page.unreadable if each.position == position)
+        if item is not None:
+            yield item["thingId"] if isinstance(item, Mapping) else item.thing_id
+
+
+def check(walk: Walk, expected: list[tuple[Any, str, int, str]], spec: QuerySpec, harmed: set[str]) -> None:
+    """The pages put together are the sorted answer, and what is counted is as many. What is told of records that can't
+    be read is told of harmed ones: of all, where records are read whole."""
     by_id = {place[3]: place[:3] for place in expected}
-    pages = [[each["thingId"] if isinstance(each, Mapping) else each.thing_id for each in p.items] for p in walk.pages]
+    pages = [list(in_order(page)) for page in walk.pages]
+    told = {each.key["thingId"] for page in walk.pages for each in page.unreadable}
+    assert told <= harmed
+    assert not walk.plan.whole or told == harmed & set(by_id)
     found = [key for keys in pages for key in keys]
     assert sorted(found) == sorted(by_id), "each record once, none missing, none too many"
     if not walk.late:
@@ -237,7 +268,7 @@ def test_queries_equal_a_brute_force_evaluation_on_every_table(seed: int, open_t
 def test_queries_equal_a_brute_force_evaluation(
     questions: range, record_property: Callable[[str, object], None]
 ) -> None:
-    shapes: Counter[Shape] = Counter()
+    shapes: Counter[Shape | str] = Counter()
     asked = 0
     for seed in questions:
         try:

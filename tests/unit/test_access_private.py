@@ -324,7 +324,7 @@ def test_by_a_record_that_can_not_be_shown() -> None:
     table = EmbeddedTable(SCHEMA.layout)
     Store(SCHEMA, table).create(Wage(colleague_id="ann", pay=PAY))
     answer = Client(api_of(Schema([Stricter], []), table=table)).get("/v1/wages/ann")
-    assert holds_no_secret(answer)["type"].endswith("stored_record_invalid")
+    assert holds_no_secret(answer)["type"].endswith("record_unreadable")
 
 
 def test_by_the_revision_a_right_guess_changes_it_as_a_wrong_one_does(writer: Client) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from shardweave.api.application import ANSWER_MS
 from shardweave.api.expansion import MAX_RELATED
+from shardweave.api.messages import Response
 from shardweave.declarations import Lookup, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.schema import Index, Schema
@@ -79,6 +80,17 @@ def befriend(table: SlowTable, *counts: int, text: str = "") -> list[str]:
     return names
 
 
+def refused(answer: Response, name: str, code: str) -> None:
+    """One record is answered that it can't be expanded, by its own error; in a list it is told and passed."""
+    if answer.status == 200:
+        found = json_of(answer)
+        told = {"entity": "fan", "key": name, "code": "too_large", "position": 0}
+        assert (found["items"], found["unreadable"]) == ([], [told])
+        assert found["nextToken"] is not None
+    else:
+        assert "by key" in problem_of(answer, 413, code)["fix"]
+
+
 def test_a_page_ends_before_the_first_record_that_there_was_no_time_for(client: Client, table: SlowTable) -> None:
     names = befriend(table, 10, 10, LINKS, 1)
     target = "/v1/fans?index=byClub&club=big&expand=friends"
@@ -136,7 +148,7 @@ def test_one_record_leads_to_no_more_than_an_answer_can_carry(client: Client, ta
     store.create(Fan(name="f0", club="big", friend_names=friends))
     for ask in ("/v1/fans/f0?expand=friends", "/v1/fans?index=byClub&club=big&expand=friends"):
         table.asked_since()
-        problem_of(client.get(ask), 413, "answer_too_large")
+        refused(client.get(ask), "f0", "answer_too_large")
         assert table.asked_since().count("BatchGet") <= 4, "the first hundred says it, in pieces of 16 MB"
 
 
@@ -156,7 +168,7 @@ def test_a_first_record_that_leads_to_too_many_is_refused_before_anything_is_rea
     befriend(table, MAX_RELATED + 1)
     for ask in ("/v1/fans/f0?expand=friends", "/v1/fans?index=byClub&club=big&expand=friends"):
         table.asked_since()
-        assert "by key" in problem_of(client.get(ask), 413, "too_many_reads")["fix"]
+        refused(client.get(ask), "f0", "too_many_reads")
         assert table.asked_since().count("BatchGet") <= 1
 
 
@@ -198,9 +210,18 @@ def test_answers_with_related_records_are_no_longer_than_a_function_may_answer(
             assert page["complete"] is False
             token = f"&nextToken={page['nextToken']}"
         assert names == ["f0", "f1"]
-        problem_of(client.get(target + token), 413, "answer_too_large")
+        last = json_of(client.get(target + token))
+        assert (last["items"], last["complete"]) == ([], False)
+        refused(client.get(target + token), "f2", "answer_too_large")
+        end = json_of(client.get(f"{target}&nextToken={last['nextToken']}"))
+        assert end == {"items": [], "nextToken": None, "complete": True}
     problem = problem_of(client.get("/v1/fans/f2?expand=friends"), 413, "answer_too_large")
     assert (problem["where"], "by key" in problem["fix"]) == ("expand", True)
     got = json_of(client.post("/v1/fans/batch-get", {"keys": ["f0", "f1", "f2"], "expand": ["friends"]}))
     assert got["unprocessed"] == [1, 2]
-    problem_of(client.post("/v1/fans/batch-get", {"keys": ["f2"], "expand": ["friends"]}), 413, "answer_too_large")
+    got = json_of(client.post("/v1/fans/batch-get", {"keys": ["f2", "f0"], "expand": ["friends"]}))
+    assert got == {
+        "items": [None, None],
+        "unprocessed": [1],
+        "unreadable": [{"entity": "fan", "key": "f2", "code": "too_large", "position": 0}],
+    }

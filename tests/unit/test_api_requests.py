@@ -171,6 +171,7 @@ SAMPLES: dict[type[errors.ShardweaveError], errors.ShardweaveError] = {
     errors.TransactionCanceled: errors.TransactionCanceled([errors.CancellationReason("X", {"phone": "secret"})]),
     errors.Throttled: errors.Throttled(),
     errors.LaneFailed: errors.LaneFailed("created user!0", errors.Throttled()),
+    errors.RecordUnreadable: errors.RecordUnreadable(errors.Unreadable("part", {"sku": "b"}, "invalid")),
     errors.RateExceeded: errors.RateExceeded("It went wrong.", retry_after_seconds=7),
 }
 HELPED_BY_TRYING_AGAIN = {
@@ -191,7 +192,7 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issu
 def test_every_error_has_a_problem_document(kind: type[errors.ShardweaveError]) -> None:
     error = SAMPLES.get(kind) or kind("It went wrong.", where="here", fix="mend it")
     answer = problem(error)
-    told = answer.status != 500 or kind is errors.StoredRecordInvalid
+    told = answer.status != 500 or kind is errors.RecordUnreadable
     code = kind.code if told else "internal_error"
     document = problem_of(answer, status_of(kind), code)
     assert "secret" not in json.dumps(document)
@@ -260,7 +261,7 @@ def test_a_fault_of_the_service_is_told_to_the_log_and_not_to_the_client(failure
         (errors.LaneFailed("created user!0", errors.AccessDenied("no")), True),
         (errors.TableUnusable("damaged"), True),
         (errors.LookupNotReady("not yet"), True),
-        (errors.StoredRecordInvalid("does not fit"), True),
+        (errors.RecordUnreadable(errors.Unreadable("part", {"sku": "b"}, "invalid")), True),
         (KeyError("secret"), True),
     ],
 )

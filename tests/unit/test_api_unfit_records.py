@@ -1,5 +1,5 @@
-"""Stored records that do not fit their entity, since it has changed or another program wrote them: whose fault that is,
-which record it is, and what still works."""
+"""Stored records that can't be read, since they are damaged, their entity has changed, or another program wrote them:
+whose fault that is, which record it is, and what still works."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from shardweave.table.operations import Put
 from tests.unit.api_world import PARTS, Client, Observation, api_of, json_of, problem_of
 
 SECRET = "secret"
+TOLD = {"entity": "part", "key": "b", "code": "invalid"}
 
 
 @pytest.fixture
@@ -32,24 +33,44 @@ def client(seen: list[Observation]) -> Client:
     return found
 
 
-def test_a_record_that_does_not_fit_is_a_fault_of_the_service_and_is_named(
+def test_a_record_that_can_not_be_read_is_a_fault_of_the_service_and_is_named(
     client: Client, seen: list[Observation]
 ) -> None:
     for answer in (
         client.get("/v1/parts/b"),
-        client.get("/v1/parts?index=byDay"),
-        client.get("/v1/parts?sku=b"),
-        client.post("/v1/parts/query", {"conditions": {"sku": "b"}, "properties": ["sku", "weight"]}),
         client.patch("/v1/parts/b", {"urgent": True}),
         client.patch("/v1/parts/b", {"labels": {"a": 1}}),
     ):
-        problem = problem_of(answer, 500, "stored_record_invalid")
+        problem = problem_of(answer, 500, "record_unreadable")
         assert problem["where"] == "part b"
         assert "weight" in problem["detail"]
         assert "put it whole" in problem["fix"]
         assert SECRET not in json.dumps(problem)
         assert isinstance(seen[-1].failure, Exception), "it is logged"
         assert SECRET not in str(seen[-1].failure)
+        assert [(each["entity"], each["code"]) for each in seen[-1].unreadable] == [("part", "invalid")]
+
+
+def test_a_page_tells_it_in_its_place_and_goes_on(client: Client, seen: list[Observation]) -> None:
+    for answer in (
+        client.get("/v1/parts?index=byDay"),
+        client.get("/v1/parts?sku=b"),
+        client.post("/v1/parts/query", {"conditions": {"sku": "b"}, "properties": ["sku", "weight"]}),
+        client.post("/v1/parts/batch-get", {"keys": ["a", "b"]}),
+    ):
+        found = json_of(answer)
+        assert answer.status == 200
+        (told,) = found["unreadable"]
+        assert {name: told[name] for name in TOLD} == TOLD
+        assert told["position"] <= len(found["items"])
+        assert "weight (float_parsing)" in told["properties"]
+        assert SECRET not in answer.body.decode()
+        ((line,),) = [seen[-1].unreadable]
+        assert (line["entity"], line["code"]) == ("part", "invalid")
+        assert len(line["key"]) == 16, "a log has the hash of its key"
+        assert seen[-1].page is None or seen[-1].page.fell_short
+    assert [each["sku"] for each in json_of(client.get("/v1/parts?index=byDay"))["items"] if each["sku"] != "b"]
+    assert "unreadable" not in json_of(client.get("/v1/parts?sku=a")), "it is there where there is any"
 
 
 def test_what_a_client_gave_is_told_to_the_client(client: Client) -> None:
@@ -72,4 +93,5 @@ def test_the_record_can_be_mended(client: Client, mend: str) -> None:
         assert client.patch("/v1/parts/b", {"weight": None, "state": "new"}).status == 200
     else:
         assert client.delete("/v1/parts/b").status == 204
-    assert client.get("/v1/parts?sku=b").status == 200
+    found = json_of(client.get("/v1/parts?sku=b"))
+    assert ("unreadable" in found, len(found["items"])) == (False, int(mend != "delete"))

@@ -21,6 +21,7 @@ FIGURES = {
     "RecordsReturned",
     "EmptyLanes",
     "LaneFailures",
+    "UnreadableRecords",
     "DeadlineCuts",
 }
 
@@ -68,6 +69,7 @@ def test_a_request_writes_what_its_queries_cost_in_the_embedded_format() -> None
         "RecordsReturned": [3],
         "EmptyLanes": [stats["empty"]],
         "LaneFailures": [0],
+        "UnreadableRecords": [0],
         "DeadlineCuts": [0],
     }
 

@@ -14,7 +14,7 @@ from shardweave.access.bindings import Private
 from shardweave.cli.json_lines import parse_object
 from shardweave.cli.records import whole_record
 from shardweave.entity import Entity, nanoid, unique_property
-from shardweave.errors import StoredRecordInvalid, ValidationFailed
+from shardweave.errors import RecordUnreadable, ValidationFailed
 from shardweave.projections import Event, EventProjection, Set, Update
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
@@ -241,9 +241,9 @@ def test_what_does_not_fit_its_type_any_more_is_read_with_them_or_is_an_error() 
     assert world.stored(Colour)["shade"] == "dark"
     for wrong in ({"shade": "red"}, {"depth": -1}, {"depth": "deep"}, {"shade": 5}):
         world.written_behind(Colour, **{"shade": "dark", "depth": 1, **wrong})
-        with pytest.raises(StoredRecordInvalid):
+        with pytest.raises(RecordUnreadable):
             world.store.get(Colour, "c")
         other = "shade" if "depth" in wrong else "depth"
-        with pytest.raises(StoredRecordInvalid):
+        with pytest.raises(RecordUnreadable):
             world.store.update(Colour, "c", {other: {"shade": "light", "depth": 2}[other]})
         assert world.store.update(Colour, "c", {name: {"shade": "light", "depth": 2}[name] for name in wrong}).rev

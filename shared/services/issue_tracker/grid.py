@@ -6,7 +6,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -14,8 +14,6 @@ from uuid import UUID
 from pydantic import BaseModel, Field, create_model
 
 from shardweave.access.access import ACCESS_ERRORS, Access
-from shardweave.access.caller import Caller
-from shardweave.api.carried import Carried, Texts
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import RecordModels
@@ -127,9 +125,9 @@ class GridPages(Pages):
         super().__init__(models, queries, access)
         self._fields = fields
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
-        """The JSON text of each issue."""
-        return Texts([Carried(json_bytes(shown(record, self._fields))) for record in records])
+    def text(self, record: Any) -> bytes:
+        """The JSON text of an issue."""
+        return json_bytes(shown(record, self._fields))
 
 
 def shown(issue: Issue, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -115,7 +115,8 @@ class Grant:
         filters += [self._owned((owner,)) for owner in sorted(owners)]
         whole = filters[0] if len(filters) == 1 else (filters[0] & _all(filters[1:]) if filters else None)
         among = self._among(owners) if owners or self.owners is not None else None
-        found = replace(spec, filter=whole, scope=self.caller.scope, among=among)
+        tells = not (self.is_limited or owners)
+        found = replace(spec, filter=whole, scope=self.caller.scope, among=among, tells_unreadable=tells)
         if spec.branches is not None:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)

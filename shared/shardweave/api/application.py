@@ -22,6 +22,7 @@ from .messages import PageFacts, Response
 from .openapi import tidied
 from .operation import Answer, Call, Operation
 from .paths import Paths
+from .unreadable import logged, unreadable_in
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
@@ -41,7 +42,7 @@ class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
     code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
     says that the service did not do what it should, for a reason that no caller can bring about; `audit` is what the
-    audit trail says of it."""
+    audit trail says of it, and `unreadable` the stored records that it met and that can't be read."""
 
     method: str
     route: str
@@ -53,6 +54,7 @@ class Observation:
     failing: bool = False
     request_id: str = ""
     audit: dict[str, Any] | None = None
+    unreadable: tuple[Mapping[str, str], ...] = ()
 
 
 Observe = Callable[[Observation], None]
@@ -176,6 +178,7 @@ def _observation(method: str, status: int, milliseconds: float, exchange: Exchan
         exchange.failing,
         exchange.request_id,
         None if said is None else said.document(status, exchange.problem, exchange.request_id),
+        tuple(map(logged, (*exchange.unreadable, *unreadable_in(exchange.failure)))),
     )
 
 

@@ -22,7 +22,19 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from ..access.access import Access
-from ..errors import BatchIncomplete, FieldFault, Forbidden, InputError, LimitExceeded, ValidationFailed, location_text
+from ..errors import (
+    AnswerTooLarge,
+    BatchIncomplete,
+    FieldFault,
+    Forbidden,
+    InputError,
+    LimitExceeded,
+    RecordUnreadable,
+    TooManyReads,
+    Unreadable,
+    ValidationFailed,
+    location_text,
+)
 from ..property_json import JSON_CONFIG, json_bytes
 from ..store import Delete, Put, Store, WriteOutcome
 from .carried import fitting_page
@@ -33,6 +45,7 @@ from .once import ONCE, ONCE_ERRORS, worked
 from .operation import Answer, Body, Call, Operation, left_out
 from .pages import deadline_in
 from .problems import Problem, problem
+from .unreadable import TOLD, UNREADABLE
 
 MAX_ITEMS = 100
 MAX_SECONDS = 20.0
@@ -60,18 +73,39 @@ class Batches:
         deadline = deadline_in(round(1000 * _seconds(call)), self._store.monotonic)
         self._check_distinct(keys)
         unprocessed: tuple[int, ...] = ()
+        unreadable: list[Unreadable] = []
         try:
-            records = self._store.batch_get(self._models.entity.model, keys, seconds=_seconds(call), among=grant.among)
+            records = self._store.batch_get(
+                self._models.entity.model,
+                keys,
+                seconds=_seconds(call),
+                among=grant.among,
+                unreadable=unreadable.append,
+            )
         except BatchIncomplete as error:
             records, unprocessed = list(error.found), error.unprocessed
-        found = [at for at, record in enumerate(records) if record is not None]
-        there = [record for record in records if record is not None]
-        texts = self._expansion.json(there, expand, call.caller, deadline).texts
+        whole: dict[int, bytes] = {}
+        for at, record in enumerate(records):
+            try:
+                whole |= {} if record is None else {at: self._models.json(record)}
+            except RecordUnreadable as error:
+                unreadable += [replace(error.record, position=at)] if grant.among is None else []
+        found = list(whole)
+        there = [record for at, record in enumerate(records) if record is not None and at in whole]
+        try:
+            texts = self._expansion.json(there, expand, call.caller, deadline, list(whole.values())).texts
+        except (AnswerTooLarge, TooManyReads):
+            # What the first one leads to fills more than an answer; the others are asked for again.
+            texts, at, record = [], found.pop(0), there[0]
+            unreadable.append(replace(self._models.unanswerable(record, "too_large").record, position=at))
         room = fitting_page(texts)
         unprocessed = tuple(sorted({*unprocessed, *found[room:]}))
+        unreadable.sort(key=lambda each: each.position or 0)
         shown = {at: each.text for at, each in zip(found[:room], texts, strict=False)}
         items = b",".join(shown.get(at, b"null") for at in range(len(records)))
-        return Response.json(200, b'{"items":[' + items + b'],"unprocessed":' + json_bytes(unprocessed) + b"}")
+        rest = json_bytes({"unprocessed": unprocessed, **self._models.told(unreadable)})
+        answer = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
+        return replace(answer, unreadable=tuple(unreadable))
 
     def write(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
@@ -205,7 +239,8 @@ class Batches:
     @cached_property
     def _got(self) -> type[BaseModel]:
         unread = Field(description="Positions of keys to ask for again: too late, or too much for one answer.")
-        fields: dict[str, Any] = {"items": (list[self._models.read | None], ...), "unprocessed": (list[int], unread)}  # type: ignore[name-defined]
+        items: Any = list[self._models.read | None]  # type: ignore[name-defined]
+        fields: dict[str, Any] = {"items": (items, ...), "unprocessed": (list[int], unread), UNREADABLE: TOLD}
         return self._model("BatchGot", "The records that were read.", fields)
 
     @cached_property

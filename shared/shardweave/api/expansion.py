@@ -8,6 +8,9 @@ related record, null where there is none, or the list of those that are there. E
 whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
 less.
 
+A related record that can't be read stands in its place as `{"unreadable": ...}`, where the caller sees all records of
+its entity, and else is null, or left out of a list.
+
 Where there is no time for the related records of all, there are too many of them, or an answer would be too long with
 them, those of the first records are shown, and the page ends there. A first record that would not fit alone is refused.
 
@@ -30,14 +33,17 @@ from ..errors import (
     ShardweaveError,
     TooManyReads,
     UnknownName,
+    Unreadable,
     ValidationFailed,
     use_one_of,
 )
+from ..property_json import json_bytes
 from ..store import Store
 from ..store.expanding import Limits
 from .carried import MAX_PAGE_BYTES, Carried, Texts
 from .models import RecordModels
 from .operation import Parameter
+from .unreadable import UNREADABLE
 
 EXPAND = "expand"
 MAX_RELATED, MOST_RELATED = 5000, 20_000
@@ -104,12 +110,21 @@ class Expansion:
 
     # -- how it is answered
 
-    def json(self, records: Sequence[Entity], names: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
+    def json(
+        self,
+        records: Sequence[Entity],
+        names: Sequence[str],
+        caller: Caller,
+        deadline: float | None,
+        own: Sequence[bytes] | None = None,
+    ) -> Texts:
         """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
         where the deadline (of the store's `monotonic`) comes before, they lead to too many others, or they fill an
-        answer. Raises Forbidden, DeadlineTooShort, AnswerTooLarge, TooManyReads."""
+        answer. `own` are the texts of the records themselves, where they are there. Raises Forbidden, DeadlineTooShort,
+        AnswerTooLarge, TooManyReads."""
+        own = [self._models.json(record) for record in records] if own is None else own
         if not names:
-            return Texts([Carried(self._models.json(record)) for record in records])
+            return Texts([Carried(text) for text in own])
         for name in names:
             self._access.grant(self._targets[name].entity, "get", caller)
         related_texts = _RelatedTexts({each.entity.model: each for each in self._targets.values()})
@@ -118,8 +133,8 @@ class Expansion:
         found = self._store.expanding(records, *names, deadline=deadline, visible=visible, limits=limits)
         texts: list[Carried] = []
         total = 0
-        for record, related in zip(records, found, strict=False):
-            texts.append(Carried(_with(self._models.json(record), related_texts.members(related))))
+        for text, related in zip(own, found, strict=False):
+            texts.append(Carried(_with(text, related_texts.members(related))))
             total += texts[-1].size
             if total > MAX_PAGE_BYTES:
                 break
@@ -143,7 +158,7 @@ class _RelatedTexts:
         self._texts: dict[int, Carried] = {}
 
     def size_of(self, record: Entity) -> int:
-        """How many bytes a record takes."""
+        """How many bytes a record takes. Raises RecordUnreadable."""
         text = self._texts[id(record)] = Carried(self._models[type(record)].json(record))
         return text.size
 
@@ -153,7 +168,10 @@ class _RelatedTexts:
 
     def _of(self, related: Any) -> bytes:
         if isinstance(related, tuple):
-            return b"[" + b",".join(self._texts[id(each)].text for each in related) + b"]"
+            return b"[" + b",".join(map(self._of, related)) + b"]"
+        if isinstance(related, Unreadable):
+            models = next(each for each in self._models.values() if each.entity.token == related.entity)
+            return json_bytes({UNREADABLE: models.unreadable_json(related)})
         return b"null" if related is None else self._texts[id(related)].text
 
 

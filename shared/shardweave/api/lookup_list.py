@@ -15,15 +15,16 @@ caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..access.grant import Grant
 from ..declared import LookupType
 from ..entity_type import EntityType
-from ..errors import InputError, UnknownName, UnsupportedQuery
+from ..errors import InputError, RecordUnreadable, UnknownName, UnsupportedQuery
 from ..query.cursor import CursorCodec
 from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
-from ..query.spec import Page
+from ..query.spec import Page, QueryStats
 from ..store import Store
 from ..store.lookups import owner_text
 from .carried import fitting_page
@@ -96,17 +97,29 @@ class LookupList:
             among=grant.among,
             deadline=deadline,
         )
-        shown = self._pages.texts(found.items, expand, grant.caller, deadline)
-        texts = shown.texts
-        room = fitting_page(texts)
-        after, cut = found.after, found.cut
-        if room < len(found.items):
+        answered, unreadable = self._pages.answerable(found, tells=grant.among is None)
+        after, cut, short_of = found.after, found.cut, ""
+        try:
+            shown = self._pages.texts(answered, expand, grant.caller, deadline)
+            texts, short_of = shown.texts, shown.short_of
+            room = fitting_page(texts)
+        except RecordUnreadable as error:
+            # Nothing is answered of the first one, and the page ends behind it.
+            texts, room = [], 1
+            unreadable.insert(sum(not each.position for each in unreadable), replace(error.record, position=0))
+        if answered and (room < len(answered) or not texts):
             entity = self._store.schema.entity(self._entity.token)
-            after, cut = owner_text(entity, entity.dump(found.items[room - 1])), True
+            after, cut = owner_text(entity, entity.dump(answered[room - 1][0])), True
+            unreadable = [each for each in unreadable if each.position is not None and each.position < room]
         page = Page(
-            tuple(each.text for each in texts[:room]), self._tokens.sealed(state, after, walk), complete=not cut
+            tuple(each.text for each in texts[:room]),
+            self._tokens.sealed(state, after, walk),
+            complete=not cut,
+            unreadable=tuple(unreadable),
+            stats=QueryStats(unreadable=tuple(unreadable)),
         )
-        return AnsweredPage(page, found.cut or (room == len(texts) and shown.short_of == "time"))
+        late = found.cut or (room == len(texts) and short_of == "time")
+        return AnsweredPage(page, late or bool(unreadable))
 
     # -- what is asked
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from ..errors import MalformedRequest
+from ..errors import MalformedRequest, Unreadable
 
 MAX_QUERY_PAIRS = 200
 
@@ -25,8 +25,9 @@ _LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True)
 class PageFacts:
-    """How many records a list has, and whether the service failed to give more: lanes failed, or the request's own
-    time was over. What the caller chose (a budget, a time limit, how much is shown of each record) is no failure."""
+    """How many records a list has, and whether the service failed to give more: lanes failed, the request's own time
+    was over, or stored records can't be read, told or not. What the caller chose (a budget, a time limit, how much is
+    shown of each record) is no failure."""
 
     items: int
     fell_short: bool
@@ -35,13 +36,15 @@ class PageFacts:
 @dataclass(frozen=True)
 class Response:
     """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
-    describes a list for whoever observes answers, `places` are the paths of records that were written."""
+    describes a list for whoever observes answers, `places` are the paths of records that were written, `unreadable`
+    are stored records that can't be read, also those that the answer does not tell."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     page: PageFacts | None = None
     places: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
 
     @classmethod
     def json(cls, status: int, body: bytes, **headers: str) -> Response:

@@ -21,13 +21,13 @@ Models are made when they are first asked for: once an entity, and only those th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
@@ -36,8 +36,8 @@ from ..derived_models import derived_model
 from ..entity import Entity, Role
 from ..entity_property import Property
 from ..entity_type import EntityType
-from ..errors import ValidationFailed
-from ..json_reading import read_model
+from ..errors import RecordUnreadable, Unreadable, ValidationFailed
+from ..json_reading import field_faults, read_model
 from ..property_json import JSON_CONFIG, json_type, without_none
 from ..query.show import Part
 from ..shard_key import AnyKey, ExternalKeys
@@ -46,6 +46,7 @@ from ..validators import without_validators
 from .keys import KEY, RecordKeys
 from .operation import left_out
 from .records import part_json, record_json
+from .unreadable import TOLD, UNREADABLE
 
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
 EXPANDED = "expanded"
@@ -116,18 +117,55 @@ class RecordModels:
         return as_given(self.entity, validated(form, self._writable(document)), document)
 
     def json(self, record: Entity) -> bytes:
-        """The JSON text of a record."""
-        return record_json(record, self._key(record.key) if self.entity.origin is not None else "", self._private)
+        """The JSON text of a record. Raises RecordUnreadable."""
+        try:
+            return record_json(record, self._key(record.key) if self.entity.origin is not None else "", self._private)
+        except Exception as error:
+            raise self.unanswerable(record, "not_answerable") from error
+
+    def unanswerable(self, record: Entity, code: str) -> RecordUnreadable:
+        """What is said of a record that was read, and can't be answered."""
+        entity = self.entity
+        named = {name: stored_form(getattr(record, entity.properties[name].name)) for name in entity.identity}
+        key = {} if entity.origin is None else entity.keys.primary_key(named, record.key.shard)
+        return entity.unreadable({**named, **key}, code)
 
     def part_json(self, part: Part) -> bytes:
-        """The JSON text of some properties of a record."""
+        """The JSON text of some properties of a record. Raises RecordUnreadable."""
         nulls = self._null_stored
         shown = {
             name: value
             for name, value in part.items()
             if name not in self._private_stored and (value is not None or name in nulls)
         }
-        return part_json(self.part.model_validate(shown), "" if part.key is None else self._key(part.key))
+        try:
+            return part_json(self.part.model_validate(shown), "" if part.key is None else self._key(part.key))
+        except ValidationError as error:
+            raise self.entity.unreadable(part, "invalid", field_faults(error)) from None
+
+    def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
+        """The member of an answer that lists stored records that can't be read, where there are any."""
+        listed = [self.unreadable_json(each) for each in found]
+        return {UNREADABLE: listed} if listed else {}
+
+    def unreadable_json(self, found: Unreadable) -> dict[str, Any]:
+        """A stored record that can't be read, as JSON."""
+        document = {"entity": found.entity, "key": self._key_of_unreadable(found), "code": found.code}
+        more = {"properties": list(found.properties), "position": found.position}
+        return document | {name: value for name, value in more.items() if value not in (None, [])}
+
+    def _key_of_unreadable(self, found: Unreadable) -> Any:
+        if not found.key:
+            return None
+        if self.entity.origin is not None:
+            design = self.entity.keys.design
+            key = self.entity.key_in(dict(zip((design.hash_name, design.range_name), found.stored_key, strict=True)))
+            return None if key is None else self._key(key) or None
+        try:
+            named = json.loads(self.part_json(Part(found.key)))
+        except RecordUnreadable:
+            return None
+        return named if len(found.key) > 1 else next(iter(named.values()), None)
 
     def _key(self, key: AnyKey) -> str:
         return "" if self.external is None else self.keys.text(key)
@@ -188,6 +226,7 @@ class RecordModels:
             complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
             failed=(list[str], left_out("Lanes that failed; left out when none did.")),
             late=(int, left_out("How many of the first records were kept back before.")),
+            unreadable=TOLD,
         )
 
     def _derived(

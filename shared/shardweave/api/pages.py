@@ -17,27 +17,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ..access.access import Access
 from ..access.caller import Caller
 from ..entity import Entity
 from ..errors import (
+    AnswerTooLarge,
     CursorExpired,
     CursorMismatch,
     DeadlineTooShort,
     InputError,
     InvalidCursor,
     LimitExceeded,
+    RecordUnreadable,
     TimeLimitTooShort,
+    TooManyReads,
+    Unreadable,
     UnsupportedQuery,
 )
-from ..json_reading import field_faults
 from ..property_json import json_bytes
 from ..query.limits import check_time_limit
 from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
+from ..store.finding import FoundPage
 from .carried import MAX_PAGE_BYTES, Carried, Texts
 from .expansion import Expansion
 from .messages import PageFacts, Response
@@ -161,23 +165,58 @@ class Pages:
         queries, asked = self.asked(replace(spec, hydrate=True) if expand else spec, call, operation, stats=stats)
         deadline = deadline_in(asked.time_limit_ms, queries.monotonic)
 
-        def sizes_of(records: Sequence[Any]) -> list[int]:
+        def sizes_of(answered: Sequence[tuple[Any, Carried]]) -> list[int]:
             nonlocal shown
-            shown = self.texts(records, expand, call.caller, deadline)
+            shown = self.texts(answered, expand, call.caller, deadline)
             return [each.size for each in shown.texts]
 
         with token_named(), limit_named(spec, call):
-            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of))
+            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self._form))
         items = tuple(each.text for each in shown.texts[: len(page.items)])
         late = page.stats.out_of_time and not has_own_limit(spec, call)
-        return AnsweredPage(replace(page, items=items), late or page.stats.lanes_broke)
+        fell_short = late or page.stats.lanes_broke or bool(page.stats.unreadable)
+        return AnsweredPage(replace(page, items=items), fell_short)
 
-    def texts(self, records: Sequence[Any], expand: Sequence[str], caller: Caller, deadline: float | None) -> Texts:
+    def text(self, record: Any) -> bytes:
+        """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
+        return item_json(self._models, record)
+
+    def _form(self, record: Any) -> tuple[Any, Carried]:
+        return record, Carried(self.text(record))
+
+    def texts(
+        self,
+        answered: Sequence[tuple[Any, Carried]],
+        expand: Sequence[str],
+        caller: Caller,
+        deadline: float | None,
+    ) -> Texts:
         """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
-        (of the store's `monotonic`) leaves no time for those of all."""
-        if expand and self._expansion is not None:
-            return self._expansion.json(records, expand, caller, deadline)
-        return Texts([Carried(item_json(self._models, record)) for record in records])
+        (of the store's `monotonic`) leaves no time for those of all. Raises RecordUnreadable where what the first one
+        leads to fills more than an answer."""
+        if not expand or self._expansion is None:
+            return Texts([text for _, text in answered])
+        records, own = [record for record, _ in answered], [text.text for _, text in answered]
+        try:
+            return self._expansion.json(records, expand, caller, deadline, own)
+        except (AnswerTooLarge, TooManyReads):
+            raise self._models.unanswerable(answered[0][0], "too_large") from None
+
+    def answerable(self, found: FoundPage, *, tells: bool) -> tuple[list[tuple[Any, Carried]], list[Unreadable]]:
+        """The records of a page by a lookup with their JSON texts, and those that can't be read or answered, with the
+        number of records before each; none where they are not told."""
+        answered: list[tuple[Any, Carried]] = []
+        unreadable: list[Unreadable] = []
+        waiting = list(found.unreadable)
+        for position, record in enumerate((*found.items, None)):
+            while waiting and waiting[0].position == position:
+                unreadable.append(replace(waiting.pop(0), position=len(answered)))
+            if record is not None:
+                try:
+                    answered.append(self._form(record))
+                except RecordUnreadable as error:
+                    unreadable.append(replace(error.record, position=len(answered)))
+        return answered, unreadable if tells else []
 
     def listed(self, answered: AnsweredPage) -> Response:
         """A page as lists answer it: what is not as usual is said, the rest left out."""
@@ -188,19 +227,18 @@ class Pages:
         """A page as an answer, with some members more."""
         page = answered.page
         items = b",".join(page.items)
-        rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more})
+        unreadable = self._models.told(page.unreadable)
+        rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more, **unreadable})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
-        return replace(written, page=PageFacts(len(page.items), answered.fell_short))
+        facts = PageFacts(len(page.items), answered.fell_short)
+        return replace(written, page=facts, unreadable=page.stats.unreadable)
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:
     """The JSON text of what a page holds: a record, or some properties of one."""
     if isinstance(item, Entity):
         return models.json(item)
-    try:
-        return models.part_json(item)
-    except ValidationError as error:
-        raise models.entity.unfit(item, field_faults(error)) from None
+    return models.part_json(item)
 
 
 def flag(given: Mapping[str, str], name: str) -> bool:

@@ -60,7 +60,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.IdempotencyMismatch: (409, "The idempotency key or event id is another's"),
     errors.StillInProgress: (409, "The same request is under way"),
     errors.PreconditionFailed: (412, "The condition does not hold"),
-    errors.StoredRecordInvalid: (500, "A stored record does not fit its entity"),
+    errors.RecordUnreadable: (500, "A stored record can't be read"),
     errors.LookupNotReady: (503, "A lookup is not ready"),
     errors.LaneFailed: (503, "A part of the query failed"),
     errors.TooManyLaggingLanes: (503, "Too many parts of the query failed"),
@@ -154,7 +154,7 @@ def passes(error: errors.ShardweaveError) -> bool:
 def problem(error: errors.ShardweaveError) -> Response:
     """The answer to a request that failed with this error."""
     status, title = _row(type(error))
-    unnamed = status == 500 and not isinstance(error, errors.StoredRecordInvalid)
+    unnamed = status == 500 and not isinstance(error, errors.RecordUnreadable)
     if unnamed or (isinstance(error, errors.LaneFailed) and _is_internal(error.__cause__)):
         return internal_problem()
     document: dict[str, Any] = {

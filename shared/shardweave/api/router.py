@@ -37,6 +37,7 @@ from ..errors import (
     ShardweaveError,
     TableUnavailable,
     UnknownName,
+    Unreadable,
     UnsupportedMediaType,
     ValidationFailed,
 )
@@ -63,6 +64,7 @@ class Exchange:
     page: PageFacts | None = None
     failing: bool = False
     audit: AuditEntry | None = None
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 EXCHANGE = "exchange"
@@ -131,7 +133,7 @@ def _handler(
                 headers=_headers(operation, event.headers),
             )
             response = operation.run(call)
-        exchange.page = response.page
+        exchange.page, exchange.unreadable = response.page, response.unreadable
         exchange.audit = audit_entry(operation, call, response)
         return _answered(response)
 

@@ -1,13 +1,14 @@
 """What a log may say of an unexpected failure: where it happened, and of what class it was.
 
-The message of a foreign exception may hold a record's values, so only our own, which never do, are shown.
+The message of a foreign exception may hold a record's values, so only our own, which never do, are shown; of a
+stored record that can't be read nothing but what is wrong, since its key may be one.
 """
 
 from __future__ import annotations
 
 import traceback
 
-from ..errors import ShardweaveError
+from ..errors import RecordUnreadable, ShardweaveError
 
 MAX_FRAMES = 30
 
@@ -18,7 +19,8 @@ def trace(failure: BaseException) -> list[str]:
     seen: BaseException | None = failure
     while seen is not None and len(lines) < 3 * MAX_FRAMES:
         kind = f"{type(seen).__module__}.{type(seen).__qualname__}"
-        lines.append(f"{kind}: {seen}" if isinstance(seen, ShardweaveError) else kind)
+        said = seen.message if isinstance(seen, RecordUnreadable) else seen
+        lines.append(f"{kind}: {said}" if isinstance(seen, ShardweaveError) else kind)
         frames = traceback.extract_tb(seen.__traceback__)[-MAX_FRAMES:]
         lines += [f"  {frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)

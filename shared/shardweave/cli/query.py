@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,7 +21,7 @@ from ..api.pages import item_json, token_named
 from ..api.query_answers import costs, explained
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import InputError, UnknownName
+from ..errors import InputError, RecordUnreadable, UnknownName
 from ..query.explain import Explanation
 from ..query.runner import QueryRunner
 from ..query.show import Part
@@ -89,11 +89,11 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
         _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
         return 0
     with token_named():
-        _write_pages(options, entity, runner.pages(spec) if options.all else iter([runner.run(spec)]))
-    return 0
+        return _write_pages(options, entity, runner, spec)
 
 
-def _write_pages(options: argparse.Namespace, entity: EntityType[Any], pages: Iterator[Page]) -> None:
+def _write_pages(options: argparse.Namespace, entity: EntityType[Any], runner: QueryRunner, spec: QuerySpec) -> int:
+    """Write the pages, and give 1 where stored records on the way can't be read, else 0."""
     models = RecordModels(entity)
     whole = RecordModels(
         replace(entity, properties={name: replace(e, private=False) for name, e in entity.properties.items()})
@@ -106,17 +106,38 @@ def _write_pages(options: argparse.Namespace, entity: EntityType[Any], pages: It
         document: dict[str, Any] = json.loads(text)
         return document
 
+    read = runner.pages(spec) if options.all else iter([runner.run(spec)])
+    pages = (_written_out(shown, page) for page in read)
     if options.json:
-        _write([_page_json(shown, page) for page in pages])
-        return
+        found = list(pages)
+        _write([_page_json(models, page) for page in found])
+        return int(any(page.unreadable for page in found))
+    status = 0
     for page in pages:
-        for record in page.items:
-            _write(shown(record))
+        for document in page.items:
+            _write(document)
         print_stats(page.stats)
         for lane in page.failed:
             print(visible(f"failed: {lane}"), file=sys.stderr)
+        for each in page.unreadable:
+            status = 1
+            stored = "" if each.key else f" ({' '.join(map(str, each.stored_key))})"
+            print(visible(f"unreadable: {each.place}{stored}: {each.message}"), file=sys.stderr)
         if page.cursor is not None and not options.all:
             print(f"next page: nextToken={page.cursor}", file=sys.stderr)
+    return status
+
+
+def _written_out(shown: Callable[[Any], dict[str, Any]], page: Page) -> Page:
+    """A page whose items are JSON objects. A record that has no JSON form is one that can't be read."""
+    documents: list[dict[str, Any]] = []
+    unreadable = list(page.unreadable)
+    for item in page.items:
+        try:
+            documents.append(shown(item))
+        except RecordUnreadable as error:
+            unreadable.append(error.record)
+    return replace(page, items=tuple(documents), unreadable=tuple(unreadable))
 
 
 def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
@@ -196,14 +217,15 @@ def _print_table(table: Table, stream: TextIO) -> None:
     stream.write("".join(f"{line}\n" for line in lines if line))
 
 
-def _page_json(shown: Callable[[Any], dict[str, Any]], page: Page) -> dict[str, Any]:
+def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
     return {
-        "items": [shown(record) for record in page.items],
+        "items": list(page.items),
         "nextToken": page.cursor,
         "complete": page.complete,
         "failed": list(page.failed),
         "late": page.late,
         "stats": costs(page.stats),
+        **models.told(page.unreadable),
     }
 
 

@@ -259,6 +259,8 @@ def log(seen: Observation) -> None:
     say(f"{seen.method} {route} {seen.status} {seen.milliseconds:.1f} ms {seen.request_id}{detail}")
     if seen.audit is not None:
         say(f"audit {json.dumps(seen.audit)}")
+    for each in seen.unreadable:
+        LOG.warning(f"record unreadable {json.dumps(each)}")
     if seen.failure is not None:
         LOG.error("\n".join(trace(seen.failure)))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..codecs import Codec, DescendingCodec
 from ..entity_type import EntityType, IndexView
-from ..errors import UnsupportedQuery
+from ..errors import ShardweaveError, UnsupportedQuery
 from ..keys import Element
 from ..table.operations import Interval
 from ..table.values import Item, Value
@@ -25,6 +25,9 @@ from .conditions import Conditions, Match
 from .filters import NO_FILTER, SplitFilter
 from .from_keys import hidden_in, is_unclear, values_in_keys
 from .intervals import contains
+
+DAMAGE = (ShardweaveError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What looking into a stored item raises where it is not as its entity has it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,10 @@ class Overlap:
     def _passes(self, branch: Branch, item: Item) -> bool:
         """Whether a record passes a branch's filter, which may look at what this index has in its keys alone."""
         missing = branch.filter.attributes() - item.keys()
-        return branch.filter.evaluate({**values_in_keys(self.entity, item, missing), **item} if missing else item)
+        try:
+            return branch.filter.evaluate({**values_in_keys(self.entity, item, missing), **item} if missing else item)
+        except DAMAGE:
+            return True  # it can't be read, and is told there
 
 
 def check_agreement(entity: EntityType[Any], branches: Sequence[Branch]) -> None:

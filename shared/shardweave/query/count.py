@@ -3,14 +3,16 @@
 Lanes are counted by the table, all in parallel and each to its end, without a record leaving it. Where that can't be
 exact (branches that overlap, a filter that is evaluated here, a time window, a TTL that is a key) keys are read and
 counted here.
+
+What can't be read of the stored records is counted like the others: it stands in the index, which is counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import DeadlineTooShort, LaneFailed, TooManyReads
-from ..table.conditions import And, Compare, Condition, Missing, Or
+from ..errors import DeadlineTooShort, LaneFailed, RecordUnreadable, TooManyReads
+from ..table.conditions import And, Compare, Condition, Not
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
 from .branches import Branch
@@ -95,7 +97,7 @@ class Counter:
         ttl = self._plan.entity.ttl
         if ttl is None:
             return condition
-        live = Or((Missing(ttl), Compare(ttl, ">", int(self._now))))
+        live = Not(Compare(ttl, "<=", int(self._now)))
         return live if condition is None else And((condition, live))
 
     def _read_names(self, branch: Branch) -> tuple[str, ...]:
@@ -116,7 +118,10 @@ class Counter:
         state.kept += answer.count if self._by_table else sum(self._is_counted(state, item) for item in answer.items)
 
     def _is_counted(self, state: LaneState, item: Item) -> bool:
-        return self._keeps(state, item)
+        try:
+            return self._keeps(state, item)
+        except RecordUnreadable:
+            return True
 
     def _stats(self, states: list[LaneState], rounds: int, begun: float) -> QueryStats:
         reports = tuple(

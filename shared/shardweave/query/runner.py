@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
@@ -22,8 +22,8 @@ from ..entity import now_ms
 from ..errors import (
     DeadlineTooShort,
     LaneFailed,
+    RecordUnreadable,
     ShardMapChanged,
-    StoredRecordInvalid,
     TooManyLaggingLanes,
     TooManyReads,
 )
@@ -36,10 +36,10 @@ from .explain import Explanation, explain
 from .fanout import DEFAULT_THROTTLE, FanOut, Wait, too_late, wait_for
 from .hydrate import PART_OF_LANES, WholeRecords
 from .merge import Record
+from .page_records import PageRecords
 from .plan import Plan, plan_query
 from .resume import Start, advanced, order_of, starts
 from .room import Room
-from .show import shown
 from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import Bounds, Walk, Walked, keeper
 
@@ -100,7 +100,7 @@ class QueryRunner:
 
     def run(self, spec: QuerySpec, *, room: Room | None = None) -> Page:
         """One page, cut where there is no room for more. Raises InputError's kinds, LaneFailed, DeadlineTooShort,
-        TooManyLaggingLanes, StoredRecordInvalid."""
+        TooManyLaggingLanes."""
         return self._run(spec, room)[0]
 
     def pages(self, spec: QuerySpec) -> Iterator[Page]:
@@ -116,9 +116,9 @@ class QueryRunner:
                 yield page
 
     def records(self, spec: QuerySpec) -> Iterator[Any]:
-        """Every record, page by page."""
+        """Every record, page by page. Raises RecordUnreadable in place of one that can't be read; `pages` go on."""
         for page in self.pages(spec):
-            yield from page.items
+            yield from _in_order(page)
 
     async def run_async(self, spec: QuerySpec) -> Page:
         """One page, without blocking the event loop."""
@@ -138,20 +138,20 @@ class QueryRunner:
     async def records_async(self, spec: QuerySpec) -> AsyncIterator[Any]:
         """As `records`."""
         async for page in self.pages_async(spec):
-            for item in page.items:
+            for item in _in_order(page):
                 yield item
 
     # -- shorter questions
 
     def first(self, spec: QuerySpec) -> Any | None:
         """The first record, or None. The time limit is that of the answer, not of a page: raises DeadlineTooShort where
-        it ends before either is known."""
+        it ends before either is known, and RecordUnreadable where the first can't be read."""
         deadline = self._deadline(spec, self.monotonic())
         spec = replace(spec, limit=1)
         while True:
             page = self.run(spec)
-            if page.items:
-                return page.items[0]
+            for item in _in_order(page):
+                return item
             if page.cursor is None:
                 return None
             spec = replace(spec, cursor=page.cursor)
@@ -162,8 +162,11 @@ class QueryRunner:
                 spec = replace(spec, time_limit_ms=max(1, round(left * 1000)))
 
     def exists(self, spec: QuerySpec) -> bool:
-        """Whether any record answers the query."""
-        return self.first(spec) is not None
+        """Whether any record answers the query, also one that can't be read."""
+        try:
+            return self.first(spec) is not None
+        except RecordUnreadable:
+            return True
 
     def count(self, spec: QuerySpec) -> CountAnswer:
         """How many records answer the query, on all pages; no limit or cursor is taken into account."""
@@ -237,16 +240,14 @@ class QueryRunner:
             whole = WholeRecords(plan, self._fanout, spec.among, now / 1000, deadline)
             deadline = self._deadline(spec, begun, PART_OF_LANES)
         bounds = Bounds(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
-        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, whole)
+        form = _as_it_is if room is None else room.form
+        records = PageRecords(plan, whole, form, tells_unreadable=spec.tells_unreadable)
+        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
-            items = _shown(plan, walked.records, whole)
-            fitting, short_of = (len(items), None) if room is None else room.answered(items)
-            if short_of is not None and fitting < len(items):
-                items = items[:fitting]
-                walked = walk.shortened(walked, fitting, short_of)
+            items, walked = _answered(walk, walked, [records.of(item) for _, item, _ in walked.records], room)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
-        except (LaneFailed, DeadlineTooShort, StoredRecordInvalid, TooManyLaggingLanes) as error:
+        except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
             nothing = Walked((), None, "time" if isinstance(error, DeadlineTooShort) else "")
             self._observe(plan, _stats(plan, walk, nothing, (self.monotonic() - begun) * 1000))
             raise
@@ -259,6 +260,7 @@ class QueryRunner:
             index=plan.branches[0].view.index,
             failed=tuple(plan.name(lane.lane) for lane in walk.failed),
             late=_late(plan, state, walked.records),
+            unreadable=walked.unreadable if spec.tells_unreadable else walked.refused,
             stats=stats,
         )
         return (page, plan, begins), lease
@@ -282,9 +284,33 @@ class QueryRunner:
         return plan, state, view.lease
 
 
-def _shown(plan: Plan, records: Sequence[Record], whole: WholeRecords | None) -> list[Any]:
-    """What the caller sees of each record."""
-    return [shown(plan, item if whole is None else whole.of(item)) for _, item, _ in records]
+def _as_it_is(record: Any) -> Any:
+    return record
+
+
+def _in_order(page: Page) -> Iterator[Any]:
+    """The items of a page. Raises RecordUnreadable in place of what can't be read."""
+    unreadable = list(page.unreadable)
+    for position, item in enumerate(page.items):
+        if unreadable and unreadable[0].position == position:
+            raise RecordUnreadable(unreadable[0])
+        yield item
+    if unreadable:
+        raise RecordUnreadable(unreadable[0])
+
+
+def _answered(walk: Walk, walked: Walked, items: list[Any], room: Room | None) -> tuple[list[Any], Walked]:
+    """The items that a page has room for, and the walk up to there. Where the first has no room alone, the page ends
+    behind it without it."""
+    if room is None:
+        return items, walked
+    try:
+        fitting, short_of = room.answered(items)
+    except RecordUnreadable as error:
+        return [], walk.without_first(walked, error.record)
+    if not short_of or fitting == len(items):
+        return items, walked
+    return items[:fitting], walk.shortened(walked, fitting, short_of)
 
 
 def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:
@@ -325,6 +351,7 @@ def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> Query
         milliseconds=milliseconds,
         failed_lanes=len(walk.failed),
         cut_by=walked.cut_by,
+        unreadable=walked.unreadable,
         reports=reports,
     )
 

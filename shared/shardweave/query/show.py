@@ -45,9 +45,14 @@ def _typed(entity: EntityType[Any], forms: Mapping[str, Any]) -> Part:
 
 
 def shown(plan: Plan, item: Item) -> Any:
-    """The record, or, when properties are left out, the Part that is there. Raises StoredRecordInvalid."""
+    """The record, or, when properties are left out, the Part that is there. Raises RecordUnreadable."""
     if plan.whole:
         return plan.entity.load(item)
+    with plan.entity.reading(item):
+        return _part(plan, item)
+
+
+def _part(plan: Plan, item: Item) -> Part:
     in_keys = values_in_keys(plan.entity, item)
     visible = {name: in_keys[name] for name in in_keys if name in plan.entity.properties} | plan.entity.visible(item)
     for name, default in plan.defaults:
@@ -55,9 +60,6 @@ def shown(plan: Plan, item: Item) -> Any:
             visible[name] = form
     names = visible if plan.shown is None else plan.shown
     forms = {name: _form(plan.entity, name, visible[name]) for name in names if name in visible}
-    try:
-        part = _typed(plan.entity, plan.entity.readable(forms))
-    except ValidationFailed as error:
-        raise plan.entity.unfit(item, error.fields) from None
+    part = _typed(plan.entity, plan.entity.readable(forms))
     part.key = plan.entity.key_in(item)
     return part

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from ..errors import DeadlineTooShort
+from ..errors import DeadlineTooShort, Unreadable
 from ..table.conditions import Condition
 from ..table.values import Item
 
@@ -21,6 +21,8 @@ R = TypeVar("R", default=Any)
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
+MAX_UNREADABLE = 100
+"""Records that can't be read and are told on one page."""
 MAX_BRANCHES = 50
 MAX_TIME_LIMIT_MS = 3_600_000
 MAX_BUDGET = 1_000_000
@@ -58,9 +60,9 @@ class Range:
 
 
 Constraint = Equal | Prefix | Range
-CutBy = Literal["", "time", "budget", "bytes", "units", "related"]
-"""What ended a page before its limit: its time, a number of reads, the bytes of its records, read units, or related
-records that are shown beside them; empty where nothing did."""
+CutBy = Literal["", "time", "budget", "bytes", "units", "related", "unreadable"]
+"""What ended a page before its limit: its time, a number of reads, the bytes of its records, read units, related
+records that are shown beside them, or as many records that can't be read as a page tells; empty where nothing did."""
 ANY_TIME = Range()
 
 
@@ -88,7 +90,7 @@ class QuerySpec:
     for a page, and a count is refused. `on_shard_error` is `fail`, or `partial` to go on without lanes
     that fail. `among` says which records there are for whoever asks, where the filter leaves out those of others: one
     that has become another's since the index saw it is not given, and an explanation does not say from where lanes go
-    on, which may be at one of those.
+    on, which may be at one of those. `tells_unreadable`: what can't be read is told, and else passed over.
     """
 
     entity: str
@@ -110,6 +112,7 @@ class QuerySpec:
     units: float | None = None
     on_shard_error: Literal["fail", "partial"] = "fail"
     among: Callable[[Item], bool] | None = None
+    tells_unreadable: bool = True
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ class QueryStats:
     milliseconds: float = 0.0
     failed_lanes: int = 0
     cut_by: CutBy = ""
+    unreadable: tuple[Unreadable, ...] = ()
     reports: tuple[LaneReport, ...] = ()
 
     @property
@@ -164,6 +168,8 @@ class Page(Generic[R]):
 
     `complete` is False when the page was cut (`stats.cut_by` says by what), or lanes failed; `failed` names those.
     `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
+    `unreadable` are the stored records on the way that can't be read, in order, each with the number of items before
+    it: they are none of the `limit`.
     """
 
     items: tuple[R, ...]
@@ -172,6 +178,7 @@ class Page(Generic[R]):
     index: str | None = None
     failed: tuple[str, ...] = ()
     late: int = 0
+    unreadable: tuple[Unreadable, ...] = ()
     stats: QueryStats = QueryStats()
 
     @property

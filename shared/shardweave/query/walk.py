@@ -13,6 +13,9 @@ snapshot of that moment (see `merge`), in this order:
 Where whole records are read, those of a page are before that is decided, and one that is gone is no record of the
 snapshot, so that the page is filled up. What the deadline left unread is as if the page ended before it.
 
+What can't be read of the stored records is none of them either (see `page_records`): it is told in its place, and a
+page ends behind the last that it may tell.
+
 Guarantees: every lane of a stage is read once whatever the budget, and a page ends between stages only when a lane has
 got on, so that a page that is cut always makes progress; a cut page is in order; a lane that fails, in whatever round,
 contributes nothing to the page and keeps its position from before it; one that is late for the first time fails (or the
@@ -25,22 +28,24 @@ all in parallel. Where a filter drops much, a lane's reads double in size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DeadlineTooShort, LaneFailed, ShardweaveError
+from ..errors import DeadlineTooShort, LaneFailed, RecordUnreadable, ShardweaveError, Unreadable
 from ..table.operations import PageAnswer, Query
 from ..table.values import Item
+from .branches import DAMAGE, Branch
 from .cursor import Position
 from .fanout import FanOut, too_late
 from .from_keys import value_in
 from .hydrate import WholeRecords
 from .merge import LaneState, Order, Record, Snapshot, needed, snapshot
+from .page_records import PageRecords
 from .plan import Plan
 from .resume import Start, position_of
 from .room import stored
 from .sizes import MAX_FETCH, fetch_size
-from .spec import ANY_TIME, CutBy
+from .spec import ANY_TIME, MAX_UNREADABLE, CutBy
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
@@ -59,15 +64,19 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Walked:
-    """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail."""
+    """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail;
+    `unreadable` stand before it, each with its position among the records; `refused` are those of them that were read,
+    and can't be answered."""
 
     records: tuple[Record, ...]
     reached: Position | None
     cut_by: CutBy = ""
+    unreadable: tuple[Unreadable, ...] = ()
+    refused: tuple[Unreadable, ...] = ()
 
 
 class Walk:
-    """One page's reading. `whole` are its whole records, where those are read."""
+    """One page's reading. `records` makes what is answered, `whole` are its whole records, where those are read."""
 
     def __init__(
         self,
@@ -76,13 +85,16 @@ class Walk:
         fanout: FanOut,
         keeps: Callable[[LaneState, Item], bool],
         bounds: Bounds,
+        records: PageRecords,
         whole: WholeRecords | None = None,
     ) -> None:
         self._plan = plan
         self._fanout = fanout
         self._keeps = keeps
         self._bounds = bounds
+        self._records = records
         self._whole = whole
+        self._unreadable: list[Unreadable] = []
         self._descending = plan.descending
         self.states: list[LaneState] = []
         self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
@@ -110,27 +122,30 @@ class Walk:
             spent = self._spent()
             if spent and self._has_advanced(number):
                 return self._cut_between(given, number, spent)
+            given_before = len(given)
             done = self._stage(number, given, limit)
             if done is not None:
                 return done
-        return Walked(tuple(given), None)
+            self._unreadable += self._passed(number, given_before)
+        return Walked(tuple(given), None, unreadable=tuple(self._unreadable))
 
     def _stage(self, number: int, given: list[Record], limit: int) -> Walked | None:
         """Read a stage until the page is full or cut; None when the stage is exhausted, its records in `given`."""
         stage, wanted = self._stages[number], limit - len(given)
         late = self._round(stage, wanted + 1, len(stage))
         while True:
-            seen = self._snapshot(stage, wanted)
+            seen = self._snapshot(stage, given, wanted)
             if seen is None:
                 return self._cut_at_the_unread(given, number, wanted)
             final = seen.final[:wanted]
             fitting = self._fitting(given, final)
+            crowded = self._cut_at_the_unreadable(given, number, self._final(number), fitting)
+            if crowded is not None:
+                return crowded
             if fitting < len(final):
-                given += final[:fitting]
-                return Walked(tuple(given), self._position(given[-1]), "bytes")
-            given_too = (*given, *final)
+                return self._ended_at(given, final[:fitting], number, "bytes")
             if len(seen.final) >= wanted and len(seen.records) > wanted:
-                return Walked(given_too, self._position(given_too[-1]))
+                return self._ended_at(given, final, number)
             if seen.frontier is None:
                 given += final
                 return None
@@ -138,27 +153,108 @@ class Walk:
             if not lanes:
                 branch = self._plan.branches[seen.frontier.rank]
                 cut_by: CutBy = "time" if late else self._spent() or "budget"
-                return Walked(given_too, position_of(branch, seen.frontier.last_key), cut_by)
+                reached = position_of(branch, seen.frontier.last_key)
+                passed = (*self._unreadable, *self._passed(number, len(given)))
+                return Walked((*given, *final), reached, cut_by, passed)
             late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
 
-    def _snapshot(self, stage: Sequence[LaneState], wanted: int) -> Snapshot | None:
-        """What the stage has read by now, without records that are gone where whole ones are read; None when the
-        deadline left some of the `wanted` unread."""
-        if self._whole is None:
-            return snapshot(stage, _any, descending=self._descending)
+    def _snapshot(self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int) -> Snapshot | None:
+        """What the stage has read by now, without records that are gone where whole ones are read, and those that can't
+        be read; None when the deadline left some of the `wanted` unread."""
         while True:
-            seen = snapshot(stage, self._whole.is_given, descending=self._descending)
-            items = [item for _, item, _ in seen.final[:wanted]]
-            if not self._whole.read(items):
-                return None
-            if all(map(self._whole.is_given, items)):
+            seen = snapshot(stage, self._is_given, descending=self._descending)
+            final = seen.final[:wanted]
+            items = [item for _, item, _ in final]
+            if self._whole is not None:
+                if not self._whole.read(items):
+                    return None
+                if not all(map(self._whole.is_given, items)):
+                    continue
+            refused = self._records.refused
+            self._records.make(items[: self._fitting(given, final)])
+            if self._records.refused == refused:
                 return seen
+
+    def _made(self, given: Sequence[Record], read: Sequence[Record], wanted: int) -> tuple[list[Record], int]:
+        """Those of some records that the page gives, and how many of the first it has room for, which are made."""
+        while True:
+            following = [record for record in read if self._is_given(record[1])]
+            fitting, refused = min(wanted, self._fitting(given, following)), self._records.refused
+            self._records.make(item for _, item, _ in following[:fitting])
+            if self._records.refused == refused:
+                return following, fitting
+
+    def _is_given(self, item: Item) -> bool:
+        return self._records.is_given(item) and (self._whole is None or self._whole.is_given(item))
+
+    # -- what can't be read
+
+    def _passed(self, number: int, before: int, last: Record | None = None) -> list[Unreadable]:
+        """What can't be read of a stage, up to its record `last`; `before` records stand before the stage."""
+        found: list[Unreadable] = []
+        if not self._records.refused:
+            return found
+        for record in self._final(number):
+            unreadable = self._records.unreadable(record[1])
+            if unreadable is not None:
+                found.append(replace(unreadable, position=before))
+            elif self._is_given(record[1]):
+                before += 1
+            if record is last or (last is not None and record[1] is last[1]):
+                break
+        return found
+
+    def _cut_at_the_unreadable(
+        self, given: Sequence[Record], number: int, read: Sequence[Record], fitting: int
+    ) -> Walked | None:
+        """The page cut behind the last of what can't be read that it may tell, of what was `read` of the stage; None
+        where the page ends before, after `fitting` records."""
+        if not self._records.tells or self._records.refused < MAX_UNREADABLE:
+            return None
+        told, following = len(self._unreadable), list[Record]()
+        for record in read:
+            if self._records.unreadable(record[1]) is not None:
+                told += 1
+                if told == MAX_UNREADABLE:
+                    return self._ended_at(given, following, number, "unreadable", record)
+            elif self._is_given(record[1]):
+                if len(following) == fitting:
+                    return None
+                following.append(record)
+        return None
+
+    def _ended_at(
+        self,
+        given: Sequence[Record],
+        following: Sequence[Record],
+        number: int,
+        cut_by: CutBy = "",
+        last: Record | None = None,
+    ) -> Walked:
+        """The page that ends with the last of the records that follow, or with `last`."""
+        if last is None and not following and self._unreadable and self._unreadable[-1].position == len(given):
+            return self._cut_between(given, number, cut_by)
+        every = (*given, *following)
+        end = every[-1] if last is None else last
+        passed = self._passed(number, len(given), end) if following or last is not None else ()
+        return Walked(every, self._position(end), cut_by, (*self._unreadable, *passed))
+
+    def _final(self, number: int) -> Sequence[Record]:
+        """What is final of a stage, in order: with what is gone, and what can't be read."""
+        return snapshot(self._stages[number], _any, descending=self._descending).final
 
     # -- cuts
 
     def shortened(self, walked: Walked, count: int, cut_by: CutBy) -> Walked:
         """The same, cut after so many of its records, which are one at least."""
-        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut_by)
+        passed = tuple(each for each in walked.unreadable if each.position is not None and each.position < count)
+        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut_by, passed)
+
+    def without_first(self, walked: Walked, unreadable: Unreadable) -> Walked:
+        """The same, cut after the first of its records, which can't be answered."""
+        cut = self.shortened(walked, 1, "related")
+        told = replace(unreadable, position=0)
+        return replace(cut, records=(), unreadable=(*cut.unreadable, told), refused=(told,))
 
     def _fitting(self, given: Sequence[Record], records: Sequence[Record]) -> int:
         """How many of the records fit behind those given."""
@@ -199,26 +295,25 @@ class Walk:
                 bound = lane.interval.high if self._descending else lane.interval.low
                 values.append(self._plan.branches[lane.rank].comparable(bound))
         edge = max(values) if self._descending else min(values)
-        return Walked(tuple(given), Position(None, (edge,)), cut_by)
+        return Walked(tuple(given), Position(None, (edge,)), cut_by, tuple(self._unreadable))
 
     def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> Walked:
         """Cut before the first record whose whole one the deadline left unread."""
-        assert self._whole is not None
-        last, following = None, list(given)
-        for record in snapshot(self._stages[number], _any, descending=self._descending).final:
-            if not self._whole.is_read(record[1]):
+        whole, read = self._whole, list[Record]()
+        assert whole is not None
+        for record in self._final(number):
+            if not whole.is_read(record[1]) and self._records.is_given(record[1]):
                 break
-            last = record
-            if self._whole.is_given(record[1]):
-                following.append(record)
-        fitting = min(wanted, self._fitting(given, following[len(given) :]))
-        cut_by: CutBy = "time"
-        if len(given) + fitting < len(following):
-            cut_by = "bytes" if fitting < wanted else "time"
-            following = following[: len(given) + fitting]
-            last = following[-1]
-        if last is not None:
-            return Walked(tuple(following), self._position(last), cut_by)
+            read.append(record)
+        following, fitting = self._made(given, read, wanted)
+        crowded = self._cut_at_the_unreadable(given, number, read, fitting)
+        if crowded is not None:
+            return crowded
+        if fitting < len(following):
+            cut_by: CutBy = "bytes" if fitting < wanted else "time"
+            return self._ended_at(given, following[:fitting], number, cut_by)
+        if read:
+            return self._ended_at(given, following, number, "time", read[-1])
         if self._has_advanced(number):
             return self._cut_between(given, number, "time")
         raise too_late()
@@ -285,9 +380,16 @@ class Walk:
             state.last_key = answer.last_key
             state.evaluated = self._order(state, answer.last_key)
         sort_value, place = self._plan.branches[state.lane.rank].sort_value, state.lane.order
-        kept = [((sort_value(item), *place), item) for item in answer.items if self._keeps(state, item)]
+        kept = [((sort_value(item), *place), item) for item in answer.items if self._is_kept(state, item)]
         state.kept += len(kept)
         state.records += kept
+
+    def _is_kept(self, state: LaneState, item: Item) -> bool:
+        try:
+            return self._keeps(state, item)
+        except RecordUnreadable as error:
+            self._records.refuse(item, error.record)
+            return True
 
     def _order(self, state: LaneState, item: Item) -> Order:
         return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order
@@ -299,7 +401,8 @@ def _any(item: Item) -> bool:
 
 def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
     """Whether a record that a lane read is given there: not expired, inside the asked time window, passing the part
-    of the filter that DynamoDB does not take, and not given by another branch."""
+    of the filter that DynamoDB does not take, and not given by another branch. What that raises of an item that can't
+    be read is RecordUnreadable, in the branch that would give the record."""
     entity, overlap, window = plan.entity, plan.overlap, plan.window
     timestamp = entity.timestamp if window != ANY_TIME else None
     simple = entity.ttl is None and timestamp is None and not overlap.possible
@@ -307,18 +410,28 @@ def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
     if simple:
         return lambda state, item: True
 
-    def keeps(state: LaneState, item: Item) -> bool:
-        if entity.is_expired(item, now_seconds):
-            return False
+    def is_asked_for(branch: Branch, item: Item) -> bool:
         if timestamp is not None:
             created: Any = value_in(entity, item, timestamp)
             if window.low is not None and created < window.low:
                 return False
             if window.high is not None and created > window.high:
                 return False
-        branch = plan.branches[state.lane.rank]
-        if not branch.filter.holds_here(item):
+        return branch.filter.holds_here(item)
+
+    def keeps(state: LaneState, item: Item) -> bool:
+        if entity.is_expired(item, now_seconds):
             return False
-        return overlap.is_given(branch, state.lane.hash_value, item)
+        branch, unread = plan.branches[state.lane.rank], None
+        try:
+            if not is_asked_for(branch, item):
+                return False
+        except DAMAGE:
+            unread = entity.unreadable(item, entity.keys.fault_in(item) or "invalid")
+        if not overlap.is_given(branch, state.lane.hash_value, item):
+            return False
+        if unread is not None:
+            raise unread
+        return True
 
     return keeps

@@ -12,7 +12,7 @@ written on its own, several at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,11 +20,13 @@ from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import (
     BatchIncomplete,
+    RecordUnreadable,
     ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     Throttled,
     TransactionConflict,
+    Unreadable,
 )
 from ..outcomes import note_maybe_written
 from ..table.operations import MAX_BATCH_WRITE
@@ -75,14 +77,20 @@ class Batches:
     workers: int
 
     def get(
-        self, entity: EntityType[Any], keys: Sequence[Any], seconds: float | None, among: Among | None
+        self,
+        entity: EntityType[Any],
+        keys: Sequence[Any],
+        seconds: float | None,
+        among: Among | None,
+        unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[Entity | None]:
-        """The live records of the keys, None where there is none. Raises BatchIncomplete naming positions."""
+        """The live records of the keys, None where there is none, and where `unreadable` is told of one that can't be
+        read. Raises BatchIncomplete naming positions, and RecordUnreadable where nobody is told."""
         wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
         try:
-            return _records(entity, self.reader.find_at(wanted, seconds), among)
+            return _records(entity, self.reader.find_at(wanted, seconds), among, unreadable)
         except BatchIncomplete as error:
-            error.found = tuple(_records(entity, error.found, among))
+            error.found = tuple(_records(entity, error.found, among, unreadable))
             raise
 
     def write(
@@ -234,6 +242,20 @@ def _maybe_written(outcome: WriteOutcome) -> bool:
     return outcome.status == "written" or (outcome.error is not None and outcome.error.maybe_written)
 
 
-def _records(entity: EntityType[Any], sightings: Sequence[Sighting | None], among: Among | None) -> list[Entity | None]:
+def _records(
+    entity: EntityType[Any],
+    sightings: Sequence[Sighting | None],
+    among: Among | None,
+    unreadable: Callable[[Unreadable], object] | None,
+) -> list[Entity | None]:
     """The live records that were seen, None where there is none, or where nothing could be seen."""
-    return [None if sighting is None else record_among(entity, sighting, among) for sighting in sightings]
+    records: list[Entity | None] = []
+    for position, sighting in enumerate(sightings):
+        try:
+            records.append(None if sighting is None else record_among(entity, sighting, among))
+        except RecordUnreadable as error:
+            if unreadable is None:
+                raise
+            unreadable(replace(error.record, position=position))
+            records.append(None)
+    return records

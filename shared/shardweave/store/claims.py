@@ -26,7 +26,7 @@ from ..table.conditions import Compare, Or
 from ..table.operations import Delete, Put
 from ..table.values import Item
 from .checks import absence_actions, presence_actions
-from .lookups import OWNER, lookup_key, lookup_record, needs_rewriting, owner_identity, owner_text
+from .lookups import OWNER, lookup_key, lookup_record, needs_rewriting, owner_in, owner_text
 from .places import Sighting
 from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, has_revision, primary_key
 
@@ -53,7 +53,7 @@ class Met:
     def holders(self, entity: EntityType[Any]) -> Iterator[tuple[PrimaryKey, Item]]:
         """The identity of the owner in each."""
         for key, record in self.records.items():
-            yield key, owner_identity(entity, record[OWNER])
+            yield key, owner_in(entity, record)
 
 
 NOTHING_MET = Met()
@@ -100,7 +100,7 @@ def claim_actions(
         condition = Or((absent(entity), Compare(OWNER, "=", owner)))
         return (PlannedAction(Put(record, condition, return_on_failure=True), Part.CLAIM, about, owner),)
     put = Put(record, has_revision(known.get(REVISION)), return_on_failure=True)
-    identity, holder = owner_identity(entity, known[OWNER]), holders[primary_key(entity, key)]
+    identity, holder = owner_in(entity, known), holders[primary_key(entity, key)]
     if holder.found is None:
         required = absence_actions(entity, identity, moment, holder.lookup, part=Part.HOLDER, about=about)
     elif _old_key(entity, lookup, holder.found.item) == key:
@@ -134,5 +134,5 @@ def _old_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> Item | 
     """The key of a stored record's lookup. A value that could not be stored now has none."""
     try:
         return lookup_key(entity, lookup, item)
-    except (ValueRefused, KeyTooLong):
+    except (ValueRefused, KeyTooLong, TypeError):
         return None

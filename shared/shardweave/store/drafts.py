@@ -83,7 +83,8 @@ def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int
             if name not in put.numbered and draft.item.get(name) not in (*UNNUMBERED, stored[name]):
                 raise _another_number(name)
             draft.item[name] = stored[name]
-    _check_immutable(entity, stored, draft.item)
+    if not entity.keys.fault_in(stored):
+        _check_immutable(entity, stored, draft.item)
     return draft
 
 
@@ -92,6 +93,8 @@ def changed_draft(
 ) -> Draft | None:
     """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
     ImmutableProperty too."""
+    if code := entity.keys.fault_in(stored):
+        raise entity.unreadable(stored, code)
     values = entity.whole(entity.visible(stored))
     given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
     given = entity.by_stored_name(given)

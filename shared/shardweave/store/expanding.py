@@ -33,8 +33,10 @@ from ..errors import (
     ConfigurationError,
     DeadlineTooShort,
     KeyTooLong,
+    RecordUnreadable,
     TooManyReads,
     UnknownName,
+    Unreadable,
     ValidationFailed,
     ValueRefused,
     use_one_of,
@@ -58,7 +60,8 @@ MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
 
 MIN_LINKS_AT_ONCE = 10
 
-Related = Entity | tuple[Entity, ...] | None
+Related = Entity | Unreadable | tuple[Entity | Unreadable, ...] | None
+"""What a relation leads to: where a record can't be read, what is said of it."""
 _NOBODYS = (KeyTooLong, ValidationFailed, ValueRefused)
 """What is raised of a value that no record of the target can have."""
 
@@ -113,7 +116,7 @@ class _Page:
     limits: Limits | None = None
     known: set[tuple[Any, ...]] = field(default_factory=set)
     waiting: list[_Link] = field(default_factory=list)
-    found: dict[tuple[Any, ...], Entity | None] = field(default_factory=dict)
+    found: dict[tuple[Any, ...], Entity | Unreadable | None] = field(default_factory=dict)
     sizes: dict[tuple[Any, ...], int] = field(default_factory=dict)
     stored: int = 0
     records: int = 0
@@ -130,17 +133,23 @@ class _Page:
 
     def take(self, link: _Link, seen: Sighting) -> None:
         """Where what a link leads to was seen."""
-        self.keep(
-            link, record_among(link.target, seen, link.visible.among), None if seen.found is None else seen.found.item
-        )
+        record: Entity | Unreadable | None
+        try:
+            record = record_among(link.target, seen, link.visible.among)
+        except RecordUnreadable as error:
+            record = error.record
+        self.keep(link, record, None if seen.found is None else seen.found.item)
 
-    def keep(self, link: _Link, record: Entity | None, item: Item | None) -> None:
+    def keep(self, link: _Link, record: Entity | Unreadable | None, item: Item | None) -> None:
         """What a link was found to lead to, and what was read for it."""
         self.records += 1
         self.stored += item_bytes(item or {})
+        if isinstance(record, Entity) and self.limits is not None:
+            try:
+                self.sizes[link.name] = self.limits.size_of(record)
+            except RecordUnreadable as error:
+                record = error.record if link.visible.among is None else None
         self.found[link.name] = record
-        if record is not None and self.limits is not None:
-            self.sizes[link.name] = self.limits.size_of(record)
 
 
 @dataclass(frozen=True)
@@ -288,7 +297,7 @@ class Expander:
 
         for link, (is_read, record) in zip(links, at_once(follow, links), strict=True):
             if is_read:
-                page.keep(link, record, None if record is None else link.target.dump(record))
+                page.keep(link, record, link.target.dump(record) if isinstance(record, Entity) else None)
 
     def _first_of(self, link: _Link, deadline: float | None) -> Any:
         assert self.first is not None
@@ -311,10 +320,13 @@ class Expander:
             filter=And(tuple(others)) if others else None,
             hydrate=view.projected is not None,
             among=link.visible.among,
+            tells_unreadable=link.visible.among is None,
             time_limit_ms=None if deadline is None else self._milliseconds_to(deadline),
         )
         try:
             return self.first(spec)
+        except RecordUnreadable as error:
+            return error.record
         except _NOBODYS:
             return None
 

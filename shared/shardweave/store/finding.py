@@ -12,21 +12,32 @@ whoever asks are read and passed over, at first as many at a time as the page ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..declared import LookupType
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import Conflict, InputError, LimitExceeded, UnknownName, use_one_of
+from ..errors import (
+    Conflict,
+    InputError,
+    LimitExceeded,
+    RecordUnreadable,
+    ShardweaveError,
+    UnknownName,
+    Unreadable,
+    ValueRefused,
+    use_one_of,
+)
 from ..query.intervals import prefix_text
+from ..query.spec import MAX_UNREADABLE
 from ..table.operations import MAX_BATCH_GET, Query
 from ..table.values import MAX_RANGE_KEY_BYTES, Item
-from .lookups import OWNER, owner_identity, value_key
+from .lookups import owner_identity, owner_in, value_key
 from .operations import Among
 from .places import Sighting
 from .readiness import Readiness
-from .reads import Reader
+from .reads import Reader, record_among
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -35,7 +46,8 @@ MAX_FOUND = 500
 @dataclass(frozen=True)
 class FoundPage:
     """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows. `cut` says
-    that the deadline ended the page, so that it may hold fewer records than were asked for.
+    that the deadline ended the page, or as many records that can't be read as a page tells: it may hold fewer records
+    than were asked for. `unreadable` are these, each with the number of items before it.
 
     `after` is for the caller alone: it is the text of an id, plain and for ever, and of a page that was cut it may be
     that of a record which does not exist for whoever asks. Whoever hands it on seals it, as lists over HTTP do."""
@@ -43,6 +55,7 @@ class FoundPage:
     items: tuple[Any, ...]
     after: str | None = None
     cut: bool = False
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class Finder:
     monotonic: Callable[[], float]
 
     def one(self, entity: EntityType[Any], name: str, values: Item, among: Among | None = None) -> Entity | None:
-        """The live record with a unique value, or None."""
+        """The live record with a unique value, or None. Raises RecordUnreadable."""
         lookup = self._ready(entity, name)
         if not lookup.unique:
             raise UnknownName(f"{name!r} is not unique", where=name[:80], fix="use find_by")
@@ -66,7 +79,14 @@ class Finder:
             (record,) = self.reader.items([key])
             if record is None or record == before:
                 return None
-            (found,) = self._owners(entity, lookup, key, [record[OWNER]], among)
+            try:
+                (found,) = self._owners(entity, lookup, key, [owner_in(entity, record)], among)
+            except RecordUnreadable:
+                if among is not None:
+                    return None
+                raise
+            if isinstance(found, Unreadable):
+                raise RecordUnreadable(found)
             if found is not None:
                 return found
             before = record
@@ -92,24 +112,33 @@ class Finder:
         if key is None:
             return FoundPage(())
         if lookup.unique:
-            found = self.one(entity, name, values, among)
+            try:
+                found = self.one(entity, name, values, among)
+            except RecordUnreadable as error:
+                return FoundPage((), unreadable=(replace(error.record, position=0),) if after is None else ())
             return FoundPage(() if found is None or after is not None else (found,))
         records: list[Entity] = []
+        unreadable: list[Unreadable] = []
         places: list[str] = []
         size = limit + 1
         while True:
             owners = self._owner_page(entity, key, size, after)
-            for owner, record in zip(owners, self._owners(entity, lookup, key, owners, among), strict=True):
-                if record is not None:
+            for owner, record in zip(owners, self._of_texts(entity, lookup, key, owners, among), strict=True):
+                if isinstance(record, Unreadable):
+                    unreadable.append(replace(record, position=len(records)))
+                    if len(unreadable) == MAX_UNREADABLE and len(records) <= limit:
+                        return FoundPage(tuple(records), owner, cut=True, unreadable=tuple(unreadable))
+                elif record is not None:
                     records.append(record)
                     places.append(owner)
             if len(records) > limit:
-                return FoundPage(tuple(records[:limit]), places[limit - 1])
+                told = (each for each in unreadable if each.position is not None and each.position < limit)
+                return FoundPage(tuple(records[:limit]), places[limit - 1], unreadable=tuple(told))
             if not owners:
-                return FoundPage(tuple(records))
+                return FoundPage(tuple(records), unreadable=tuple(unreadable))
             after = owners[-1]
             if deadline is not None and self.monotonic() >= deadline:
-                return FoundPage(tuple(records), after, cut=True)
+                return FoundPage(tuple(records), after, cut=True, unreadable=tuple(unreadable))
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
@@ -122,11 +151,15 @@ class Finder:
         given = [key for key in keys if key is not None]
         lookups = iter(self.reader.items(given, seconds))
         records = [None if key is None else next(lookups) for key in keys]
-        wanted = {at: record[OWNER] for at, record in enumerate(records) if record is not None}
-        seen = self.reader.find_now([(entity, owner_identity(entity, text)) for text in wanted.values()], seconds)
-        found = [Sighting()] * len(many)
+        found, wanted = [Sighting()] * len(many), dict[int, Item]()
+        for at, record in enumerate(records):
+            try:
+                wanted |= {} if record is None else {at: owner_in(entity, record)}
+            except RecordUnreadable as error:
+                found[at] = Sighting(unreadable=error.record)
+        seen = self.reader.find_now([(entity, identity) for identity in wanted.values()], seconds)
         for at, sighting in zip(wanted, seen, strict=True):
-            if sighting.found is not None and value_key(entity, lookup, sighting.found.item) == keys[at]:
+            if sighting.found is None or _may_have(entity, lookup, sighting.found.item, keys[at]):
                 found[at] = sighting
         return found
 
@@ -155,21 +188,45 @@ class Finder:
             start_key=start,
             consistent=True,
         )
-        return [item[OWNER] for item in self.reader.page(query).items]
+        # The key itself names the owner, whatever else is in the record.
+        return [item[design.range_name].removeprefix(prefix) for item in self.reader.page(query).items]
+
+    def _of_texts(
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], among: Among | None
+    ) -> list[Entity | Unreadable | None]:
+        """As `_owners`, of ids as the keys of lookup records have them."""
+        identities: dict[int, Item] = {}
+        damaged: list[Entity | Unreadable | None] = [None] * len(owners)
+        for at, text in enumerate(owners):
+            try:
+                identities[at] = owner_identity(entity, text)
+            except ValueRefused:
+                if among is None:
+                    damaged[at] = Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection)
+        found = dict(zip(identities, self._owners(entity, lookup, key, list(identities.values()), among), strict=True))
+        return [found.get(at, each) for at, each in enumerate(damaged)]
 
     def _owners(
-        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], among: Among | None
-    ) -> list[Entity | None]:
-        """The owners that are live, have the value and are among those asked for, None in place of the others."""
-        wanted = [(entity, owner_identity(entity, text)) for text in owners]
-        return [
-            entity.load(sighting.found.item)
-            if sighting.found is not None
-            and value_key(entity, lookup, sighting.found.item) == key
-            and (among is None or among(sighting.found.item))
-            else None
-            for sighting in self.reader.find_now(wanted)
-        ]
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[Item], among: Among | None
+    ) -> list[Entity | Unreadable | None]:
+        """The owners that are live, have the value and are among those asked for, None in place of the others; those
+        that can't be read are told to whoever sees all records."""
+        found: list[Entity | Unreadable | None] = []
+        for sighting in self.reader.find_now([(entity, identity) for identity in owners]):
+            has_it = sighting.found is None or _may_have(entity, lookup, sighting.found.item, key)
+            try:
+                found.append(record_among(entity, sighting, among) if has_it else None)
+            except RecordUnreadable as error:
+                found.append(error.record)
+        return found
+
+
+def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item | None) -> bool:
+    """Whether a stored record has the value of a key, or may have had it: what it has now is no value."""
+    try:
+        return value_key(entity, lookup, item) == key
+    except (ShardweaveError, TypeError):
+        return True
 
 
 def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) -> LookupType:

@@ -24,6 +24,7 @@ from typing import Any
 
 from ..declared import LookupType
 from ..entity_type import REVISION, EntityType
+from ..errors import RecordUnreadable, Unreadable, ValueRefused
 from ..key_format import crc32
 from ..keys import key_too_long
 from ..sharding import ShardSpace
@@ -87,6 +88,17 @@ def owner_identity(entity: EntityType[Any], text: str) -> dict[str, Value]:
     design = entity.keys.design
     parts = text.split(design.key_format.element_delimiter)
     return entity.keys.parse_elements(OWNER, (*design.partition, *design.sort), parts)
+
+
+def owner_in(entity: EntityType[Any], record: Item) -> dict[str, Value]:
+    """The identity of the owner that a lookup record names. Raises RecordUnreadable where it is damaged."""
+    text = record.get(OWNER)
+    try:
+        if isinstance(text, str):
+            return owner_identity(entity, text)
+    except ValueRefused:
+        pass
+    raise RecordUnreadable(Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection))
 
 
 # -- by an identity ---------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from typing import Any
 
 from ..declared import RelationType
 from ..entity_type import EntityType
-from ..errors import HasChildren, ParentMissing
+from ..errors import HasChildren, ParentMissing, ValidationFailed, ValueRefused
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import Delete, Update
 from ..table.values import Item, Value
@@ -113,7 +113,7 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
     counted: list[str] = []
     was_counted = () if before is None else before.get(COUNTED, ())
     for relation in enforced(entity):
-        old = None if before is None else _parent(entity, relation, before, entities)
+        old = None if before is None else _old_parent(entity, relation, before, entities)
         new = None if after is None else _parent(entity, relation, after, entities)
         attribute = f"{entity.token}_{relation.name}"
         if old is not None and new is not None and old.name == new.name:
@@ -182,6 +182,14 @@ def has_children(entity: EntityType[Any], counter: Item | None, related: Related
     return HasChildren(
         f"the {entity.token} has {what}", where=", ".join(entity.identity), fix="delete or move them first"
     )
+
+
+def _old_parent(child: EntityType[Any], relation: RelationType, item: Item, entities: Entities) -> Parent | None:
+    """The parent of a stored record. A value that no parent can have now has none."""
+    try:
+        return _parent(child, relation, item, entities)
+    except (ValidationFailed, ValueRefused):
+        return None
 
 
 def _parent(child: EntityType[Any], relation: RelationType, item: Item, entities: Entities) -> Parent | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..entity_type import EntityType
+from ..errors import Unreadable
 from ..sharding import Generation, ShardMap
 from ..table.values import Item
 
@@ -34,11 +35,13 @@ class Found:
 @dataclass(frozen=True)
 class Sighting:
     """What was seen of an identity: the live record, if any, and its lookup record where there is one. `holders` are
-    the records that other lookup records led to, by the primary key of those."""
+    the records that other lookup records led to, by the primary key of those. `unreadable`: where it is, is not known,
+    since its lookup record is damaged."""
 
     found: Found | None = None
     lookup: Item | None = None
     holders: Mapping[tuple[Any, Any], Sighting] = field(default_factory=dict)
+    unreadable: Unreadable | None = None
 
 
 def home(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> Place:

@@ -13,7 +13,7 @@ from typing import Any
 from ..entity_type import MARK, REVISION, EntityType
 from ..shard_maps import Lease
 from ..sharding import ShardMap
-from ..table.conditions import Compare, Condition, Exists, Missing, Or
+from ..table.conditions import Compare, Condition, Exists, Missing, Not, Or
 from ..table.operations import Action, Update, key_or_item
 from ..table.values import Item, Value, item_bytes
 
@@ -118,7 +118,7 @@ def live(entity: EntityType[Any], moment: Moment) -> tuple[Condition, ...]:
     present = Exists(entity.keys.design.hash_name)
     if entity.ttl is None:
         return (present,)
-    return present, Or((Missing(entity.ttl), Compare(entity.ttl, ">", moment.seconds)))
+    return present, Not(Compare(entity.ttl, "<=", moment.seconds))
 
 
 def has_revision(rev: str | None) -> Condition:

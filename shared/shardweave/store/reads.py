@@ -16,7 +16,15 @@ from typing import Any, TypeVar
 
 from ..entity import Entity
 from ..entity_type import EntityType
-from ..errors import BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled
+from ..errors import (
+    BatchIncomplete,
+    RecordUnreadable,
+    ShardMapChanged,
+    TableUnavailable,
+    Throttled,
+    Unreadable,
+    ValueRefused,
+)
 from ..shard_maps import confirm
 from ..table import Table
 from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
@@ -81,7 +89,10 @@ class Reader:
             moment = moments[entity.token]
             if item is None or entity.is_expired(item, moment.seconds):
                 continue
-            place = home(entity, item, moment.shard_map)
+            try:
+                place = home(entity, item, moment.shard_map)
+            except ValueRefused:
+                continue  # what says where it belongs can't be read, so it is looked for everywhere
             if place.key == key:
                 found[position] = Sighting(Found(place.generation, item))
         try:
@@ -112,9 +123,14 @@ class Reader:
         lookups = self._fetch(lookup_keys.values(), pauses)
         unread = {position for position, key in lookup_keys.items() if self._tuple(key) not in lookups}
         seen = {position: lookups[self._tuple(key)] for position, key in lookup_keys.items() if position not in unread}
-        candidates = [
-            () if position in unread else self._places(each, seen.get(position)) for position, each in enumerate(wanted)
-        ]
+        candidates: list[tuple[Place, ...]] = []
+        damaged: dict[int, Unreadable] = {}
+        for position, each in enumerate(wanted):
+            try:
+                candidates.append(() if position in unread else self._places(each, seen.get(position)))
+            except RecordUnreadable as error:
+                candidates.append(())
+                damaged[position] = error.record
         items = self._fetch((place.key for each in candidates for place in each), pauses)
         unread |= {
             position
@@ -123,7 +139,11 @@ class Reader:
         }
         confirm(each.moment.lease for each in wanted)
         sightings = {
-            position: Sighting(self._newest(each, candidates[position], items), seen.get(position))
+            position: Sighting(
+                self._newest(each, candidates[position], items),
+                seen.get(position),
+                unreadable=damaged.get(position),
+            )
             for position, each in enumerate(wanted)
             if position not in unread
         }
@@ -157,7 +177,12 @@ class Reader:
             return places(entity, wanted.identity, moment.shard_map, moment.now_ms)
         if lookup is None:
             return ()
-        return (home(entity, placed(wanted.identity, lookup), moment.shard_map),)
+        try:
+            return (home(entity, placed(wanted.identity, lookup), moment.shard_map),)
+        except (ValueRefused, KeyError, TypeError):
+            key = {name: entity.properties[name].python(wanted.identity[name]) for name in entity.identity}
+            damaged = Unreadable(entity.token, key, "lookup_damaged", collection=entity.collection)
+            raise RecordUnreadable(damaged) from None
 
     def _newest(
         self, wanted: Wanted, candidates: tuple[Place, ...], items: Mapping[PrimaryKey, Item | None]
@@ -216,7 +241,15 @@ class Reader:
 
 
 def record_among(entity: EntityType[E], sighting: Sighting, among: Among | None) -> E | None:
-    """The live record that was seen, None where there is none for whoever asks. Raises StoredRecordInvalid."""
+    """The live record that was seen, None where there is none for whoever asks. Raises RecordUnreadable, but to whoever
+    sees some records alone: whose one is that can't be read is not known, so to them it is none."""
+    if sighting.unreadable is not None and among is None:
+        raise RecordUnreadable(sighting.unreadable)
     if sighting.found is None or (among is not None and not among(sighting.found.item)):
         return None
-    return entity.load(sighting.found.item)
+    try:
+        return entity.load(sighting.found.item)
+    except RecordUnreadable:
+        if among is None:
+            raise
+        return None

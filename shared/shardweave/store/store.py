@@ -32,7 +32,7 @@ from typing import Any, TypeVar, cast, overload
 
 from ..entity import Entity, now_ms
 from ..entity_type import EntityType
-from ..errors import ShardweaveError
+from ..errors import ShardweaveError, Unreadable
 from ..projections import Event
 from ..schema import Schema
 from ..shard_maps import ShardMaps
@@ -166,7 +166,8 @@ class Store:
         return Written(plan.record, plan.creates)
 
     def get(self, model: type[E], key: Key, *, among: Among | None = None) -> E | None:
-        """The live record, or None. The shard in a shard key spares the search for it. `among` says which there are."""
+        """The live record, or None. The shard in a shard key spares the search for it. `among` says which there are.
+        Raises RecordUnreadable for one that can't be read, where all are there for whoever asks."""
         entity = self.schema[model]
         (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
         return record_among(entity, seen, among)
@@ -217,11 +218,18 @@ class Store:
         return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step) for step in steps])
 
     def batch_get(
-        self, model: type[E], keys: Sequence[Key], *, seconds: float | None = None, among: Among | None = None
+        self,
+        model: type[E],
+        keys: Sequence[Key],
+        *,
+        seconds: float | None = None,
+        among: Among | None = None,
+        unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
-        positions that could not be read within `seconds`, with what was `found` at the others."""
-        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, among))
+        positions that could not be read within `seconds`, with what was `found` at the others; and RecordUnreadable
+        for a record that can't be read, unless `unreadable` is told of each such: then it is None too."""
+        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, among, unreadable))
 
     def batch_write(
         self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), *, seconds: float = MOST_SECONDS

@@ -13,7 +13,15 @@ from dataclasses import replace
 from typing import Any
 
 from ..entity_type import EntityType
-from ..errors import InputError, LimitExceeded, OutcomeUnknown, ParentMissing, ShardMapChanged, ShardweaveError
+from ..errors import (
+    InputError,
+    LimitExceeded,
+    OutcomeUnknown,
+    ParentMissing,
+    RecordUnreadable,
+    ShardMapChanged,
+    ShardweaveError,
+)
 from ..outcomes import note_maybe_written
 from ..shard_maps import Lease
 from ..table.conditions import Condition
@@ -196,7 +204,10 @@ class Writer:
         plans = []
         for position, step in enumerate(steps):
             try:
-                plans.append(step.plan(sightings[position], moments[position], self._context))
+                plans.append(step.plan(_readable(sightings[position]), moments[position], self._context))
+            except RecordUnreadable as error:
+                # To whoever sees some records alone, one that can't be read is none.
+                raise placed(error if step.among is None else step.not_found(), position) from error.__cause__
             except ShardweaveError as error:
                 raise placed(error, position) from error.__cause__
         return tuple(plans)
@@ -215,6 +226,13 @@ class Writer:
             except ShardweaveError as error:
                 raise placed(error, position) from None
         return tuple(renewed)
+
+
+def _readable(seen: Sighting) -> Sighting:
+    """What was seen. Raises RecordUnreadable where that could not be said."""
+    if seen.unreadable is not None:
+        raise RecordUnreadable(seen.unreadable)
+    return seen
 
 
 def _seen(parent: Parent, item: Item | None, step: Step, position: int, placed: Placed) -> tuple[Condition, ...]:
