@@ -253,7 +253,7 @@ class AsyncDatabase:
                 next_token=token,
                 **equal,
             )
-            for record in page.items:
+            for record in page.in_order():
                 yield record
             token = page.next_token
             if token is None:

@@ -118,7 +118,7 @@ class QueryRunner:
     def records(self, spec: QuerySpec) -> Iterator[Any]:
         """Every record, page by page. Raises RecordUnreadable in place of one that can't be read; `pages` go on."""
         for page in self.pages(spec):
-            yield from _in_order(page)
+            yield from page.in_order()
 
     async def run_async(self, spec: QuerySpec) -> Page:
         """One page, without blocking the event loop."""
@@ -138,7 +138,7 @@ class QueryRunner:
     async def records_async(self, spec: QuerySpec) -> AsyncIterator[Any]:
         """As `records`."""
         async for page in self.pages_async(spec):
-            for item in _in_order(page):
+            for item in page.in_order():
                 yield item
 
     # -- shorter questions
@@ -150,7 +150,7 @@ class QueryRunner:
         spec = replace(spec, limit=1)
         while True:
             page = self.run(spec)
-            for item in _in_order(page):
+            for item in page.in_order():
                 return item
             if page.cursor is None:
                 return None
@@ -286,17 +286,6 @@ class QueryRunner:
 
 def _as_it_is(record: Any) -> Any:
     return record
-
-
-def _in_order(page: Page) -> Iterator[Any]:
-    """The items of a page. Raises RecordUnreadable in place of what can't be read."""
-    unreadable = list(page.unreadable)
-    for position, item in enumerate(page.items):
-        if unreadable and unreadable[0].position == position:
-            raise RecordUnreadable(unreadable[0])
-        yield item
-    if unreadable:
-        raise RecordUnreadable(unreadable[0])
 
 
 def _answered(walk: Walk, walked: Walked, items: list[Any], room: Room | None) -> tuple[list[Any], Walked]:

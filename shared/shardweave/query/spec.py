@@ -7,13 +7,13 @@ most one of `Equal`, `Prefix` or `Range`. A `Page` is one answer: records in ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from ..errors import DeadlineTooShort, Unreadable
+from ..errors import DeadlineTooShort, RecordUnreadable, Unreadable
 from ..table.conditions import Condition
 from ..table.values import Item
 
@@ -185,3 +185,13 @@ class Page(Generic[R]):
     def next_token(self) -> str | None:
         """What asks for the next page, None when nothing follows: the cursor, by the name that lists give it."""
         return self.cursor
+
+    def in_order(self) -> Iterator[R]:
+        """The items one by one. Raises RecordUnreadable in the place of what can't be read."""
+        unreadable = list(self.unreadable)
+        for position, item in enumerate(self.items):
+            if unreadable and unreadable[0].position == position:
+                raise RecordUnreadable(unreadable[0])
+            yield item
+        if unreadable:
+            raise RecordUnreadable(unreadable[0])
