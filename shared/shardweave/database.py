@@ -484,7 +484,7 @@ class Database:
             state = tokens.opened(next_token, walk)
             asked: dict[str, Any] = {"within": within, "limit": limit, "after": id_reached(state), "among": among}
             found = self._store.find_by(compiled.model, name, value, **asked)
-        return Page(found.items, tokens.sealed(state, found.after, walk), complete=not found.cut, unreadable=found.unreadable)
+        return Page(found.items, tokens.sealed(state, found.after, walk), not found.cut, unreadable=found.unreadable)
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         """What runs a query, and the query as it is run; `operation` is what rules call it."""
