@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shardweave.cdk.packages import PLATFORMS
-from shardweave.cdk.sources import ROOT
+from shardweave.project import project_folder
 
 COMMAND = (str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"), "-S", "-P", "-m")
 """How a module is started: by the interpreter without packages of its own."""
@@ -21,7 +21,7 @@ def layer() -> Iterator[Path]:
     """The layer's folder, until the context ends. Its modules are compiled, as they are where the Python that a layer
     is for is at hand when it is made."""
     with tempfile.TemporaryDirectory() as folder:
-        PLATFORMS["host"].make_layer(Path(folder))
+        PLATFORMS["host"].make_layer(Path(folder), "user_service")
         yield Path(folder) / "python"
 
 
@@ -39,7 +39,7 @@ def variables(packages: Path, account_url: str) -> dict[str, str]:
         "TABLE_NAME": "users",
         "CURSOR_KEYS_SECRET": "cursor-keys",
         "EXTERNAL_KEYS_SECRET": "external-keys",
-        "PYTHONPATH": f"{packages}:{ROOT}",
+        "PYTHONPATH": f"{packages}:{project_folder()}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return kept | own

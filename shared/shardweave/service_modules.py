@@ -1,4 +1,4 @@
-"""Services as modules: `services.<name>` has `schema(key_format)`, `operations(parts)` if it has routes of its own, and
+"""Services as modules: one has `schema(key_format)`, `operations(parts)` if it has routes of its own, and
 `sample_data(day)` if the local server is to begin with records: an iterable of records, and of events that its
 projections take, which looks back from a day and is the same each time.
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .errors import ConfigurationError, SchemaError, ShardweaveError
 from .key_format import KeyFormat
 from .schema import Schema
+from .service_files import SERVICES, service_file
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -32,21 +32,19 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-SERVICES = "services"
 _ARGUMENTS = {"schema": "key_format", "operations": "parts", "sample_data": "day"}
-
-
-def service_names() -> list[str]:
-    """The services that are there."""
-    return sorted(each.name for each in pkgutil.iter_modules(importlib.import_module(SERVICES).__path__))
 
 
 def service_module(name: str) -> ModuleType:
     """The module of a service. Raises ConfigurationError that lists the services, or says why it can't be imported."""
-    known = service_names()
-    if name not in known:
-        raise ConfigurationError(f"there is no service {name!r}", where="service", fix=f"use one of {', '.join(known)}")
-    return _called(name, lambda: importlib.import_module(f"{SERVICES}.{name}"), "can't be imported")
+    file = service_file(name)
+    module = _called(name, lambda: importlib.import_module(file.module), "can't be imported")
+    found = getattr(module, "__file__", None)
+    if not file.beside and (found is None or not Path(found).resolve() == file.path.resolve()):
+        raise ConfigurationError(
+            f"Python has another module {name!r}, and takes that one", where=file.place, fix="give yours another name"
+        )
+    return module
 
 
 def service_schema(name: str, key_format: KeyFormat) -> Schema:
@@ -185,4 +183,7 @@ def _line_of(error: BaseException, name: str) -> int | None:
 
 
 def _place(name: str) -> str:
-    return f"services/{name}.py"
+    try:
+        return service_file(name).place
+    except ConfigurationError:
+        return f"{SERVICES}/{name}.py"

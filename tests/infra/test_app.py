@@ -14,7 +14,7 @@ from cfnlint.api import lint_all
 
 from shardweave.cdk.configuration import CHOICES, Configuration
 from shardweave.errors import ConfigurationError
-from shardweave.service_modules import service_names
+from shardweave.service_files import service_names
 from tests.infra.conftest import FLAGS, LARGEST, RESTORED, ROOT, app_with, template_for
 
 DEAD_END = "http://127.0.0.1:9"

@@ -13,7 +13,7 @@ from shardweave.cdk.options import Given, add_options, choices_of, parsed
 from shardweave.cdk.table_units import TableUnits
 from shardweave.errors import ShardweaveError
 from shardweave.schema import Schema
-from shardweave.service_modules import service_names
+from shardweave.service_files import service_names
 from tests.infra.conftest import app_with, configuration
 
 ISSUER = "https://login.example.com/"

@@ -10,9 +10,9 @@ import pytest
 
 from shardweave.cdk.assets import asset_hash
 from shardweave.cdk.layer import RUNTIME
-from shardweave.cdk.packages import CALLED_SERVICES, LOCK, PLATFORMS, SOURCES, TARGET_VERSION
+from shardweave.cdk.packages import CALLED_SERVICES, LOCK, PLATFORMS, TARGET_VERSION, layer_sources
 from shardweave.cdk.sources import ROOT, source_files
-from shardweave.service_modules import service_names
+from shardweave.service_files import service_names
 
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -21,7 +21,7 @@ MOST_BYTES = 20 * 1024 * 1024
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The layer for Lambda, as its asset is made."""
     folder = tmp_path_factory.mktemp("layer")
-    PLATFORMS["target"].make_layer(folder)
+    PLATFORMS["target"].make_layer(folder, "user_service")
     return folder
 
 
@@ -66,7 +66,7 @@ def test_of_the_library_it_holds_what_functions_run_and_not_a_file_more(layer: P
 
 
 def test_a_change_outside_of_what_functions_run_changes_no_layer() -> None:
-    sources = {path.relative_to(ROOT).as_posix() for path in source_files(SOURCES)}
+    sources = {path.relative_to(ROOT).as_posix() for path in source_files(layer_sources("user_service"))}
     assert {"shared/shardweave/schema.py", "shared/services/user_service.py"} <= sources
     assert not [name for name in sources if re.match("shared/shardweave/(cdk|cli|local)/", name)]
 
@@ -117,4 +117,4 @@ def test_what_python_made_of_the_sources_does_not_change_the_name(tmp_path: Path
 
 def test_the_layer_is_made_of_files_that_exist() -> None:
     assert LOCK.is_file()
-    assert all(source.is_dir() for source in SOURCES)
+    assert all(source.is_dir() for source in layer_sources("user_service"))

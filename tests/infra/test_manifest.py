@@ -27,7 +27,8 @@ from shardweave.errors import ConfigurationError, Fault
 from shardweave.key_format import ORDERED
 from shardweave.manifest import Manifest, decode_manifest, encode_manifest, manifest_of
 from shardweave.schema import Index, Schema
-from shardweave.service_modules import service_names, service_schema
+from shardweave.service_files import service_names
+from shardweave.service_modules import service_schema
 from shardweave.sharding import ShardBump
 
 NOW = 1_800_000_000_000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from services.user_service import Email, User, schema
-from shardweave.cli.tables import DATA_FOLDER
 from shardweave.data_folder import DataFolder
 from shardweave.local import serve
+from shardweave.project import data_folder
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.cli_world import shardweave
@@ -140,7 +140,7 @@ def test_what_can_t_be_opened_ends_with_2(folder: Folder, tmp_path: Path) -> Non
 
 
 def test_the_data_folder_is_the_local_server_s() -> None:
-    assert serve.parser().parse_args([]).data == DATA_FOLDER
+    assert serve.parser().parse_args([]).data == data_folder()
 
 
 def test_what_was_loaded_can_be_asked(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ from shardweave.service import (
     decode_cursor_keys,
     encode_cursor_keys,
 )
-from shardweave.service_modules import service_module, service_names
+from shardweave.service_files import service_names
+from shardweave.service_modules import service_module
 from tests.unit.api_world import CURSOR_KEYS, Client, user_service
 
 

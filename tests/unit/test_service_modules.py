@@ -15,10 +15,10 @@ import services
 from shardweave.errors import ConfigurationError, SchemaError, ShardweaveError
 from shardweave.key_format import ARTICLE
 from shardweave.service import Settings, build
+from shardweave.service_files import service_names
 from shardweave.service_modules import (
     has_sample_data,
     service_module,
-    service_names,
     service_operations,
     service_sample_data,
     service_schema,

@@ -7,7 +7,6 @@ known without making it. It is made when its stack is deployed; a template can b
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import jsii
 from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
-from .sources import ROOT, source_files
+from .sources import source_files
 
 
 @jsii.implements(ILocalBundling)
@@ -46,7 +45,8 @@ def made_asset(name: str, sources: Iterable[Path], make: Callable[[Path], None])
 def asset_hash(name: str, sources: Iterable[Path]) -> str:
     """The hash of what an asset is made of."""
     digest = hashlib.sha256(name.encode())
-    for file in source_files(sources):
-        digest.update(f"\0{Path(os.path.relpath(file, ROOT)).as_posix()}\0".encode())
-        digest.update(file.read_bytes())
+    for source in sources:
+        for file in source_files((source,)):
+            digest.update(f"\0{file.relative_to(source.parent).as_posix()}\0".encode())
+            digest.update(file.read_bytes())
     return digest.hexdigest()

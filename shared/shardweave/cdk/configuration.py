@@ -22,11 +22,13 @@ from ..api.rate_limit import MOST, Rates
 from ..errors import ConfigurationError, Fault, SchemaError
 from ..key_format import KEY_FORMATS, key_format
 from ..manifest import decode_index, encode_index, manifest_of
+from ..project import command_name
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS
 from ..reshard.policy import MODES
 from ..reshard.wait_settings import decode_waits, encode_waits
 from ..schema import Schema
+from ..service_files import default_service, named_service
 from ..service_modules import service_schema
 from ..table.layout import IndexLayout, KeyType, TableLayout
 from .callers import Issuer, issuer_of, operators_of, out_of_reach
@@ -52,7 +54,7 @@ POSSIBLE_LOG_DAYS = (
 """What CloudWatch takes."""
 
 CHOICES: Mapping[str, str] = {
-    "service": "user_service",
+    "service": "",
     "stage": "dev",
     "keyFormat": "ordered",
     "issuer": "",
@@ -93,7 +95,7 @@ CHOICES: Mapping[str, str] = {
     "protection": "on",
     "waves": "",
 }
-"""service            the module in shared/services/
+"""service            the service's name, or the path of its module; without it the only one, or user_service
 stage              names the stack, and decides what is protected
 keyFormat          how keys are written: ordered, article, entity_manager
 issuer, audience   who signs the tokens of callers, and for whom (several audiences are separated by commas)
@@ -192,8 +194,9 @@ class Configuration:
         """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
         given = {key: _text(context, key, default) for key, default in CHOICES.items()}
         chosen = key_format(_one_of(given, "keyFormat", tuple(KEY_FORMATS)))
-        schema = service_schema(given["service"], chosen)
-        broken = faults(read_manifest(given["service"]), manifest_of(schema))
+        service = chosen_service(given["service"])
+        schema = service_schema(service, chosen)
+        broken = faults(read_manifest(service), manifest_of(schema))
         if broken:
             raise SchemaError(broken)
         issuer = issuer_of(
@@ -204,7 +207,7 @@ class Configuration:
         )
         layout = _layout(schema.layout, given["indexes"])
         return cls(
-            service=given["service"],
+            service=service,
             stage=_stage(given["stage"]),
             key_format=chosen.name,
             schema=schema,
@@ -296,6 +299,11 @@ def check_names(names: Iterable[str]) -> None:
             raise ConfigurationError("there is no such choice.", where=f"context `{name[:80]}`", fix=meant)
 
 
+def chosen_service(text: str) -> str:
+    """The name of the service that is chosen. Raises ConfigurationError."""
+    return named_service(text) if text else default_service()
+
+
 def stack_name(service: str, stage: str) -> str:
     """The name of the stack of a service's stage."""
     return f"shardweave-{service.replace('_', '-')}-{stage}"
@@ -313,7 +321,9 @@ def _layout(layout: TableLayout, indexes: str) -> TableLayout:
         whole, found = False, ()
     if not whole or len(found) > MOST_INDEXES:
         raise ConfigurationError(
-            "it is no wave of indexes.", where="context `indexes`", fix="leave it out; `./run deploy` gives it itself"
+            "it is no wave of indexes.",
+            where="context `indexes`",
+            fix=f"leave it out; `{command_name('deploy')}` gives it itself",
         )
     return replace(layout, indexes=found)
 
@@ -333,7 +343,7 @@ def _hidden(text: str, *layouts: TableLayout) -> tuple[str, ...]:
             raise ConfigurationError(
                 f"there is no index {name[:80]!r}.",
                 where="context `hidden`",
-                fix=f"leave it out, since `./run deploy` gives it itself; or use some of {', '.join(known)}",
+                fix=f"leave it out, `{command_name('deploy')}` gives it itself; or use some of {', '.join(known)}",
             )
     return names
 

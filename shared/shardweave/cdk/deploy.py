@@ -26,6 +26,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
 from ..key_format import ORDERED
 from ..manifest import encode_index, manifest_of, new_bumps
+from ..project import command_name, shown_path
 from ..reshard.control import control_key, decode_control
 from ..reshard.phases import Control
 from ..reshard.placement import moving_faults
@@ -36,12 +37,11 @@ from ..table.layout import IndexLayout, TableLayout
 from ..table.operations import Describe, GetItem
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
-from .configuration import CHOICES, Configuration
+from .configuration import CHOICES, Configuration, chosen_service
 from .deployed_stack import described, outputs_of, stage_record, table_of
 from .existing_table import ExistingTable, existing_table_faults
 from .kept_choices import kept_choices
 from .manifest import FOLDER, read_manifest, write_manifest
-from .manifest_command import shown_path
 from .options import Given, add_options, choices_of, context_of, parsed, stack_of
 from .sources import ROOT
 from .stage_record import StageRecord, stage_faults, unheard_of
@@ -55,7 +55,7 @@ POLL_SECONDS = 10.0
 def main(arguments: list[str]) -> int:
     try:
         options, others = parsed(parser_of(), arguments)
-        service_schema(choices_of(options).get("service", CHOICES["service"]), ORDERED)
+        service_schema(chosen_service(choices_of(options).get("service", "")), ORDERED)
         target = target_of({**CHOICES, **choices_of(options)})
         choose_account(os.environ, options.profile, options.region or target.region_unless(os.environ))
         session = boto3.session.Session()
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
 def parser_of() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="./run deploy",
+        prog=command_name("deploy"),
         allow_abbrev=False,
         description="Deploy the stack to the AWS account of your credentials. Other arguments go to `cdk deploy`.",
     )

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError, ShardweaveError
+from ..project import command_name, data_folder
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names
 from .deployed_api import DeployedApi
 from .emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
 from .options import Given, add_options, choices_of, context_of, stack_of
-from .sources import ROOT
 from .target import target_of
 
-FOLDER = ROOT / ".data" / "emulator"
+FOLDER = data_folder() / "emulator"
 DEFAULT_PORT = 4566
 MOST_PORTS = 65_535
 STAGE = "local"
@@ -42,7 +42,9 @@ EXAMPLES = {
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="./run deploy-local", allow_abbrev=False, description="Deploy the stack to an emulator on this machine."
+        prog=command_name("deploy-local"),
+        allow_abbrev=False,
+        description="Deploy the stack to an emulator on this machine.",
     )
     add_options(parser, stage=STAGE)
     parser.add_argument("--port", type=port, metavar="PORT", help=f"of the emulator (default: {DEFAULT_PORT})")
@@ -97,7 +99,7 @@ def check_port(asked: int | None, found: Process | None) -> None:
         raise ConfigurationError(
             f"the emulator of this folder runs already, on {found.port}.",
             where="--port",
-            fix="leave it out; or `./run deploy-local --stop` first, which ends what was deployed",
+            fix=f"leave it out; or `{command_name('deploy-local')} --stop` first, which ends what was deployed",
         )
 
 
@@ -110,7 +112,7 @@ def only_one_at_a_time(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigurationError(
-                "another one is deploying from this folder.", where="./run deploy-local", fix="let it end first"
+                "another one is deploying from this folder.", where=command_name("deploy-local"), fix="let it end first"
             ) from None
         yield
 
@@ -167,7 +169,9 @@ def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence
     none = [] if found else ["# Its records need a token's claims: deploy it with -c issuer=... -c audience=...\n"]
     lines = none + [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
     table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
-    return "\n".join([*lines, f"{table}# The emulator's log is {emulator.log}.\n# ./run deploy-local --stop ends it."])
+    return "\n".join(
+        [*lines, f"{table}# The emulator's log is {emulator.log}.\n# {command_name('deploy-local')} --stop ends it."]
+    )
 
 
 def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:

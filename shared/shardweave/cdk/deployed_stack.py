@@ -13,6 +13,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ..errors import ConfigurationError
+from ..project import command_name
 from .stage_record import StageRecord, decode_stage_record
 
 FAILED_CREATIONS = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
@@ -47,7 +48,7 @@ def table_of(found: Mapping[str, Any] | None, stack: str) -> str | None:
         raise ConfigurationError(
             f"the stack is {found['StackStatus']} and has no table.",
             where=stack,
-            fix=f"wait until that has ended; or remove the stack with `./run destroy {stack}`, and deploy again",
+            fix=f"wait until that has ended; or `{command_name('destroy')} {stack}` removes it, and deploy again",
         )
     if is_locked(found):
         raise ConfigurationError(

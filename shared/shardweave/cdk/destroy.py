@@ -18,6 +18,7 @@ from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, Stack
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, ShardweaveError
+from ..project import command_name
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
 from .configuration import CHOICES
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> int:
 def parser_of() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="./run destroy",
+        prog=command_name("destroy"),
         allow_abbrev=False,
         description="Remove a stage's stack. What holds records of a protected stage stays; docs/deploy.md says how to "
         "remove that too. Other arguments (--force, where there is no terminal to ask) go to `cdk destroy`.",
@@ -69,7 +70,9 @@ def stack_named(name: str | None, given: Mapping[str, str]) -> str:
     said = "service" in given or "stage" in given
     if name is None and not said:
         raise ConfigurationError(
-            "nothing says which stack is meant.", where="./run destroy", fix="name it, or give --service and --stage"
+            "nothing says which stack is meant.",
+            where=command_name("destroy"),
+            fix="name it, or give --service and --stage",
         )
     if name is not None and said and name != stack_of(given):
         raise ConfigurationError(

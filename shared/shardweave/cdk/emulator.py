@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigurationError
-from .sources import ROOT
+from .tools import emulator_environment
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 CREDENTIALS = ("test", "test")
-DEFAULT_ENVIRONMENT = ROOT / ".tools" / "ministack"
 START_SECONDS = 60
 
 
@@ -181,10 +180,11 @@ def _check_free(port: int) -> None:
 
 
 def _command() -> Path:
-    environment = Path(os.environ.get("MINISTACK_ENVIRONMENT", DEFAULT_ENVIRONMENT))
+    named = os.environ.get("MINISTACK_ENVIRONMENT")
+    environment = emulator_environment() if named is None else Path(named)
     command = environment / "bin" / "ministack"
     if not command.exists():
         raise ConfigurationError(
-            f"{command} does not exist", where="emulator", fix="start through ./run, which makes it"
+            f"{command} does not exist", where="MINISTACK_ENVIRONMENT", fix="leave it out, so that one is made"
         )
     return command

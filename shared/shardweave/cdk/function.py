@@ -17,15 +17,16 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from ..project import brought
 from .acknowledgments import acknowledge
 from .assets import made_asset
 from .configuration import Configuration
 from .layer import ARCHITECTURE, RUNTIME
 from .limits import check_environment
 from .log import log_group
-from .sources import ROOT, copy_sources
+from .sources import copy_sources
 
-FUNCTIONS = ROOT / "functions"
+FUNCTIONS = brought("functions")
 CODEDEPLOY_POLICY = "AWSCodeDeployRoleForLambdaLimited"
 NAMESPACE = "Shardweave"
 """Of the metrics that functions write, with the dimensions `service` and `stage`."""

@@ -1,6 +1,6 @@
 """The manifest of a service: what has been deployed, as far as a deployment can't take it back. It is committed.
 
-Format: `infra/manifests/<service>.json`, see `shardweave.manifest`.
+Format: `manifests/<service>.json` (in `infra/`, where a project has such a folder), see `shardweave.manifest`.
 
 A service without a manifest has never been deployed, and may be anything. For one that has a manifest, `faults` finds
 what can't be rolled out: what would place records otherwise or leave what is stored in a stale form, bumps that change
@@ -26,13 +26,14 @@ from ..manifest import (
     lost_bumps,
     placement_faults,
 )
+from ..project import command_name
 from ..table.layout import IndexLayout
 from .sources import ROOT
 
-FOLDER = ROOT / "infra" / "manifests"
+FOLDER = next((each for each in (ROOT / "infra" / "manifests",) if each.is_dir()), ROOT / "manifests")
 AHEAD_MS = 24 * 60 * 60 * 1000
 """A bump is deployed, or taken back, at least this long before it begins."""
-TAKE_NOTE = "`./run manifest --from STAGE` takes note of it"
+TAKE_NOTE = f"`{command_name('manifest')} --from STAGE` takes note of it"
 
 
 def index_changes(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Waves:
@@ -72,7 +73,8 @@ def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
         return []
     names = ", ".join([*(f"+{name}" for name in changes.create), *(f"-{name}" for name in changes.delete)])
     message = f"{len(changes)} would change ({names}), and one deployment can change one."
-    fix = "deploy one at a time; or `./run deploy`, in waves, and `./run manifest --waves` notes that it is meant"
+    deploy, manifest = command_name("deploy"), command_name("manifest")
+    fix = f"deploy one at a time; or `{deploy}`, in waves, and `{manifest} --waves` notes that it is meant"
     return [Fault("indexes", message, fix)]
 
 

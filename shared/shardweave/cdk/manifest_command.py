@@ -16,7 +16,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ..errors import ConfigurationError, ShardweaveError
 from ..key_format import ORDERED
 from ..manifest import Manifest, manifest_of
-from ..service_modules import service_names, service_schema
+from ..project import command_name, shown_path
+from ..service_files import named_service, service_names
+from ..service_modules import service_schema
 from .account import add_account_options, choose_account
 from .configuration import stack_name
 from .deployed_stack import described, stage_record
@@ -29,14 +31,13 @@ from .manifest import (
     with_waves,
     write_manifest,
 )
-from .sources import ROOT
 
 
 def main(arguments: list[str]) -> int:
     options = options_of(arguments)
     choose_account(os.environ, options.profile, options.region)
     try:
-        return max(show(service, options) for service in options.service or service_names())
+        return max(show(service, options) for service in map(named_service, options.service or service_names()))
     except ShardweaveError as error:
         print(f"error: {error}", file=sys.stderr)
     except (ClientError, BotoCoreError) as error:
@@ -47,11 +48,11 @@ def main(arguments: list[str]) -> int:
 def options_of(arguments: list[str]) -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(
-        prog="./run manifest",
+        prog=command_name("manifest"),
         allow_abbrev=False,
-        description="Compare what is declared with what has been deployed (infra/manifests/, which is committed).",
+        description=f"Compare what is declared with what has been deployed ({shown_path(FOLDER)}/, committed).",
     )
-    parser.add_argument("service", nargs="*", help="the modules in shared/services/ (default: all)")
+    parser.add_argument("service", nargs="*", help="names or paths of services (default: all)")
     change = parser.add_mutually_exclusive_group()
     change.add_argument(
         "--from", dest="stage", metavar="STAGE", help="take note of what a stage was deployed with, as its stack says"
@@ -93,11 +94,6 @@ def written(service: str, manifest: Manifest, folder: Path) -> Manifest:
     """The manifest, once it is the service's."""
     print(f"{service}: written to {shown_path(write_manifest(service, manifest, folder))}; commit it")
     return manifest
-
-
-def shown_path(file: Path) -> Path:
-    """A file as it is named in this repository."""
-    return file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
 
 
 def deployed_to(cloudformation: object, service: str, stage: str) -> Manifest:

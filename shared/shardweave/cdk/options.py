@@ -7,18 +7,19 @@ for the CDK. `choices_of` reads the options once; the context that the CDK gets 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from .configuration import CHOICES, check_names, stack_name
+from ..project import CDK_FILE, committed_context
+from ..service_files import service_text
+from .configuration import CHOICES, check_names, chosen_service, stack_name
 from .sources import ROOT
 
-PROJECT = ROOT / "cdk.json"
+PROJECT = ROOT / CDK_FILE
 
 _COMMON = {
-    "service": "the module in shared/services/",
+    "service": "the service: its name, or the path of its module",
     "stage": "names the stack and decides what is protected",
     "keyFormat": "ordered, article or entity_manager",
 }
@@ -30,7 +31,8 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
     defaults = {**CHOICES, "stage": stage}
     for key, meaning in _COMMON.items():
         option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
-        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {defaults[key]})")
+        default = defaults[key] or "the only one, or user_service"
+        parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {default})")
     others = ", ".join(name for name in CHOICES if name not in _COMMON)
     parser.add_argument(
         "-c",
@@ -61,12 +63,15 @@ def choices_of(options: argparse.Namespace, project: Path = PROJECT) -> dict[str
     """The choices that are given, whatever they say, by name: those of cdk.json, which the CDK reads as well, and over
     them those of the command line."""
     common = {key: str(value) for key in _COMMON if (value := getattr(options, key)) is not None}
-    return committed_choices(project) | common | dict(options.context)
+    chosen = common | dict(options.context)
+    if chosen.get("service"):
+        chosen["service"] = service_text(chosen["service"])
+    return committed_choices(project) | chosen
 
 
 def committed_choices(project: Path) -> dict[str, str]:
     """The choices that a cdk.json makes. What is no text there the app refuses."""
-    context = json.loads(project.read_text()).get("context", {})
+    context = committed_context(project)
     return {name: value for name, value in context.items() if name in CHOICES and isinstance(value, str)}
 
 
@@ -89,7 +94,7 @@ def context_of(choices: Mapping[str, str]) -> list[str]:
 def stack_of(choices: Mapping[str, str]) -> str:
     """The name of the stack that the CDK makes of these choices."""
     everything = {**CHOICES, **choices}
-    return stack_name(everything["service"], everything["stage"])
+    return stack_name(chosen_service(everything["service"]), everything["stage"])
 
 
 def _choice(text: str) -> tuple[str, str]:

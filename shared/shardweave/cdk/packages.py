@@ -17,27 +17,30 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from uv import find_uv_bin
 
 from ..errors import ConfigurationError
-from ..service_modules import SERVICES
-from .sources import LIBRARY, ROOT, copy_sources
+from ..project import LIBRARY, brought, tools_folder
+from ..service_files import service_file
+from .sources import copy_sources
 
 TARGET_VERSION = "3.14"
 """Of the Python that the functions run on."""
 
 PlatformName = Literal["target", "host"]
 
-LOCK = ROOT / "requirements" / "layer.txt"
-SOURCES = (LIBRARY, Path(next(iter(import_module(SERVICES).__path__))).resolve())
-"""The library and the services that the template is made of: a layer of others would not fit it."""
-CACHE = ROOT / ".tools" / "layer"
+LOCK = brought("requirements") / "layer.txt"
+CACHE = tools_folder() / "layer"
 CALLED_SERVICES = ("cloudformation", "dynamodb", "dynamodbstreams", "secretsmanager", "sts")
 """What the functions call. A service that calls another one adds it here."""
+
+
+def layer_sources(service: str) -> tuple[Path, Path]:
+    """The library and what the service is, from which the template is made: a layer of others would not fit it."""
+    return LIBRARY, service_file(service).sources
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,11 @@ class Platform:
     uv_tag: str = ""
     pip_tag: str = ""
 
-    def make_layer(self, folder: Path) -> None:
-        """Fill a layer's folder. Raises ConfigurationError when a package can't be had."""
+    def make_layer(self, folder: Path, service: str) -> None:
+        """Fill the folder of a service's layer. Raises ConfigurationError when a package can't be had."""
         inside = folder / "python"
         shutil.copytree(self.packages(), inside)
-        for source in SOURCES:
+        for source in layer_sources(service):
             copy_sources(source, inside)
         compile_if_possible(inside, self.python_version)
 
@@ -90,7 +93,7 @@ class Platform:
             shutil.rmtree(folder, ignore_errors=True)
         raise ConfigurationError(
             f"the layer's packages can't be fetched:\n{said}",
-            where="requirements/layer.txt",
+            where=LOCK.name,
             fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
         )
 

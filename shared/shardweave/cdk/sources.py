@@ -1,4 +1,4 @@
-"""The repository's sources, as far as what is deployed is made of them."""
+"""The sources that what is deployed is made of."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-LIBRARY = Path(__file__).resolve().parents[1]
-ROOT = LIBRARY.parents[1]
+from ..project import LIBRARY, project_folder
+
+ROOT = project_folder()
 NOT_DEPLOYED = ("cdk", "cli", "local")
 """What of the library no function needs: folders below it."""
 
@@ -28,9 +29,9 @@ def source_files(sources: Iterable[Path]) -> list[Path]:
     )
 
 
-def copy_sources(folder: Path, into: Path) -> None:
-    """A folder's sources, without what Python made of them."""
-    for file in source_files((folder,)):
-        copy = into / folder.name / file.relative_to(folder)
+def copy_sources(source: Path, into: Path) -> None:
+    """A folder's sources or a file, without what Python made of them."""
+    for file in source_files((source,)):
+        copy = into / file.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)

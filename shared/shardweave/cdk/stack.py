@@ -61,7 +61,7 @@ class ShardweaveStack(Stack):
             units=configuration.table_units,
             existing=configuration.table,
         )
-        layer = Layer(self, "Layer", platform=configuration.layer).version
+        layer = Layer(self, "Layer", service=configuration.service, platform=configuration.layer).version
         failures = Failures(self, "Failures", protected=configuration.protected).queue
         key_rings = KeyRings(self, "KeyRings", configuration=configuration)
         rotator = key_rings.turn_with(layer, failures)

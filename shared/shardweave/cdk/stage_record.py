@@ -19,6 +19,7 @@ from typing import Any
 
 from ..errors import ConfigurationError, Fault
 from ..manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
+from ..project import command_name
 from .manifest import AHEAD_MS, hasty_bumps
 
 METADATA = "ShardweaveManifest"
@@ -87,5 +88,5 @@ def unheard_of(
     if committed is not None:
         known = {"index": known["index"] | {*committed.indexes}, "entity": known["entity"] | {*committed.entities}}
     message = "the stage has it, and this checkout never had: it is older than what is deployed, or another branch."
-    fix = f"{ROLL_BACK}; if it is to go, `./run manifest --from {stage}` takes note of it first"
+    fix = f"{ROLL_BACK}; if it is to go, `{command_name('manifest')} --from {stage}` takes note of it first"
     return [Fault(f"{kind} {name}", message, fix) for kind in there for name in sorted(there[kind] - known[kind])]

@@ -10,13 +10,14 @@ import argparse
 import sys
 
 from ..errors import ConfigurationError
+from ..project import command_name
 from .cdk_command import cdk
 from .options import add_options, choices_of, context_of, parsed
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="./run synth",
+        prog=command_name("synth"),
         allow_abbrev=False,
         description="Synthesize the stack, without account and network. Other arguments go to `cdk synth`.",
     )

@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import ConfigurationError, SchemaError
 from ..manifest import index_faults
+from ..project import command_name
 from ..table.layout import IndexLayout
 from .manifest import index_changes
 
@@ -98,7 +99,9 @@ def decode_waves(text: str, indexes: Sequence[IndexLayout]) -> tuple[Wave, ...]:
         whole, found = False, ()
     if not whole:
         raise ConfigurationError(
-            "it is no list of waves.", where="context `waves`", fix="leave it out; `./run deploy` gives it itself"
+            "it is no list of waves.",
+            where="context `waves`",
+            fix=f"leave it out; `{command_name('deploy')}` gives it itself",
         )
     return found
 

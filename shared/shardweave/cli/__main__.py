@@ -1,13 +1,21 @@
-"""`python -m shardweave.cli`. Ctrl+C ends it in silence, also while it is being loaded."""
+"""`shardweave`, or `python -m shardweave.cli`. Ctrl+C ends it in silence, also while it is being loaded."""
 
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
-if __name__ == "__main__":
+
+def main() -> NoReturn:
+    """The command line, loaded where an interruption is awaited."""
     try:
         from .main import command
 
         command()
     except KeyboardInterrupt:
-        sys.exit(130)
+        # A server that is stopped before it serves has done what it was told.
+        sys.exit(0 if sys.argv[1:2] == ["serve"] else 130)
+
+
+if __name__ == "__main__":
+    main()

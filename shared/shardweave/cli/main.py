@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import sys
 import textwrap
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import ConfigurationError, SchemaError, ShardweaveError
+from ..version import __version__
 from .streams import Streams, reason, visible
 
 
@@ -22,6 +24,34 @@ class Command:
     name: str
     module: str
     help: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command that reads its arguments itself: `module` has `main(arguments)`. It `needs` a package that the extra
+    `extra` brings. `interrupted` is its exit code when Ctrl+C ends it."""
+
+    name: str
+    module: str
+    help: str
+    extra: str
+    needs: str
+    interrupted: int = 130
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """The exit code. Raises ConfigurationError where what it needs is not installed."""
+        if importlib.util.find_spec(self.needs) is None:
+            raise ConfigurationError(
+                f"it needs {self.needs}, which is not installed",
+                where=self.name,
+                fix=f"install the extra: pip install 'shardweave[{self.extra}]'",
+            )
+        if self.extra == "cdk":
+            from ..cdk.tools import with_node
+
+            os.environ.update(with_node())
+        code: int = importlib.import_module(self.module, "shardweave.cli").main(list(arguments))
+        return code
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,7 +66,19 @@ EXIT_CODES = (
     "arguments or a configuration are wrong, and nothing was done; 130 stopped by Ctrl+C."
 )
 
+PROGRAMS = (
+    Program("serve", "..local.serve", "the HTTP API of a service on this machine", "local", "uvicorn", interrupted=0),
+    Program("test", ".project_tests", "the project's tests, with pytest", "local", "pytest"),
+    Program("synth", "..cdk.synth", "the CloudFormation template, offline, into cdk.out/", "cdk", "aws_cdk"),
+    Program("deploy-local", "..cdk.deploy_local", "the stack into an emulator here", "cdk", "aws_cdk"),
+    Program("deploy", "..cdk.deploy", "the stack into an AWS account, index changes in waves", "cdk", "aws_cdk"),
+    Program("destroy", "..cdk.destroy", "a stage's stack, removed from an AWS account", "cdk", "aws_cdk"),
+    Program("manifest", "..cdk.manifest_command", "what has been deployed, as it is committed", "cdk", "aws_cdk"),
+    Program("cdk", "..cdk.command_line", "the CDK command line itself: bootstrap, diff, ...", "cdk", "aws_cdk"),
+)
+
 COMMANDS = (
+    Command("init", "init", "a project of one's own: a service, its test, and what deploys it"),
     Command("keys", "keys", "records with their generated properties"),
     Command("space", "space", "the hash keys that a query looks at"),
     Command("plan", "plan", "how many shards so many records need"),
@@ -53,10 +95,16 @@ COMMANDS = (
 
 def main(arguments: Sequence[str], streams: Streams) -> int:
     """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
-    about = "Keys, shards and records from the command line."
+    program = next((each for each in PROGRAMS if [each.name] == list(arguments[:1])), None)
+    if program is not None:
+        return _run(program, arguments[1:], streams)
+    about = "Serve, test and deploy a service; keys, shards and records from the command line."
     parser = Parser(prog="shardweave", description=about, epilog=EXIT_CODES)
     choice = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
     asked = next((each for each in arguments if not each.startswith("-")), None)
+    parser.add_argument("--version", action="version", version=__version__)
+    for each in PROGRAMS:
+        choice.add_parser(each.name, help=each.help, add_help=False)
     for command in COMMANDS:
         if command.name != asked:
             choice.add_parser(command.name, help=command.help, add_help=False)
@@ -78,6 +126,16 @@ def main(arguments: Sequence[str], streams: Streams) -> int:
         streams.say(f"error: {error}")
         return 1
     return code
+
+
+def _run(program: Program, arguments: Sequence[str], streams: Streams) -> int:
+    try:
+        return program.run(arguments)
+    except ConfigurationError as error:
+        streams.say(f"error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        return program.interrupted
 
 
 _EPILOG = textwrap.fill(EXIT_CODES, 100)

@@ -10,16 +10,15 @@ from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, UnknownName
 from ..key_format import KEY_FORMATS, key_format
 from ..schema import Schema
+from ..service_files import default_service, named_service
 from ..service_modules import service_schema
 from .json_lines import parse_object
 from .streams import whole_text
 
-DEFAULT_SERVICE = "user_service"
-
 
 def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     """`--service` and `--key-format`."""
-    parser.add_argument("--service", metavar="NAME", help=f"the module in services/ (default: {DEFAULT_SERVICE})")
+    parser.add_argument("--service", metavar="NAME", help="a service, by its name or its path (default: the only one)")
     parser.add_argument("--key-format", choices=list(KEY_FORMATS), help="how keys are written (default: ordered)")
 
 
@@ -60,8 +59,8 @@ def entity_of(options: argparse.Namespace, schema: Schema) -> EntityType[Any]:
 
 
 def service_of(options: argparse.Namespace) -> str:
-    """The name of the service."""
-    return options.service or DEFAULT_SERVICE
+    """The name of the service. Raises ConfigurationError."""
+    return named_service(options.service) if options.service else default_service()
 
 
 def key_format_of(options: argparse.Namespace) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..data_folder import DataFolder
 from ..key_format import key_format
+from ..project import data_folder
 from ..query.cursor import CursorKeys
 from ..reshard.phases import Waits
 from ..reshard.wait_settings import LOCAL, SHORTEST_LEASE_MS
@@ -26,7 +27,6 @@ from .streams import Streams
 WAITS_OF_ANY_STAGE = replace(Waits(), lease_ms=SHORTEST_LEASE_MS)
 """A stage's waits are not kept in its table, and where they are short, a phase may be over within a normal lease. So
 what the command line knows of a re-shard is never older than the shortest lease that there is."""
-DATA_FOLDER = Path(__file__).resolve().parents[3] / ".data"
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def folder_path(text: str) -> Path:
 def open_service(options: argparse.Namespace, *, create: bool = False) -> Service:
     """The service on the table that the arguments choose; `create` makes a data folder when there is none. Raises
     ConfigurationError, SchemaError, TableError."""
-    folder = DataFolder(options.data or DATA_FOLDER)
+    folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     if options.table is None:
         schema = service_schema(service, key_format(chosen))
@@ -73,7 +73,7 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
 def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
     """The service for a plan alone, which needs no table and makes nothing. A table that is there is asked where its
     records are (they may have moved); without one, or where opening would rewrite it, the plan is that of a new one."""
-    folder = DataFolder(options.data or DATA_FOLDER)
+    folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     keys = folder.kept_cursor_keys() or CursorKeys("now", {"now": secrets.token_bytes(32)})
     settings = Settings(keys, service, chosen, options.table or "", options.endpoint_url, options.region, waits=LOCAL)

@@ -14,8 +14,9 @@ from ..access.rules import GROUP_NAME
 from ..access.tokens import GROUPS, encode_token
 from ..data_folder import DataFolder
 from ..errors import ConfigurationError
+from ..project import data_folder
 from .streams import Streams
-from .tables import DATA_FOLDER, folder_path
+from .tables import folder_path
 
 MAX_HOURS = 24 * 366
 _SET_HERE = ("iss", "iat", "exp", GROUPS)
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         raise ConfigurationError(
             message, where="--data", fix="give the data folder of the server, and start that first"
         )
-    secret = DataFolder(options.data or DATA_FOLDER).token_secret()
+    secret = DataFolder(options.data or data_folder()).token_secret()
     claims = {"sub": options.subject, **dict(options.claim)}
     if options.group:
         claims[GROUPS] = options.group

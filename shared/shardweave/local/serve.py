@@ -36,6 +36,7 @@ from ..cli.tables import folder_path
 from ..data_folder import DataFolder, SampleState
 from ..errors import ConfigurationError, ShardweaveError
 from ..key_format import KEY_FORMATS, key_format
+from ..project import command_name, data_folder
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.plan import Plan
 from ..query.spec import QueryStats
@@ -45,7 +46,8 @@ from ..reshard.phases import Waits
 from ..reshard.wait_settings import LOCAL, decode_waits
 from ..schema import Schema
 from ..service import Service, Settings, build, reshard_driver
-from ..service_modules import has_sample_data, service_module, service_names, service_sample_data, service_schema
+from ..service_files import default_service, named_service, service_file
+from ..service_modules import has_sample_data, service_module, service_sample_data, service_schema
 from ..store.retries import Waiting
 from ..table.embedded import EmbeddedTable
 from ..table.operations import Scan
@@ -63,7 +65,6 @@ from .swagger import swagger_page
 if TYPE_CHECKING:
     from types import FrameType
 
-ROOT = Path(__file__).resolve().parents[3]
 THREADS = 16
 EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
 """The server listens on loopback only."""
@@ -84,6 +85,12 @@ class Stopped(BaseException):
 def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFolder) -> int:
     """Serve until a signal comes. `folder_at` makes the data folder of a path."""
     options = parser().parse_args(arguments)
+    try:
+        given = options.given or options.service
+        options.service = named_service(given) if given else default_service()
+        service_file(options.service)
+    except ConfigurationError as error:
+        parser().error(visible(f"argument --service: {error}"))
     written = configure(sys.stderr)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
@@ -307,11 +314,13 @@ class _Signals:
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
     found = argparse.ArgumentParser(
-        prog="./run serve",
+        prog=command_name("serve"),
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",
     )
     found.add_argument("--version", action="version", version=__version__)
-    found.add_argument("--service", default="user_service", choices=service_names(), help="default: user_service")
+    which = found.add_mutually_exclusive_group()
+    which.add_argument("given", nargs="?", metavar="SERVICE", help="a name, or a path such as orders.py")
+    which.add_argument("--service", metavar="SERVICE", help="the same (default: the only one, or user_service)")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
     found.add_argument(
@@ -342,7 +351,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="read units that a tenant may spend in a minute (default: any number)",
     )
-    found.add_argument("--data", type=folder_path, default=ROOT / ".data", help="the data folder (default: .data)")
+    found.add_argument("--data", type=folder_path, default=data_folder(), help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
