@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import shardweave
 
 settings.register_profile(
     "ci", max_examples=30, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -25,6 +28,13 @@ HISTORIES_A_TEST = 25
 # Where tests run in the background an interruption is ignored, and so it would be by every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure() -> None:
+    """Where the library is to be that of a wheel, it is."""
+    wheel = os.environ.get("SHARDWEAVE_WHEEL")
+    if wheel is not None and not Path(str(shardweave.__file__)).is_relative_to(wheel):
+        raise pytest.UsageError(f"the library is {shardweave.__file__}, and not that of {wheel}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

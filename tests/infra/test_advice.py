@@ -17,6 +17,8 @@ GUIDES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 SOURCES = sorted(path for folder in ("shared", "functions") for path in (ROOT / folder).rglob("*.py"))
 SCRIPT = re.compile(r"^( *)```sh\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`(\./run [a-z][^`]*|aws [a-z][^`]*)`")
+NAMED = re.compile(r"\{command_name\('([a-z-]+)'\)\}")
+"""A command as it is called here, in a message."""
 OPERATING = ROOT / "docs" / "operating.md"
 MENTIONED = (["cdk", "destroy"], *(["shardweave", each.name] for each in COMMANDS))
 QUESTIONS = (
@@ -58,7 +60,7 @@ def test_every_command_that_a_message_advises_is_taken() -> None:
     advised = {
         re.sub(r"\{[^{}]*\}", "x", re.sub(r"\s+", " ", found[1].replace('"\n', "")))
         for source in SOURCES
-        for found in re.finditer(r"`(\./run [a-z][^`\n]*)`", source.read_text())
+        for found in re.finditer(r"`(\./run [a-z][^`\n]*)`", NAMED.sub(r"./run \1", source.read_text()))
     }
     assert len(advised) > 10
     for command in advised:

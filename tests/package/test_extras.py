@@ -1,0 +1,112 @@
+"""Installed into an empty environment, with each extra alone, the wheel does what that extra is for."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.package.conftest import ROOT, Installed
+
+Environments = Callable[[str], Installed]
+
+OF_EXTRAS = {"aws_lambda_powertools": "api", "aws_cdk": "cdk", "rich": "cli", "uvicorn": "local", "moto": ""}
+"""Packages, and the extra that brings each; moto is for the library's own tests alone."""
+
+
+@pytest.mark.parametrize("extra", ["", "api", "cdk", "cli", "local"])
+def test_the_library_is_that_of_the_wheel_and_imports_nothing_of_an_extra(installed: Environments, extra: str) -> None:
+    environment = installed(extra)
+    statement = (
+        "import json, sys, shardweave; shardweave.Database; print(json.dumps([shardweave.__file__, *sys.modules]))"
+    )
+    where, *modules = json.loads(environment.python(statement))
+    assert Path(where).is_relative_to(environment.home)
+    assert not {name.partition(".")[0] for name in modules} & set(OF_EXTRAS)
+    assert not [name for name in modules if re.match(r"shardweave\.(cdk|cli|local)\b", name)]
+
+
+def test_without_an_extra_readme_s_program_runs(installed: Environments) -> None:
+    environment, readme = installed(""), (ROOT / "README.md").read_text(encoding="utf-8")
+    program, said = re.findall(r"```python\n((?:.|\n)*?)```(?:.|\n)*?```text\n((?:.|\n)*?)```", readme)[0]
+    (environment.folder / "orders.py").write_text(program, encoding="utf-8")
+    assert environment.run("python", "orders.py").stdout == said
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"), [("serve", "local"), ("test", "local"), ("synth", "cdk"), ("cdk", "cdk")]
+)
+def test_without_its_extra_a_command_says_which_one_it_needs(installed: Environments, command: str, extra: str) -> None:
+    said = installed("").run("shardweave", command, code=2).stderr
+    assert f"pip install 'shardweave[{extra}]'" in said
+
+
+def test_api_answers_requests(installed: Environments) -> None:
+    environment = installed("api")
+    environment.run("shardweave", "init", "notes", "--no-hashes")
+    statement = (
+        "from shardweave.service import Settings, build;from shardweave import CursorKeys;"
+        "from shardweave.table.embedded import EmbeddedTable;"
+        "service = build(Settings(CursorKeys('k', {'k': bytes(32)}), 'notes'), open_table=EmbeddedTable);"
+        "print([each.path for each in service.api.operations])"
+    )
+    folder = environment.folder / "notes"
+    assert "/v1/notes" in environment.run("python", "-c", statement, folder=folder).stdout
+
+
+def test_cli_shows_keys_of_a_service_named_by_its_path(installed: Environments) -> None:
+    environment = installed("cli")
+    environment.run("shardweave", "init", "notes", "--no-hashes")
+    arguments = ("--service", "notes/notes.py", "--entity", "note", "ownerId=ann")
+    assert "notes" not in environment.run("shardweave", "explain", *arguments).stderr
+
+
+def test_local_serves_and_tests_a_project_of_one_s_own(installed: Environments) -> None:
+    environment = installed("local")
+    environment.run("shardweave", "init", "orders", "--no-hashes")
+    folder = environment.folder / "orders"
+    assert "1 passed" in environment.run("shardweave", "test", folder=folder).stdout
+    server = subprocess.Popen(
+        [environment.home / "bin" / "shardweave", "serve", "orders.py", "--port", "0"],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        address = server.stdout.readline().split()[1]
+        with urllib.request.urlopen(f"{address}/v1/orders") as answer:
+            assert json.loads(answer.read())["items"] == []
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate()[1]
+    assert server.returncode == 0
+    assert "Traceback" not in said
+    assert (folder / ".data").is_dir()
+
+
+def test_cdk_synthesizes_a_project_of_one_s_own(installed: Environments) -> None:
+    environment = installed("cdk")
+    environment.run("shardweave", "init", "orders", "--no-hashes")
+    folder = environment.folder / "orders"
+    flags = json.loads((folder / "cdk.json").read_text())["context"]
+    node = environment.python("from shardweave.cdk.tools import node_folder; print(node_folder())")
+    environment.run(
+        "python",
+        "app.py",
+        folder=folder,
+        PATH=f"{node}:/usr/bin:/bin",
+        CDK_OUTDIR=str(folder / "cdk.out"),
+        CDK_CONTEXT_JSON=json.dumps({**flags, "aws:cdk:bundling-stacks": []}),
+    )
+    template = json.loads((folder / "cdk.out" / "shardweave-orders-dev.template.json").read_text())
+    kinds = {each["Type"] for each in template["Resources"].values()}
+    assert {"AWS::DynamoDB::GlobalTable", "AWS::ApiGatewayV2::Api", "AWS::Lambda::Function"} <= kinds
