@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from shardweave.local.log import FLOOD_SECONDS, LOG, MAX_KINDS, METRICS, LogHandler, configure
+from shardweave.local.serve import log_failure
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) .*")
 
@@ -150,6 +151,16 @@ def test_a_fault_of_the_operating_system_is_one_line(stream: io.StringIO) -> Non
     failed("asyncio", "socket.accept() out of system resource\nsocket: <fd=7>", OSError(errno.EMFILE, "Too many files"))
     (line,) = stream.getvalue().splitlines()
     assert line.endswith("ERROR socket.accept() out of system resource: Too many files")
+
+
+def test_so_is_one_of_what_runs_in_the_background(stream: io.StringIO) -> None:
+    log_failure(OSError(errno.ENOSPC, "No space left on device"))
+    log_failure(OSError(errno.EMFILE, "Too many open files", "/data/position"))
+    said = [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+    assert said == [
+        "WARNING re-shard: a file of the data folder: No space left on device",
+        "WARNING re-shard: /data/position: Too many open files",
+    ]
 
 
 @pytest.mark.parametrize("logger", ["asyncio", "uvicorn.error"])

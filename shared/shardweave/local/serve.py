@@ -279,7 +279,7 @@ def log_failure(failure: Exception) -> None:
     if isinstance(failure, ShardweaveError):
         LOG.warning("re-shard: %s", failure)
     elif isinstance(failure, OSError):
-        LOG.warning("re-shard: %s: %s", failure.filename, failure.strerror)
+        LOG.warning("re-shard: %s: %s", failure.filename or "a file of the data folder", failure.strerror)
     else:
         LOG.error("\n".join(trace(failure)))
 
