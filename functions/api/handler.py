@@ -127,7 +127,8 @@ def log(seen: Observation) -> None:
         "requestId": seen.request_id,
     }
     if seen.audit is not None:
-        logger.info("audit", extra=seen.audit)
+        for each in (seen.audit, *seen.beside):
+            logger.info("audit", extra=each)
     for each in seen.unreadable:
         logger.warning("record unreadable", extra={**each, "requestId": seen.request_id})
     if seen.failure is not None:

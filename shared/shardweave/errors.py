@@ -228,8 +228,7 @@ class TooManyReads(ShardweaveError):
 
 
 class RateExceeded(ShardweaveError):
-    """The caller, or its tenant, has asked for as much as it may in a minute. `retry_after_seconds` is when there is
-    room again."""
+    """The caller, or its tenant, has asked for as much as it may in a minute. `retry_after_seconds` is how long."""
 
     code = "rate_exceeded"
 
@@ -299,6 +298,13 @@ class HasChildren(Conflict):
     code = "has_children"
 
 
+class DeleteIncomplete(ShardweaveError):
+    """The time of a deletion ended while records that belong to it were going. Deleting it again goes on."""
+
+    code = "delete_incomplete"
+    maybe_written = True
+
+
 class IdempotencyMismatch(Conflict):
     """An idempotency key, or an event's id, was used before, for another request."""
 
@@ -346,8 +352,7 @@ class ReshardRefused(InputError):
 
 
 class ReshardUnreadable(ShardweaveError):
-    """What the table keeps about an entity's re-shard is of a newer version, or damaged. Where its records are is not
-    known then, so nothing is read or written."""
+    """The control record of a re-shard is of a newer version, or damaged: nothing is read or written meanwhile."""
 
     code = "reshard_unreadable"
 
@@ -367,8 +372,7 @@ class OutcomeUnknown(ShardweaveError):
 
 
 class BatchIncomplete(ShardweaveError):
-    """A batch whose deadline passed before everything was carried out. `unprocessed` holds positions in the input;
-    `found`, of a batch of reads, what was read at the others."""
+    """A batch whose deadline passed: `unprocessed` holds positions in the input, `found` what was read at others."""
 
     code = "batch_incomplete"
 

@@ -24,6 +24,7 @@ from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_prope
 from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from tests.unit.api_world import api_of, check_answer, checked_headers
+from tests.unit.lambda_context import Context
 
 
 class Team(Entity, token="team", partition="tenant_id", sort="name"):
@@ -119,7 +120,9 @@ class Person:
     api: Api
     claims: Mapping[str, Any] = field(default_factory=dict)
 
-    def ask(self, method: str, target: str, document: Any = None, **headers: str) -> Response:
+    def ask(
+        self, method: str, target: str, document: Any = None, *, context: Context | None = None, **headers: str
+    ) -> Response:
         """Header names are given with `_` for `-`."""
         path, _, query = target.partition("?")
         media_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
@@ -128,7 +131,7 @@ class Person:
         body = b"" if document is None else json.dumps(document).encode()
         authorizer = authorizer_of(self.claims) if self.claims else {}
         event = event_of(method, path, query, sent, body, authorizer)
-        answer = self.api.resolve(event)
+        answer = self.api.resolve(event, context)
         check_answer(self.api, event, answer)
         return Response(answer["statusCode"], answer["body"].encode(), checked_headers(answer["headers"]))
 

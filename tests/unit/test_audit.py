@@ -10,8 +10,12 @@ import pytest
 
 from shardweave.api.application import Api, Observation
 from shardweave.api.lambda_event import event_of
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.operations import Operation, TransactWrite
 from tests.unit.access_world import RULES, Person, person
-from tests.unit.api_world import Client, api_of, user_service
+from tests.unit.api_world import Client, CountedTable, Stopwatch, api_of, problem_of, user_service
+from tests.unit.lambda_context import Context
+from tests.unit.test_store_on_delete import SCHEMA
 
 READS = {"query", "count", "explain", "batch-get"}
 """What is asked by POST and writes nothing."""
@@ -96,6 +100,72 @@ def test_who_asked_is_the_verified_principal_also_of_what_is_refused() -> None:
     Person(api).ask("DELETE", "/v1/reports/r")
     said = [(each.audit["who"], each.audit["status"]) for each in seen if each.audit]
     assert said == [("https://i root", 201), ("https://i bob", 404), ("anonymous", 401)]
+
+
+def test_children_that_go_with_their_parent_are_said_of_the_same_request() -> None:
+    seen: list[Observation] = []
+    api = api_of(SCHEMA, observe=seen.append)
+    admin = person(api, "root", "admin")
+    admin.made("boards", boardId="b")
+    admin.made("notes", boardId="b", noteId="n")
+    admin.made("columns", boardId="b", columnId="c")
+    admin.made("cards", columnId="c", cardId="d")
+    admin.ask("DELETE", "/v1/boards/b")
+    expected = {("notes", "n", "detached"), ("columns", "c", "deleted"), ("cards", "d", "deleted")}
+    assert_children(seen, expected)
+    admin.made("boards", boardId="e")
+    admin.made("notes", boardId="e", noteId="o")
+    admin.post("/v1/boards/batch-write", {"deletes": ["e"]})
+    assert_children(seen, {("notes", "o", "detached")})
+
+
+def assert_children(seen: list[Observation], children: set[tuple[str, str, str]]) -> None:
+    last = seen[-1]
+    assert last.audit is not None
+    assert {(each["entity"], each["keys"][0], each["effect"]) for each in last.beside} == {
+        (collection, key_of(f"{collection}/{name}"), effect) for collection, name, effect in children
+    }
+    assert len(last.beside) == len(children)
+    same = ("who", "operation", "route", "status", "requestId")
+    assert all({name: each[name] for name in same} == {name: last.audit[name] for name in same} for each in last.beside)
+
+
+def test_children_that_went_before_a_deletion_was_cut_are_said_with_its_status() -> None:
+    seen: list[Observation] = []
+    watch = Stopwatch()
+    table = Slowed(EmbeddedTable(SCHEMA.layout), watch)
+    api = api_of(SCHEMA, observe=seen.append, table=table, stopwatch=watch)
+    admin = person(api, "root", "admin")
+    admin.made("boards", boardId="b")
+    admin.post("/v1/notes/batch-write", {"puts": [{"boardId": "b", "noteId": f"n{at}"} for at in range(60)]})
+    table.slow = True
+    for key in (None, "k"):
+        headers = {} if key is None else {"idempotency_key": key}
+        answer = admin.ask("DELETE", "/v1/boards/b", context=Context(2500), **headers)
+        problem_of(answer, 503, "delete_incomplete")
+        assert answer.headers["retry-after"] == "1"
+        assert not seen[-1].failing
+        assert 0 < len(seen[-1].beside) <= 40, "a second for each transaction"
+        assert {each["status"] for each in seen[-1].beside} == {503}
+    told = {each["keys"][0] for one in seen for each in one.beside}
+    table.slow = False
+    assert admin.ask("DELETE", "/v1/boards/b", idempotency_key="k").status == 204
+    told |= {each["keys"][0] for each in seen[-1].beside}
+    assert told == {key_of(f"notes/n{at}") for at in range(60)}
+
+
+class Slowed(CountedTable):
+    """A table whose transactions take a second where it is told to."""
+
+    def __init__(self, inner: Any, watch: Stopwatch) -> None:
+        super().__init__(inner)
+        self.watch = watch
+        self.slow = False
+
+    def run(self, operation: Operation[Any], **options: Any) -> Any:
+        if self.slow and isinstance(operation, TransactWrite):
+            self.watch.now += 1
+        return super().run(operation, **options)
 
 
 def test_requests_of_operators_are_audited_reads_too() -> None:

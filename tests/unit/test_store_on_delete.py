@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 from shardweave.access import Allow
 from shardweave.declarations import Lookup, belongs_to
 from shardweave.entity import Entity, nanoid, unique_property
-from shardweave.errors import Conflict, HasChildren, NotFound, RevisionConflict, SchemaError
+from shardweave.errors import (
+    Conflict,
+    DeleteIncomplete,
+    HasChildren,
+    NotFound,
+    OutcomeUnknown,
+    RevisionConflict,
+    SchemaError,
+)
 from shardweave.schema import Schema
 from shardweave.store import Delete
 from shardweave.store.lookups import OWNER
-from shardweave.table.simulated import WRITES, Meanwhile, Script
+from shardweave.table.simulated import WRITES, LoseAnswer, Meanwhile, Script
 from tests.unit.access_world import person
 from tests.unit.api_world import api_of, json_of, problem_of
 from tests.unit.store_world import World
@@ -172,15 +180,79 @@ def test_a_deletion_that_is_cut_goes_on_when_it_is_asked_again() -> None:
         world.pauses.now += 1000
 
     world = board(Meanwhile(lambda: None), Meanwhile(much_later), notes=50, columns=2)
-    with pytest.raises(HasChildren) as raised:
+    with pytest.raises(DeleteIncomplete) as raised:
         world.store.delete(Board, "b")
     assert raised.value.fix == "delete it again: it goes on"
+    assert raised.value.maybe_written
     assert 0 < sum("boardId" not in item for item in world.items_of(Note)) < 50
     assert world.store.get(Board, "b") is not None
     assert is_sound(world)
     assert world.store.delete(Board, "b")
     assert left(world) == {"Board": 1, "Note": 51, "Column": 0, "Card": 0, "Seal": 0}
     assert is_sound(world)
+
+
+@pytest.mark.parametrize("seconds", [2, 50])
+def test_a_deletion_goes_on_for_as_long_as_it_is_told(seconds: int) -> None:
+    """A second goes by with each transaction."""
+    world: World
+
+    def second() -> None:
+        world.pauses.now += 1
+
+    world = board(*[Meanwhile(second)] * 100, notes=300, columns=0)
+    with pytest.raises(DeleteIncomplete):
+        world.store.delete(Board, "b", seconds=2)
+    gone = sum("boardId" not in item for item in world.items_of(Note))
+    assert 0 < gone <= 2 * 20
+    if seconds == 50:
+        assert world.store.delete(Board, "b", seconds=seconds)
+    assert is_sound(world)
+
+
+def test_a_batch_says_of_a_deletion_that_is_cut_that_it_is_not_processed() -> None:
+    world: World
+
+    def much_later() -> None:
+        world.pauses.now += 1000
+
+    world = board(Meanwhile(lambda: None), Meanwhile(much_later), notes=50)
+    (outcome,) = world.store.batch_write(deletes=[Delete(Board, "b")]).deletes
+    assert outcome.status == "unprocessed"
+    (outcome,) = world.store.batch_write(deletes=[Delete(Board, "b")]).deletes
+    assert outcome.status == "written"
+    assert is_sound(world)
+
+
+def test_each_child_that_was_written_is_followed_once() -> None:
+    told: list[tuple[str, str, str]] = []
+    world: World
+
+    def much_later() -> None:
+        world.pauses.now += 1000
+
+    def follow(entity: Any, record: Any, fate: str) -> None:
+        told.append((entity.token, entity.identify(entity.dump(record))[entity.identity[0]], fate))
+
+    world = board(Meanwhile(lambda: None), Meanwhile(much_later), notes=50, columns=2, cards=3)
+    notes = {item["noteId"] for item in world.items_of(Note) if item["boardId"] == "b"}
+    cards = {item["cardId"] for item in world.items_of(Card)}
+    with pytest.raises(DeleteIncomplete):
+        world.store.delete(Board, "b", follow=follow)
+    let_go = {item["noteId"] for item in world.items_of(Note) if "boardId" not in item}
+    assert {each for _, each, _ in told} == let_go
+    world.store.delete(Board, "b", follow=follow)
+    expected = {("note", each, "detached") for each in notes} | {("card", each, "deleted") for each in cards}
+    assert set(told) == expected | {("column", f"c{number}", "deleted") for number in range(2)}
+    assert len(told) == len(set(told))
+
+
+def test_a_child_whose_write_was_not_answered_is_followed_as_unknown() -> None:
+    told: list[str] = []
+    world = board(Meanwhile(lambda: None), *[LoseAnswer()] * 60, notes=3, columns=0)
+    with pytest.raises(OutcomeUnknown):
+        world.store.delete(Board, "b", follow=lambda entity, record, fate: told.append(fate))
+    assert told == ["unknown"] * 3
 
 
 def test_an_owner_lets_go_what_others_attached() -> None:

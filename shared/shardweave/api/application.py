@@ -42,7 +42,8 @@ class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
     code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
     says that the service did not do what it should, for a reason that no caller can bring about; `audit` is what the
-    audit trail says of it, and `unreadable` the stored records that it met and that can't be read."""
+    audit trail says of it, `beside` what it says of each record that was written beside, and `unreadable` the stored
+    records that it met and that can't be read."""
 
     method: str
     route: str
@@ -55,6 +56,7 @@ class Observation:
     request_id: str = ""
     audit: dict[str, Any] | None = None
     unreadable: tuple[Mapping[str, str], ...] = ()
+    beside: tuple[dict[str, Any], ...] = ()
 
 
 Observe = Callable[[Observation], None]
@@ -166,7 +168,8 @@ class Api:
 
 
 def _observation(method: str, status: int, milliseconds: float, exchange: Exchange) -> Observation:
-    said = exchange.audit
+    said, ended = exchange.audit, (status, exchange.problem, exchange.request_id)
+    beside = () if said is None else tuple(said.of_beside(each).document(*ended) for each in exchange.beside)
     return Observation(
         method,
         exchange.route,
@@ -177,8 +180,9 @@ def _observation(method: str, status: int, milliseconds: float, exchange: Exchan
         exchange.page,
         exchange.failing,
         exchange.request_id,
-        None if said is None else said.document(status, exchange.problem, exchange.request_id),
+        None if said is None else said.document(*ended),
         tuple(map(logged, (*exchange.unreadable, *unreadable_in(exchange.failure)))),
+        beside,
     )
 
 

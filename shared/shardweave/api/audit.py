@@ -10,6 +10,10 @@ Format, one JSON object for each request that writes and each of an operator, wh
     status     how it was answered; `problem` the code of the error, where there was one
     requestId  as in the answer, the access log and the function's log
 
+One more for each record that was written beside: children that went, or were let go, with their parent. Its `entity`
+and `keys` are the child's, and `effect` is `deleted`, `detached`, or `unknown` where the table did not say. They are
+there too where the deletion was cut before its end.
+
 So writes of one record can be found by whoever knows its key, and nobody learns a key or a value from the trail. A
 write that was repeated with its idempotency key is there as often as it was asked for.
 """
@@ -17,13 +21,13 @@ write that was repeated with its idempotency key is there as often as it was ask
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
 from .messages import Response
-from .operation import Call, Operation
+from .operation import Beside, Call, Operation
 from .paths import key_of_part
 
 ROOT = "/v1/"
@@ -39,12 +43,18 @@ class AuditEntry:
     route: str
     entity: str
     keys: tuple[str, ...]
+    effect: str = ""
 
     def document(self, status: int, problem: str, request_id: str) -> dict[str, Any]:
         """The entry as it is written."""
         told = {"who": self.who, "operation": self.operation, "route": self.route, "entity": self.entity}
         ended = {"status": status, **({"problem": problem} if problem else {}), "requestId": request_id}
-        return {**told, "keys": list(self.keys), **ended}
+        effect = {"effect": self.effect} if self.effect else {}
+        return {**told, "keys": list(self.keys), **effect, **ended}
+
+    def of_beside(self, beside: Beside) -> AuditEntry:
+        """What the trail says of a record that the same request wrote beside."""
+        return replace(self, entity=beside.collection, keys=(key_hash(_name(beside.place)),), effect=beside.effect)
 
 
 def audit_entry(operation: Operation, call: Call, response: Response | None) -> AuditEntry | None:

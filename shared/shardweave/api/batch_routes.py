@@ -38,6 +38,7 @@ from ..errors import (
 from ..property_json import JSON_CONFIG, json_bytes
 from ..store import Delete, Put, Store, WriteOutcome
 from .carried import fitting_page
+from .child_trail import ChildTrail
 from .expansion import Expansion
 from .messages import Response
 from .models import RecordModels
@@ -132,8 +133,10 @@ class Batches:
         def places(outcomes: Sequence[WriteOutcome]) -> Iterator[str]:
             return (self._models.keys.path(each.record) for each in outcomes if each.record is not None)
 
+        trail = ChildTrail(self._models.external)
+
         def work() -> Response:
-            done = self._store.batch_write(puts, deletes, seconds=_seconds(call))
+            done = self._store.batch_write(puts, deletes, seconds=_seconds(call), follow=trail.of(call))
             members = {"puts": done.puts, "deletes": done.deletes}
             texts = [
                 b'"' + name.encode() + b'":[' + b",".join(map(self._outcome, outcomes)) + b"]"

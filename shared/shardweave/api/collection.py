@@ -28,6 +28,7 @@ from ..entity_type import EntityType
 from ..errors import (
     AlreadyExists,
     Conflict,
+    DeleteIncomplete,
     ImmutableProperty,
     NotFound,
     PreconditionFailed,
@@ -41,6 +42,7 @@ from ..store.operations import Written
 from ..store.steps import not_found
 from .batch_routes import Batches
 from .bodies import merge_patch
+from .child_trail import ChildTrail
 from .expansion import MAX_RELATED, Expansion
 from .keys import ROOT
 from .list_query import ListQuery, index_table
@@ -95,6 +97,7 @@ class Collection:
         self._pages = Pages(self._models, queries, self._access, self._expansion)
         self._queries = Queries(self._models, self._pages, self._access, self._expansion)
         self._batches = Batches(self._models, store, self._access, self._expansion)
+        self._trail = ChildTrail(external)
         self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
         self._lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self._pages, taken)
@@ -175,7 +178,7 @@ class Collection:
         grant, condition = self._grant("delete", call), required(call.headers)
         operation = Delete(self._entity.model, self._keys.of_path(call.path), condition.rev, grant.among, grant.related)
         with condition.or_refuse():
-            return carried_out(self._store, call, [operation], lambda made: Response(204))
+            return carried_out(self._store, call, [operation], lambda made: Response(204), self._trail.of(call))
 
     # -- parts
 
@@ -242,6 +245,8 @@ class Collection:
         name, token = models.name, entity.token
         answer = Answer(200, "The record as it is stored.", lambda: models.read, TAG)
         hidden = (NotFound,) if self._access.restricts else ()
+        takes_along = any(link.on_delete != "restrict" for link in entity.children)
+        incomplete = (DeleteIncomplete,) if takes_along else ()
         keyed: dict[str, Any] = {
             "path": self._keys.template,
             "tag": entity.collection,
@@ -294,7 +299,7 @@ class Collection:
                 run=self.delete,
                 answer=Answer(204, "It is gone."),
                 header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
-                errors=(NotFound, *CHANGE_ERRORS),
+                errors=(NotFound, *CHANGE_ERRORS, *incomplete),
                 **keyed,
             ),
         )

@@ -18,6 +18,7 @@ from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, Tab
 from ..store import Once, Operation, Store
 from ..store.idempotency import MAX_KEY_CHARACTERS
 from ..store.operations import Written
+from ..store.removing import SECONDS, Follow
 from .messages import Response
 from .operation import Call, Parameter
 
@@ -54,11 +55,19 @@ def once_of(call: Call) -> Once | None:
     return Once(key, call.caller.scope, json.dumps(content, sort_keys=True, default=str).encode())
 
 
-def carried_out(store: Store, call: Call, operations: Sequence[Operation], answer: Answer) -> Response:
-    """The answer to a write, which is one transaction. Raises what the store raises; what is wrong with a whole record
+def carried_out(
+    store: Store, call: Call, operations: Sequence[Operation], answer: Answer, follow: Follow | None = None
+) -> Response:
+    """The answer to a write, which is one transaction; children that a deletion takes along go before it, as long as
+    the request has time, and `follow` is told of each. Raises what the store raises; what is wrong with a whole record
     was in the body."""
+    seconds = None if call.time_left_ms is None else min(SECONDS, call.time_left_ms / 1000)
+
+    def said(made: Sequence[Written]) -> bytes:
+        return _encoded(answer(made))
+
     try:
-        return _decoded(store.carry_out(operations, once_of(call), lambda made: _encoded(answer(made))))
+        return _decoded(store.carry_out(operations, once_of(call), said, seconds=seconds, follow=follow))
     except ValidationFailed as failed:
         if failed.where in store.schema.entities:
             failed.where = "body"

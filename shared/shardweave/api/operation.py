@@ -64,10 +64,20 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A record that a request wrote beside those that it names: of which collection, its path, and what became of
+    it."""
+
+    collection: str
+    place: str
+    effect: str
+
+
+@dataclass(frozen=True)
 class Call:
     """A request that fits its operation: path, query and header parameters by name (headers in lower case), and the
     body's JSON object. `time_left_ms` is how long the answer may take, None when nobody says; `operation` is the
-    operation's name."""
+    operation's name; `beside` takes what is written beside the records that it names."""
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +86,7 @@ class Call:
     time_left_ms: int | None = None
     caller: Caller = field(default_factory=Caller)
     operation: str = ""
+    beside: list[Beside] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True)

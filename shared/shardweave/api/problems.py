@@ -57,6 +57,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.ShardMapChanged: (503, "The records are moving"),
     errors.ParentMissing: (409, "The record that it belongs to does not exist"),
     errors.HasChildren: (409, "Other records belong to it"),
+    errors.DeleteIncomplete: (503, "Records that belong to it are still going"),
     errors.IdempotencyMismatch: (409, "The idempotency key or event id is another's"),
     errors.StillInProgress: (409, "The same request is under way"),
     errors.PreconditionFailed: (412, "The condition does not hold"),
@@ -82,6 +83,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
 OF_CALLERS = (
     errors.BatchIncomplete,
     errors.DeadlineTooShort,
+    errors.DeleteIncomplete,
     errors.OutcomeUnknown,
     errors.ShardMapChanged,
     errors.Throttled,
@@ -95,6 +97,7 @@ failure of the service, and no failure of its version."""
 PASSING = (
     errors.BatchIncomplete,
     errors.DeadlineTooShort,
+    errors.DeleteIncomplete,
     errors.ShardMapChanged,
     errors.TableUnavailable,
     errors.Throttled,

@@ -14,7 +14,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -45,7 +45,7 @@ from .audit import AuditEntry, audit_entry
 from .bodies import read_document
 from .caller import caller_of
 from .messages import JSON, PageFacts, Response, decode_query
-from .operation import Answer, Call, Operation, Parameter, model_of
+from .operation import Answer, Beside, Call, Operation, Parameter, model_of
 from .paths import Paths, key_of_part, router_rule, unseal
 from .preconditions import IF_MATCH, IF_NONE_MATCH
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, is_failure, problem, status_of
@@ -65,6 +65,7 @@ class Exchange:
     failing: bool = False
     audit: AuditEntry | None = None
     unreadable: tuple[Unreadable, ...] = ()
+    beside: list[Beside] = field(default_factory=list)
 
 
 EXCHANGE = "exchange"
@@ -124,7 +125,7 @@ def _handler(
             caller=caller_of(event.raw_event).acting_for(claims),
             operation=operation.name,
         )
-        exchange.audit = audit_entry(operation, who, None)
+        exchange.audit, exchange.beside = audit_entry(operation, who, None), who.beside
         with nullcontext() if limit is None else limit.spending(who.caller):
             call = replace(
                 who,

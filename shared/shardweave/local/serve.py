@@ -265,7 +265,8 @@ def log(seen: Observation) -> None:
     route = seen.route or "(no such path)"
     say(f"{seen.method} {route} {seen.status} {seen.milliseconds:.1f} ms {seen.request_id}{detail}")
     if seen.audit is not None:
-        say(f"audit {json.dumps(seen.audit)}")
+        for each in (seen.audit, *seen.beside):
+            say(f"audit {json.dumps(each)}")
     for each in seen.unreadable:
         LOG.warning(f"record unreadable {json.dumps(each)}")
     if seen.failure is not None:

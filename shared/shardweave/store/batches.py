@@ -20,6 +20,7 @@ from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import (
     BatchIncomplete,
+    DeleteIncomplete,
     RecordUnreadable,
     ShardMapChanged,
     ShardweaveError,
@@ -38,7 +39,7 @@ from .places import Sighting
 from .planned import Moment, key_of
 from .readiness import Readiness
 from .reads import Reader, Wanted, record_among
-from .removing import Removing
+from .removing import Course, Follow, Removing
 from .retries import UNANSWERED, Pauses, Waiting
 from .sending import Sender
 from .steps import CreateStep, Step, StepMaker
@@ -99,9 +100,10 @@ class Batches:
         deletes: Sequence[Delete],
         seconds: float,
         failed: Mapping[int, ShardweaveError] = MappingProxyType({}),
+        follow: Follow | None = None,
     ) -> BatchWriteResult:
-        """Carry out the puts and deletes, but for those that have `failed` already, by position. Raises InputError when
-        two of them are about one record."""
+        """Carry out the puts and deletes, but for those that have `failed` already, by position. `follow` is told of
+        children that deletes take along. Raises InputError when two of them are about one record."""
         ends = self.waiting.monotonic() + seconds
         names = [f"puts[{at}]" for at in range(len(puts))] + [f"deletes[{at}]" for at in range(len(deletes))]
         steps: dict[int, Step] = {}
@@ -119,7 +121,8 @@ class Batches:
         self.readiness.before_writing()
         try:
             self._write_plain(self._plain(steps, outcomes), outcomes, ends)
-            self._write_each({at: step for at, step in steps.items() if at not in outcomes}, outcomes, ends)
+            left = {at: step for at, step in steps.items() if at not in outcomes}
+            self._write_each(left, outcomes, self.removing.course(seconds, follow))
         except BaseException as error:
             if any(map(_maybe_written, list(outcomes.values()))):
                 note_maybe_written(error)
@@ -193,14 +196,14 @@ class Batches:
 
     # -- everything else
 
-    def _write_each(self, steps: Mapping[int, Step], outcomes: dict[int, WriteOutcome], ends: float) -> None:
-        seen = self._read_ahead(steps, ends)
+    def _write_each(self, steps: Mapping[int, Step], outcomes: dict[int, WriteOutcome], course: Course) -> None:
+        seen = self._read_ahead(steps, course.ends)
 
         def write(position: int) -> None:
-            if self.waiting.monotonic() >= ends:
+            if self.waiting.monotonic() >= course.ends:
                 outcomes[position] = _UNPROCESSED
             else:
-                self._write_one(position, steps[position], seen.get(position), outcomes)
+                self._write_one(position, steps[position], seen.get(position), outcomes, course=course)
 
         at_once(write, steps, self.workers)
 
@@ -225,11 +228,12 @@ class Batches:
         outcomes: dict[int, WriteOutcome],
         *,
         maybe_sent: Moment | None = None,
+        course: Course | None = None,
     ) -> None:
         try:
             write = self.removing.writer.run
-            plan = self.removing.run(step, lambda: write(step, seen, maybe_sent=maybe_sent))
-        except (Throttled, TransactionConflict, BatchIncomplete, ShardMapChanged):
+            plan = self.removing.run(step, lambda: write(step, seen, maybe_sent=maybe_sent), course)
+        except (Throttled, TransactionConflict, BatchIncomplete, DeleteIncomplete, ShardMapChanged):
             outcomes[position] = _UNPROCESSED
         except ShardweaveError as error:
             outcomes[position] = WriteOutcome("failed", error=error)

@@ -65,7 +65,7 @@ from .projecting import Applied, Projector
 from .readiness import Readiness
 from .reads import Reader, record_among
 from .remnants import remnants_of
-from .removing import Removing
+from .removing import Course, Follow, Removing
 from .retries import Waiting
 from .sending import Sender
 from .steps import Context, Plan, Step, StepMaker
@@ -187,11 +187,15 @@ class Store:
         rev: Rev = None,
         among: Among | None = None,
         related: RelatedRecords | None = None,
+        seconds: float | None = None,
+        follow: Follow | None = None,
     ) -> bool:
         """Remove a record. False when there was none. With `rev`, only that revision is removed. What becomes of its
-        children their relations say. `among` says which records there are, `related` which of other entities. Raises
-        RevisionConflict, and HasChildren where others belong to it."""
-        return self._run(self._steps.make(Delete(model, key, rev, among, related))).removes
+        children their relations say; `follow` is told of each. `among` says which records there are, `related` which of
+        other entities. Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete where
+        `seconds` (10 by default) were too few for all that go: asked again, it goes on."""
+        course = self._removing.course(seconds, follow)
+        return self._run(self._steps.make(Delete(model, key, rev, among, related)), course).removes
 
     # -- several records
 
@@ -204,18 +208,26 @@ class Store:
         return tuple(plan.record for plan in self._writer.transact(steps))
 
     def carry_out(
-        self, operations: Sequence[Operation], once: Once | None, answer: Callable[[tuple[Written, ...]], bytes]
+        self,
+        operations: Sequence[Operation],
+        once: Once | None,
+        answer: Callable[[tuple[Written, ...]], bytes],
+        *,
+        seconds: float | None = None,
+        follow: Follow | None = None,
     ) -> bytes:
         """The answer to operations that are carried out as `transact` does, and with `once` as `idempotent` does. A
-        single one's errors are as of it alone. `answer` may be called for attempts that are not the last."""
+        single one's errors are as of it alone, and a single deletion goes on with children as `delete` does. `answer`
+        may be called for attempts that are not the last."""
+        course = self._removing.course(seconds, follow)
 
         def said(plans: Sequence[Plan]) -> bytes:
             return answer(tuple(Written(plan.record, plan.creates) for plan in plans))
 
         if once is not None:
-            return self._once(once, operations, said).answer
+            return self._once(once, operations, said, course).answer
         steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
-        return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step) for step in steps])
+        return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step, course) for step in steps])
 
     def batch_get(
         self,
@@ -232,14 +244,20 @@ class Store:
         return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, among, unreadable))
 
     def batch_write(
-        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), *, seconds: float = MOST_SECONDS
+        self,
+        puts: Sequence[Entity | Put] = (),
+        deletes: Sequence[Delete] = (),
+        *,
+        seconds: float = MOST_SECONDS,
+        follow: Follow | None = None,
     ) -> BatchWriteResult:
-        """Carry out puts (as `put` does) and deletes, each on its own, and say of each what became of it. What could
-        not be done within `seconds` is `unprocessed`. Raises InputError when two are about one record."""
+        """Carry out puts (as `put` does) and deletes (as `delete` does), each on its own, and say of each what became
+        of it. What could not be done within `seconds` is `unprocessed`. Raises InputError when two are about one
+        record."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
         failed: dict[int, ShardweaveError] = {}
         numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, seconds, failed)
+        return self._batches.write(numbered, deletes, seconds, failed, follow)
 
     # -- by a value
 
@@ -350,17 +368,19 @@ class Store:
 
     # -- parts
 
-    def _once(self, once: Once, operations: Sequence[Operation], said: Said) -> KeptAnswer:
+    def _once(
+        self, once: Once, operations: Sequence[Operation], said: Said, course: Course | None = None
+    ) -> KeptAnswer:
         def write(keeping: Keeping) -> object:
             steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
             if len(steps) != 1:
                 return self._writer.transact_keeping(steps, keeping)
-            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping))
+            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping), course)
 
         return self._idempotency.transacted(once, said, write)
 
-    def _run(self, step: Step) -> Plan:
-        return self._removing.run(step, lambda: self._writer.run(step))
+    def _run(self, step: Step, course: Course | None = None) -> Plan:
+        return self._removing.run(step, lambda: self._writer.run(step), course)
 
     def _written(self, operation: Operation) -> Entity:
         record = self.write(operation).record

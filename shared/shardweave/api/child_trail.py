@@ -1,0 +1,29 @@
+"""What a deletion did to children, as the audit trail names records: by the path that each has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..entity import Entity
+from ..entity_type import EntityType
+from ..shard_key import ExternalKeys
+from ..store.removing import Fate, Follow
+from .keys import RecordKeys
+from .operation import Beside, Call
+
+
+@dataclass(frozen=True)
+class ChildTrail:
+    """Children of any entity. `external` names those with an origin."""
+
+    external: ExternalKeys | None = None
+
+    def of(self, call: Call) -> Follow:
+        """Notes for a call what becomes of each child."""
+
+        def follow(entity: EntityType[Any], record: Entity, fate: Fate) -> None:
+            place = RecordKeys(entity, self.external).path(record)
+            call.beside.append(Beside(entity.collection, place, fate))
+
+        return follow
