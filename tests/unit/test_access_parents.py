@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardweave.access import Allow
-from shardweave.declarations import belongs_to
+from shardweave.declarations import Sequence, belongs_to
 from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import NotFound, ParentMissing
 from shardweave.schema import Schema
@@ -44,6 +44,18 @@ class Sheet(Entity, token="sheet", access=[Allow("*", groups=("admin", "clerk"))
     folder = belongs_to(Folder, by="folder_id", enforced=True)
 
 
+class Page(Entity, token="page", access=[Allow("*", groups="admin"), OWN]):
+    """Has a number in its folder."""
+
+    page_id: str = unique_property(default_factory=nanoid)
+    user_id: str
+    folder_id: str
+    num: int | None = None
+
+    numbering = Sequence("num", within="folder_id")
+    folder = belongs_to(Folder, by="folder_id", enforced=True)
+
+
 class Stamp(Entity, token="stamp", access=[Allow("*")]):
     """Everybody's, on a folder."""
 
@@ -68,7 +80,7 @@ class Coin(Entity, token="coin", access=[Allow("*")]):
     vault = belongs_to(Vault, by="vault_id", enforced=True)
 
 
-SCHEMA = Schema([Folder, Sheet, Stamp, Vault, Coin])
+SCHEMA = Schema([Folder, Sheet, Page, Stamp, Vault, Coin])
 
 
 def people() -> tuple[Person, Person, Person]:
@@ -110,6 +122,55 @@ def test_a_hidden_parent_is_answered_as_none(way: Callable[[Person, str], Any]) 
         assert b"parent_missing" in answer.body
         assert bob.ask("DELETE", "/v1/folders/bob").status == 204, "nothing of others keeps the owner from deleting"
     assert answers[0] == answers[1]
+
+
+NUMBERED: dict[str, Callable[[Person, str], Any]] = {
+    "create": lambda who, folder: who.post("/v1/pages", {"folderId": folder}),
+    "create a given one": lambda who, folder: who.post("/v1/pages", {"folderId": folder, "pageId": "new"}),
+    "create once": lambda who, folder: who.ask("POST", "/v1/pages", {"folderId": folder}, idempotency_key="k"),
+    "put a new one": lambda who, folder: who.ask("PUT", "/v1/pages/new", {"folderId": folder}),
+    "put over": lambda who, folder: who.ask("PUT", "/v1/pages/own", {"folderId": folder}),
+    "batch": lambda who, folder: who.post(
+        "/v1/pages/batch-write", {"puts": [{"folderId": folder}, {"folderId": "ann"}, {"folderId": folder}]}
+    ),
+    "batch once": lambda who, folder: who.ask(
+        "POST", "/v1/pages/batch-write", {"puts": [{"pageId": "own", "folderId": folder}]}, idempotency_key="k"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", NUMBERED.values(), ids=NUMBERED)
+@pytest.mark.parametrize("folder", ["bob", "nobody"])
+def test_a_child_that_is_refused_for_its_parent_takes_no_number_there(
+    way: Callable[[Person, str], Any], folder: str
+) -> None:
+    ann, bob, _ = people()
+    ann.made("pages", pageId="own", folderId="ann")
+    for _ in range(2):
+        assert b"parent_missing" in way(ann, folder).body
+    if folder == "nobody":
+        bob.made("folders", folderId="nobody")
+    assert bob.made("pages", folderId=folder)["num"] == 1
+
+
+def test_others_of_a_batch_are_numbered_where_one_is_refused_for_its_parent() -> None:
+    ann, bob, _ = people()
+    puts = [{"pageId": f"p{at}", "folderId": folder} for at, folder in enumerate(("ann", "bob", "ann"))]
+    answer = json.loads(ann.post("/v1/pages/batch-write", {"puts": puts}).body)
+    assert [each["status"] for each in answer["puts"]] == ["written", "failed", "written"]
+    assert sorted(json.loads(ann.get(f"/v1/pages/p{at}").body)["num"] for at in (0, 2)) == [1, 2]
+    assert bob.made("pages", folderId="bob")["num"] == 1
+
+
+def test_a_transaction_that_is_refused_for_a_parent_names_the_operation_and_takes_no_number() -> None:
+    world = World(schema=SCHEMA)
+    world.store.create(Folder(folder_id="a", user_id="ann"))
+    pages = [Create(Page(user_id="ann", folder_id=each)) for each in "az"]
+    with pytest.raises(ParentMissing) as raised:
+        world.store.transact(pages)
+    assert raised.value.where.startswith("operations[1].")
+    made = world.store.transact([*pages, Create(Folder(folder_id="z", user_id="ann"))])
+    assert [getattr(each, "num", None) for each in made] == [1, 1, None]
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

@@ -67,12 +67,12 @@ def test_a_record_without_a_number_is_numbered_however_it_is_given(given: dict[s
     assert outcome.record.num == 5
 
 
-def test_a_number_costs_one_write() -> None:
+def test_a_number_costs_one_write_and_a_read_of_the_parent() -> None:
     world = projects()
     world.store.create({"projectId": "p"}, Issue)
     world.requests()
     add(world)
-    assert world.requests() == ["Update", "GetItem", "TransactWrite"]
+    assert world.requests() == ["GetItem", "Update", "GetItem", "TransactWrite"]
 
 
 def test_a_transaction_and_a_batch_take_their_numbers_at_once() -> None:

@@ -9,15 +9,17 @@ Format, one counter for each scope:
 Guarantees: a number is taken once, and numbers are taken in order. They are taken by an addition before the record is
 created, not in its transaction: so creators never wait for one another or fail for one another's sake. What is taken
 by a create that then fails stays a gap; so does, rarely, what was taken when the table's answer was lost and another
-taker came in between. A record that is to be numbered is validated before its number is taken.
+taker came in between. A record that is to be numbered is validated before its number is taken, and the parents that it
+needs are looked at: where one is missing, or is none for whoever asks, nothing is taken.
 
-Costs: one write for each call and scope, however many numbers it takes. A counter is one item, so about 1,000 calls
-a second in one scope; a call that takes a block counts as one.
+Costs: one write for each call and scope, however many numbers it takes, and a read of the parents. A counter is one
+item, so about 1,000 calls a second in one scope; a call that takes a block counts as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +29,7 @@ from ..entity_type import EntityType
 from ..errors import (
     ConditionFailed,
     InputError,
+    ParentMissing,
     ShardweaveError,
     TableUnavailable,
     Throttled,
@@ -40,12 +43,13 @@ from ..table.operations import Update
 from ..table.values import Item, Value
 from .drafts import UNNUMBERED, keeps_number
 from .lookups import internal_key
-from .operations import Create, Operation, Put
+from .operations import Create, Operation, Put, Related
+from .parents import Parent, kinship
 from .planned import Moment
 from .readiness import Readiness
 from .reads import Reader
 from .retries import UNANSWERED, Waiting
-from .steps import CreateStep, PutStep, StepMaker
+from .steps import CreateStep, PutStep, StepMaker, name_operation
 
 LAST = "_last"
 TAKER = "_taker"
@@ -60,6 +64,16 @@ class _Unnumbered:
     entity: EntityType[Any]
     sequence: SequenceType
     scope: Item
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """An operation, what it lacks, and the parents that it needs there for whoever asks."""
+
+    operation: Operation
+    lacking: tuple[_Unnumbered, ...] = ()
+    parents: tuple[Parent, ...] = ()
+    related: Related | None = None
 
 
 @dataclass(frozen=True)
@@ -105,24 +119,31 @@ class Numbering:
         self, operations: Sequence[Operation], failed: dict[int, ShardweaveError] | None = None
     ) -> list[Operation]:
         """The operations, with numbers for the records that lack them. What can't be made is left as it is, for the
-        caller to find. A record without what its number is counted within is refused, or noted in `failed` by its
-        position. Raises ValueRefused, KeyTooLong."""
+        caller to find. A record without what its number is counted within, or without its parents, is refused, or noted
+        in `failed` by its position. Raises ValueRefused, KeyTooLong, ParentMissing."""
         found = list(operations)
-        lacking: dict[tuple[str, ...], list[_Unnumbered]] = {}
+        examined: dict[int, _Examined] = {}
         for position, operation in enumerate(operations):
             try:
-                found[position], unnumbered = self._examined(position, operation)
+                examined[position] = self._examined(position, operation)
             except ShardweaveError:
                 continue
-            for each in unnumbered:
-                try:
-                    key = counter_key(each.entity, each.sequence, each.scope)
-                except ShardweaveError as error:
-                    if failed is None:
-                        raise
-                    failed[position] = error
-                    continue
-                lacking.setdefault(tuple(key.values()), []).append(each)
+            found[position] = examined[position].operation
+        wanting = {at: each for at, each in examined.items() if each.lacking}
+        refused = self._without_parents(operations, wanting)
+        lacking: dict[tuple[str, ...], list[_Unnumbered]] = {}
+        for position, unnumbered in ((at, each) for at, one in examined.items() for each in one.lacking):
+            try:
+                if position in refused:
+                    several = failed is None and len(operations) > 1
+                    raise name_operation(refused[position], position) if several else refused[position]
+                key = counter_key(unnumbered.entity, unnumbered.sequence, unnumbered.scope)
+            except ShardweaveError as error:
+                if failed is None:
+                    raise
+                failed[position] = error
+                continue
+            lacking.setdefault(tuple(key.values()), []).append(unnumbered)
         for group in lacking.values():
             entity, sequence = group[0].entity, group[0].sequence
             try:
@@ -137,15 +158,42 @@ class Numbering:
 
     # -- parts
 
-    def _examined(self, position: int, operation: Operation) -> tuple[Operation, list[_Unnumbered]]:
+    def _without_parents(
+        self, operations: Sequence[Operation], examined: Mapping[int, _Examined]
+    ) -> dict[int, ShardweaveError]:
+        """Why records that need parents which are not there, or are none for whoever asks, will be refused, by their
+        positions. What the same call writes is left to the write."""
+        needed = [(position, parent) for position, each in examined.items() for parent in each.parents]
+        if not needed:
+            return {}
+        written = self._names(operations) if len(operations) > 1 else set()
+        needed = [(position, parent) for position, parent in needed if parent.name not in written]
+        seen = self.reader.find_now([(parent.entity, parent.identity) for _, parent in needed]) if needed else []
+        refused: dict[int, ShardweaveError] = {}
+        for (position, parent), sighting in zip(needed, seen, strict=True):
+            try:
+                parent.seen(None if sighting.found is None else sighting.found.item, examined[position].related)
+            except ParentMissing as missing:
+                refused[position] = missing
+        return refused
+
+    def _names(self, operations: Sequence[Operation]) -> set[tuple[object, ...]]:
+        """The records that operations are about, as far as that can be told."""
+        found: set[tuple[object, ...]] = set()
+        for operation in operations:
+            with suppress(ShardweaveError):
+                found.add(self.steps.make(operation).name)
+        return found
+
+    def _examined(self, position: int, operation: Operation) -> _Examined:
         """An operation with the numbers that its record has already, and what it lacks. Raises what is wrong with it
         otherwise."""
         if not isinstance(operation, (Create, Put)):
-            return operation, []
+            return _Examined(operation)
         entity = self.steps.entity_of(operation)
         lacking = [each for each in entity.sequences if given_number(entity, operation, each) in UNNUMBERED]
         if not lacking:
-            return operation, []
+            return _Examined(operation)
         tried: Operation = operation
         for sequence in lacking:
             tried = with_number(entity, tried, sequence, _PLACEHOLDER)
@@ -167,7 +215,8 @@ class Numbering:
             else:
                 scope = {element.name: draft.item.get(element.name) for element in sequence.within}
                 unnumbered.append(_Unnumbered(position, entity, sequence, scope))
-        return numbered, unnumbered
+        kin = kinship(entity, stored or None, draft.item, self.steps.context.entities)
+        return _Examined(numbered, tuple(unnumbered), kin.parents, step.related)
 
     def _sent(self, update: Update) -> Item:
         """The counter after an update; also after one whose answer was lost, as its condition shows."""
