@@ -176,6 +176,7 @@ SAMPLES: dict[type[errors.ShardweaveError], errors.ShardweaveError] = {
 }
 HELPED_BY_TRYING_AGAIN = {
     errors.BatchIncomplete,
+    errors.DeleteIncomplete,
     errors.DeadlineTooShort,
     errors.LaneFailed,
     errors.RateExceeded,
