@@ -22,6 +22,7 @@ from pydantic import Field
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.api.application import Api
 from shardweave.api.operators import Operators
+from shardweave.api.rate_limit import RateLimit, Rates
 from shardweave.codecs import Timestamp
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property
@@ -168,7 +169,7 @@ BOBS: dict[str, Any] = {
 """What Bob's records have, by property. Their attackers guess all of it."""
 
 
-def fortress(*, with_bobs: bool) -> Gate:
+def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
     """A new one: Eve's records, and Bob's where they are wanted."""
     global _numbers  # noqa: PLW0603 - two worlds make up the same ids
     _numbers = itertools.count()
@@ -191,4 +192,5 @@ def fortress(*, with_bobs: bool) -> Gate:
         store.create({**{name: BOBS[name] for name in named}, "itemId": "bobs-other", "slug": "other"}, Item)
         store.create(Audit(audit_id="bobs-audit", tenant_id="acme", text=BOBS["text"]))
         store.create(Ledger(total=481516))
-    return Gate(Api(operations, title="Fortress", claims=parts.access.claims), parts, clock)
+    limit = None if rates is None else RateLimit(SCHEMA, table, rates, clock)
+    return Gate(Api(operations, title="Fortress", claims=parts.access.claims, limit=limit), parts, clock)

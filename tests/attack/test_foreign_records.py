@@ -152,6 +152,8 @@ def test_what_is_somebody_elses_is_answered_as_what_is_not_there(attacker: Attac
         told = sent(gate, attacker, requests)
         bobs = gate.parts.store.get(Item, "bobs-item")
         operations = {each.name for each in gate.document.operations}
+        number = gate.parts.store.take(Item, "num", within={"tenant_id": "acme", "realm_name": "bobs-realm"})
+    assert list(number) == [3], "nobody took a number of his"
     assert bobs is not None
     assert (bobs.note, bobs.title) == (BOBS["note"], BOBS["title"]), "nobody changed it"
     with closing(fortress(with_bobs=False)) as gate:

@@ -25,11 +25,12 @@ def claims_of(name: str) -> Mapping[str, Any]:
     return CLAIMS.get(name, {"sub": "eve"})
 
 
-def shipped(name: str) -> Gate:
+def shipped(name: str, **settings: Any) -> Gate:
     """A service that ships, with operators."""
     clock = Clock()
+    given = {"cursor_keys": CURSOR_KEYS, "operators": OPERATORS, "external_keys": lambda: EXTERNAL_KEYS, **settings}
     service = build(
-        Settings(cursor_keys=CURSOR_KEYS, service=name, operators=OPERATORS, external_keys=lambda: EXTERNAL_KEYS),
+        Settings(service=name, **given),
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
     )
