@@ -127,8 +127,8 @@ def log(seen: Observation) -> None:
         "requestId": seen.request_id,
     }
     if seen.audit is not None:
-        for each in (seen.audit, *seen.beside):
-            logger.info("audit", extra=each)
+        for written in (seen.audit, *seen.beside):
+            logger.info("audit", extra=written)
     for each in seen.unreadable:
         logger.warning("record unreadable", extra={**each, "requestId": seen.request_id})
     if seen.failure is not None:

@@ -144,8 +144,7 @@ class InvalidShardArguments(InputError):
 
 
 class InvalidShardKey(InputError):
-    """The text of a shard key that was altered, truncated, not made with this deployment's secrets, or is of another
-    entity or kind."""
+    """The text of a shard key that was altered, is another entity's or kind's, or was made with other secrets."""
 
     code = "invalid_shard_key"
 
@@ -239,8 +238,7 @@ class RateExceeded(ShardweaveError):
 
 class LaneFailed(ShardweaveError):
     """A lane of a query failed and the query was not told to go on without it. `__cause__` is the table's error,
-    `cause` its code. What trying again does not mend is mended as the table's error says. `optional` says that the
-    query could have gone on without the lane."""
+    whose fix is this one's, `cause` its code. `optional`: the query could have gone on without the lane."""
 
     code = "lane_failed"
 
@@ -358,8 +356,7 @@ class ReshardUnreadable(ShardweaveError):
 
 
 class ShardMapChanged(ShardweaveError):
-    """The shard map that a read or write went by is too old to be relied on, or no longer in force. What raises it has
-    changed nothing; the library plans again, so it leaves only when the control record can't be read."""
+    """The shard map that a read or write went by is too old to be relied on, or no longer in force. Nothing changed."""
 
     code = "shard_map_changed"
 
@@ -412,9 +409,8 @@ class ConditionFailed(TableError):
 
 @dataclass(frozen=True)
 class CancellationReason:
-    """Why one action of a transaction failed. `code` is DynamoDB's: None, ConditionalCheckFailed,
-    TransactionConflict, ItemCollectionSizeLimitExceeded, ValidationError, ThrottlingError,
-    ProvisionedThroughputExceeded. `item` is the current item when the action asked for it."""
+    """Why one action of a transaction failed. `code` is DynamoDB's, such as None, ConditionalCheckFailed, or
+    TransactionConflict. `item` is the current item when the action asked for it."""
 
     code: str
     item: Mapping[str, Any] | None = None

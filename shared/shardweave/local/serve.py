@@ -265,8 +265,8 @@ def log(seen: Observation) -> None:
     route = seen.route or "(no such path)"
     say(f"{seen.method} {route} {seen.status} {seen.milliseconds:.1f} ms {seen.request_id}{detail}")
     if seen.audit is not None:
-        for each in (seen.audit, *seen.beside):
-            say(f"audit {json.dumps(each)}")
+        for written in (seen.audit, *seen.beside):
+            say(f"audit {json.dumps(written)}")
     for each in seen.unreadable:
         LOG.warning(f"record unreadable {json.dumps(each)}")
     if seen.failure is not None:
