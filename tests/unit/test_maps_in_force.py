@@ -111,6 +111,7 @@ def test_a_store_and_a_runner_that_were_opened_before_follow_the_records(opened:
 def test_a_write_that_was_held_up_for_longer_than_the_lease_is_not_sent() -> None:
     schema, clock = parcels(), Clock()
     table = OverTheNetwork(EmbeddedTable(schema.layout))
+    kept = maps_in_force(table, clock, monotonic=lambda: 0)
     store = Store(schema, table, clock=clock, waiting=NoWaiting().waiting())
 
     def hold_up() -> None:
@@ -120,17 +121,20 @@ def test_a_write_that_was_held_up_for_longer_than_the_lease_is_not_sent() -> Non
     table.sending = hold_up
     with pytest.raises(ShardMapChanged):
         store.create(Parcel())
+    assert maps_in_force(table, clock) is kept
 
 
 def test_a_store_and_a_runner_of_one_table_share_what_they_read() -> None:
     schema, clock = parcels(), Clock()
     table = OverTheNetwork(EmbeddedTable(schema.layout))
+    kept = maps_in_force(table, clock, monotonic=lambda: 0)
     store = Store(schema, table, clock=clock)
     queries = QueryRunner(schema, table, CURSOR_KEYS, clock=clock)
     store.create(Parcel())
     queries.count(QuerySpec("parcel", {"town": Equal("Bern")}))
     control = GetItem(control_key(schema[Parcel]), consistent=True)
     assert table.asked.count(control) == 1
+    assert maps_in_force(table, clock) is kept
     queries.close()
 
 

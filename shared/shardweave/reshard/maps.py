@@ -230,12 +230,14 @@ def guards_inside_writes(table: Table) -> bool:
     return getattr(table, "guards_inside_writes", False)
 
 
-def maps_in_force(table: Table, clock: Callable[[], int] = now_ms) -> LeasedMaps:
+def maps_in_force(
+    table: Table, clock: Callable[[], int] = now_ms, monotonic: Callable[[], int] = monotonic_ms
+) -> LeasedMaps:
     """The shard maps in force in a table, right for a stage of any waits; the same for all in this process that name
-    the table and the clock."""
+    the table and the clock. `monotonic` is of use to whoever asks first."""
     with _making:
         found = _in_force.get(id(table))
         if found is None or found.clock != clock:
             waits = EMBEDDED if guards_inside_writes(table) else ANY_STAGE
-            found = _in_force[id(table)] = LeasedMaps(table, waits, clock=clock)
+            found = _in_force[id(table)] = LeasedMaps(table, waits, clock=clock, monotonic=monotonic)
         return found
