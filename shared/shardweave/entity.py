@@ -15,11 +15,12 @@ import string
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
 
+from .access.bindings import claim_property, private_property
 from .access.rules import Allow
 from .entity_property import GIVEN_TWICE, properties_of
 from .errors import Fault, FieldFault, InvalidShardArguments, SchemaError, ValidationFailed
@@ -92,6 +93,9 @@ class RangeKey(Declaration):
         self.stored = None if stored is None else name_of(stored)
 
 
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(Field, PrivateAttr, unique_property, claim_property, private_property)
+)
 class Entity(BaseModel):
     """Base of every record type. `rev` is the stored revision, None for a record that was never stored. A record of an
     entity with an origin has a `key`, its shard key, which says where it was when it was read or written."""

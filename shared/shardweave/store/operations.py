@@ -6,9 +6,13 @@ model and a key: the value of the one property that identifies a record, or a ma
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
+from uuid import UUID
 
 from ..entity import Entity
 from ..errors import ShardweaveError
@@ -16,7 +20,20 @@ from ..shard_key.key import AnyKey
 from ..table.conditions import Condition
 from ..table.values import Item
 
-Key = Any
+Key = (
+    str
+    | int
+    | float
+    | bytes
+    | Decimal
+    | UUID
+    | dt.date
+    | dt.time
+    | dt.timedelta
+    | enum.Enum
+    | AnyKey
+    | Mapping[str, Any]
+)
 """A unique value, a mapping of the properties that identify a record, or its shard key."""
 
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
@@ -71,7 +88,7 @@ class Create:
     entities, as in the others."""
 
     record: Entity | Mapping[str, Any]
-    model: type[Entity] | None = None
+    model: type[Entity] | str | None = None
     among: Among | None = None
     related: Related | None = None
 
@@ -86,7 +103,7 @@ class Put:
     batch fails with it."""
 
     record: Entity | Mapping[str, Any]
-    model: type[Entity] | None = None
+    model: type[Entity] | str | None = None
     rev: Rev = None
     exists: bool = False
     among: Among | None = None
@@ -101,7 +118,7 @@ class Put:
 class Update:
     """Change properties of a live record. With `rev` only if that is its revision. `from_json`: see `drafts`."""
 
-    model: type[Entity]
+    model: type[Entity] | str
     key: Key
     changes: Changes
     rev: Rev = None
@@ -114,7 +131,7 @@ class Update:
 class Delete:
     """Remove a record. With `rev` only if that is its revision."""
 
-    model: type[Entity]
+    model: type[Entity] | str
     key: Key
     rev: Rev = None
     among: Among | None = None
@@ -133,7 +150,7 @@ class Written:
 class Check:
     """Change nothing, and require that a live record exists (with `rev`: in that revision), or that none does."""
 
-    model: type[Entity]
+    model: type[Entity] | str
     key: Key
     rev: Rev = None
     exists: bool = True
