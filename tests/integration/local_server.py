@@ -50,10 +50,11 @@ class LocalServer:
         data.parent.mkdir(parents=True, exist_ok=True)
         log = log or data.with_name(f"{data.name}.log")
         server = cls(launch(data, *arguments, log=log, module=module), log)
-        server._wait_until_ready()
+        server.wait_until_ready()
         return server
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
+        """Wait for the ready line."""
         assert self.process.stdout is not None
         timer = threading.Timer(START_SECONDS, self.process.kill)
         timer.start()
