@@ -26,13 +26,28 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from shardweave.codecs import DecimalCodec, SemanticVersion, Timestamp
-from shardweave.declarations import belongs_to, has_many
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
-from shardweave.key_format import ORDERED, KeyFormat
-from shardweave.projections import Action, Event, EventProjection, Set, Update
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave import (
+    ORDERED,
+    DecimalCodec,
+    Entity,
+    Event,
+    EventProjection,
+    HashKey,
+    Index,
+    KeyFormat,
+    RangeKey,
+    Schema,
+    SemanticVersion,
+    SetRecord,
+    ShardBump,
+    Timestamp,
+    UpdateRecord,
+    belongs_to,
+    has_many,
+    nanoid,
+    timestamp_property,
+    unique_property,
+)
 
 CURRENT = "~current"
 """The version of an order as it is. It sorts after every version that is numbered."""
@@ -222,7 +237,7 @@ class OrderStatusChanged(Event):
     note: str | None = Field(None, max_length=1_000)
 
 
-def project(event: OrderPlaced | OrderStatusChanged) -> Sequence[Action]:
+def project(event: OrderPlaced | OrderStatusChanged) -> Sequence[SetRecord | UpdateRecord]:
     """What each event means to the read model."""
     return _placed(event) if isinstance(event, OrderPlaced) else _changed(event)
 
@@ -232,7 +247,7 @@ def version_of(position: int) -> str:
     return f"v{position:06d}"
 
 
-def _placed(event: OrderPlaced) -> Sequence[Action]:
+def _placed(event: OrderPlaced) -> Sequence[SetRecord | UpdateRecord]:
     told: dict[str, Any] = {
         "status": OrderStatus.PLACED,
         "customer_id": event.customer_id,
@@ -242,22 +257,22 @@ def _placed(event: OrderPlaced) -> Sequence[Action]:
     amount = sum((line.price * line.quantity for line in event.lines), Decimal(0))
     order = told | {"changed_at": event.placed_at, "placed_at": event.placed_at, "total": amount}
     return (
-        Update(OrderTracking, _moment(event.order_id, event.placed_at), told),
-        Set(Order(order_id=event.order_id, version=version_of(event.position), **order)),
-        Set(Order(order_id=event.order_id, version=CURRENT, **order)),
-        *(Set(OrderLine(order_id=event.order_id, **dict(line))) for line in event.lines),
-        Update(OrderTotal, {}, add={"orders": 1, "items": items, "amount": amount}),
+        UpdateRecord(OrderTracking, _moment(event.order_id, event.placed_at), told),
+        SetRecord(Order(order_id=event.order_id, version=version_of(event.position), **order)),
+        SetRecord(Order(order_id=event.order_id, version=CURRENT, **order)),
+        *(SetRecord(OrderLine(order_id=event.order_id, **dict(line))) for line in event.lines),
+        UpdateRecord(OrderTotal, {}, add={"orders": 1, "items": items, "amount": amount}),
     )
 
 
-def _changed(event: OrderStatusChanged) -> Sequence[Action]:
+def _changed(event: OrderStatusChanged) -> Sequence[SetRecord | UpdateRecord]:
     told = {"status": event.status, **({} if event.note is None else {"note": event.note})}
     order = told | {"changed_at": event.changed_at}
     version = {"order_id": event.order_id, "version": version_of(event.position)}
     return (
-        Update(OrderTracking, _moment(event.order_id, event.changed_at), told),
-        Update(Order, version, order),
-        Update(Order, version | {"version": CURRENT}, order),
+        UpdateRecord(OrderTracking, _moment(event.order_id, event.changed_at), told),
+        UpdateRecord(Order, version, order),
+        UpdateRecord(Order, version | {"version": CURRENT}, order),
     )
 
 

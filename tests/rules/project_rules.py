@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .document_links import broken_links
+from .public_imports import inner_imports
 
 LONGEST_MODULE = 500
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
@@ -339,6 +340,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     library_that_looks_out,
     impure_modules,
     circles_of_modules,
+    inner_imports,
     static_shard_maps,
     skipped_tests,
     patched_tests,

@@ -26,6 +26,10 @@ BREACHES = {
         "shared/shardweave/checks.py": "def faults():\n    from .schema import Schema\n",
         "shared/shardweave/schema.py": "from .query import plan\n",
     },
+    "inner_imports": {
+        "docs/one.md": "```python\n>>> from shardweave.schema import Schema\n```\n",
+        "shared/services/orders.py": "from shardweave import Schema\nfrom shardweave.store import Store\n",
+    },
     "static_shard_maps": {
         "shared/shardweave/local/open.py": "def open(table, maps=None):\n    return maps or StaticMaps()\n"
     },

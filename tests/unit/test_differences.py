@@ -30,4 +30,4 @@ def test_a_point_says_their_rule_ours_and_the_way_back(title: str) -> None:
 def test_the_example_runs(title: str) -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", SECTIONS[title], re.DOTALL | re.MULTILINE)
     assert "assert" in example
-    exec(compile(example, f"docs/differences.md, {title}", "exec"), {"__name__": "example"})
+    exec(compile(example, f"docs/differences.md, {title}", "exec", dont_inherit=True), {"__name__": "example"})

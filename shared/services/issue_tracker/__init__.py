@@ -16,10 +16,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
+from shardweave import ORDERED, Entity, KeyFormat, Schema
 from shardweave.api.operation import Operation
-from shardweave.entity import Entity
-from shardweave.key_format import ORDERED, KeyFormat
-from shardweave.schema import Schema
 from shardweave.service_parts import Parts
 
 from .custom_fields import declare_field, set_values

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from shardweave import Entity, Update, errors
 from shardweave.access.access import ACCESS_ERRORS
 from shardweave.api.collection import stored
 from shardweave.api.keys import ROOT
@@ -23,11 +24,8 @@ from shardweave.api.models import RecordModels, validated
 from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
 from shardweave.api.operation import Answer, Body, Call, Operation
 from shardweave.api.preconditions import entity_tag
-from shardweave.entity import Entity
-from shardweave.errors import AlreadyExists, Conflict, NotFound, UnknownName
 from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.service_parts import Parts
-from shardweave.store import Update
 from shardweave.store.operations import Written
 
 from .grid import issue_model, project_of, shown, tenant_of
@@ -56,10 +54,10 @@ class NewValues(BaseModel):
 def with_field(fields: Mapping[str, str], name: str, kind: FieldKind) -> dict[str, str]:
     """A project's fields and one more, in a place that is free. Raises AlreadyExists, Conflict."""
     if name in fields or name in COLUMNS:
-        raise AlreadyExists("there is such a column", where="name", fix="choose another name")
+        raise errors.AlreadyExists("there is such a column", where="name", fix="choose another name")
     place = free_place(fields, kind)
     if place is None:
-        raise Conflict(f"a project has {at_most(kind)}", where="kind", fix="use one it has")
+        raise errors.Conflict(f"a project has {at_most(kind)}", where="kind", fix="use one it has")
     return {**fields, name: place}
 
 
@@ -98,7 +96,7 @@ def declare_field(parts: Parts) -> Operation:
         tag="projects",
         header_parameters=(ONCE,),
         body=Body(NewField),
-        errors=(NotFound, AlreadyExists, Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
+        errors=(errors.NotFound, errors.AlreadyExists, errors.Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
     )
 
 
@@ -126,7 +124,7 @@ def set_values(parts: Parts) -> Operation:
             if name not in fields:
                 listed = ", ".join(fields) or "(it has none)"
                 shown = name[:40]
-                raise UnknownName(
+                raise errors.UnknownName(
                     f"the project has no custom field {shown!r}", where=f"values.{shown}", fix=f"use some of {listed}"
                 )
             place = entity.properties[fields[name]]
@@ -147,7 +145,7 @@ def set_values(parts: Parts) -> Operation:
         tag="issues",
         header_parameters=(ONCE,),
         body=Body(NewValues),
-        errors=(NotFound, Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
+        errors=(errors.NotFound, errors.Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
     )
 
 
@@ -161,8 +159,8 @@ def blaming(where: str) -> Iterator[None]:
     """Names the property of the body that leads to no record. Raises NotFound."""
     try:
         yield
-    except NotFound as missing:
-        raise NotFound(missing.message, where=where, fix="give one of the tenant's") from missing
+    except errors.NotFound as missing:
+        raise errors.NotFound(missing.message, where=where, fix="give one of the tenant's") from missing
 
 
 def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, create_model
 
+from shardweave import Entity, errors
 from shardweave.access.access import ACCESS_ERRORS, Access
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
@@ -20,8 +21,6 @@ from shardweave.api.models import RecordModels
 from shardweave.api.operation import Answer, Call, Operation, Parameter
 from shardweave.api.pages import PAGING, Pages, paging
 from shardweave.api.query_routes import QUERY_ERRORS
-from shardweave.entity import Entity
-from shardweave.errors import NotFound
 from shardweave.property_json import json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
@@ -62,7 +61,7 @@ def project_of(store: Store, tenant_id: UUID, project_id: UUID, where: str = "pr
     """A tenant's project. Raises NotFound that blames `where`."""
     found = store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
     if found is None:
-        raise NotFound("there is no such project", where=where, fix="give one of the tenant's projects")
+        raise errors.NotFound("there is no such project", where=where, fix="give one of the tenant's projects")
     return found
 
 
@@ -114,7 +113,7 @@ def grid(parts: Parts) -> Operation:
             Parameter("sort", f"{', '.join(COLUMNS)}, or a custom field.", str, "num"),
             *PAGING,
         ),
-        errors=(NotFound, *QUERY_ERRORS, *ACCESS_ERRORS),
+        errors=(errors.NotFound, *QUERY_ERRORS, *ACCESS_ERRORS),
     )
 
 

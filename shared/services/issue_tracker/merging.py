@@ -32,27 +32,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from shardweave import Check, Create, Delete, Update, errors
 from shardweave.access.access import ACCESS_ERRORS
 from shardweave.api.keys import ROOT
 from shardweave.api.messages import Response
 from shardweave.api.models import validated
 from shardweave.api.operation import Answer, Body, Call
 from shardweave.api.operation import Operation as Route
-from shardweave.errors import (
-    AlreadyExists,
-    Conflict,
-    HasChildren,
-    InputError,
-    NotFound,
-    ParentMissing,
-    RevisionConflict,
-    TableFull,
-)
 from shardweave.property_json import JSON_CONFIG, json_bytes
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.service_parts import Parts
-from shardweave.store import Check, Create, Delete, Operation, Store, Update
+from shardweave.store import Operation, Store
 
 from .custom_fields import at_most, free_place
 from .grid import project_of, tenant_of
@@ -71,7 +62,7 @@ LAGS = 3
 """How often in a row the index may show what has moved already, or another writer may be faster, before a request
 leaves the rest to the next."""
 
-OVERTAKEN = (AlreadyExists, HasChildren, NotFound, ParentMissing, RevisionConflict)
+OVERTAKEN = (errors.AlreadyExists, errors.HasChildren, errors.NotFound, errors.ParentMissing, errors.RevisionConflict)
 """What a step meets where another writer was faster. Looked at again, it goes on, or says what is wrong."""
 
 
@@ -93,13 +84,13 @@ def field_plan(source: Mapping[str, str], target: Mapping[str, str]) -> FieldPla
         kind = PLACES[place]
         new = fields.get(name) or free_place(fields, kind)
         if new is None:
-            raise Conflict(
+            raise errors.Conflict(
                 f"a project has {at_most(kind)}, which leaves no place for {name}",
                 where="targetId",
                 fix="remove a field from one of the projects, or let two have one name",
             )
         if PLACES[new] is not kind:
-            raise Conflict(
+            raise errors.Conflict(
                 f"the custom field {name} is {kind.value} here and {PLACES[new].value} there",
                 where="targetId",
                 fix="rename one of them",
@@ -127,7 +118,9 @@ class Merger:
     def begin(self, tenant_id: UUID, source_id: UUID, target_id: UUID) -> Merge:
         """The merge of a source, begun if it is not yet. Raises NotFound, Conflict, InputError."""
         if source_id == target_id:
-            raise InputError("a project can't be merged with itself", where="targetId", fix="give another project")
+            raise errors.InputError(
+                "a project can't be merged with itself", where="targetId", fix="give another project"
+            )
         for _ in range(LAGS):
             known = self._merge(tenant_id, source_id)
             if known is not None and not self._makes_way(known):
@@ -139,7 +132,7 @@ class Merger:
                 continue
             assert isinstance(made, Merge)
             return made
-        raise Conflict("the projects are being changed by others", where="sourceId", fix="send it again")
+        raise errors.Conflict("the projects are being changed by others", where="sourceId", fix="send it again")
 
     def move(self, merge: Merge) -> int:
         """Move some of the issues that are still to be moved, and say how many; 0 when none was found. Raises
@@ -201,11 +194,11 @@ class Merger:
         source, target = self._projects(tenant_id, source_id, target_id)
         onward = self._merge(tenant_id, target_id)
         if onward is not None and onward.state is MergeState.OPEN:
-            raise Conflict(
+            raise errors.Conflict(
                 "the target is being merged with another project itself", where="targetId", fix="give that one"
             )
         if self.store.find_by(Merge, "openTargetId", source_id, within={"tenantId": tenant_id}, limit=1).items:
-            raise Conflict(
+            raise errors.Conflict(
                 "another project is being merged with the source", where="sourceId", fix="wait until that is done"
             )
         ids = {"tenant_id": tenant_id, "source_id": source_id}
@@ -251,7 +244,7 @@ def _with_fields(target: Project, plan: FieldPlan) -> Check | Update:
 def _same_target(merge: Merge, target_id: UUID) -> Merge:
     if merge.target_id != target_id:
         how_far = "is being" if merge.state is MergeState.OPEN else "has been"
-        raise Conflict(f"the project {how_far} merged with another", where="targetId", fix="give that one")
+        raise errors.Conflict(f"the project {how_far} merged with another", where="targetId", fix="give that one")
     return merge
 
 
@@ -301,7 +294,7 @@ def merge_projects(parts: Parts) -> Route:
         "elsewhere. A project that is made again with the id of one that was merged can be merged again.",
         tag="projects",
         body=Body(ProjectMerge),
-        errors=(NotFound, Conflict, TableFull, *ACCESS_ERRORS),
+        errors=(errors.NotFound, errors.Conflict, errors.TableFull, *ACCESS_ERRORS),
     )
 
 

@@ -24,12 +24,24 @@ from uuid import UUID, uuid4
 from pydantic import Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from shardweave.access import claim_property
-from shardweave.codecs import DecimalCodec, Timestamp
-from shardweave.declarations import Lookup, Sequence, Unique, belongs_to
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property, updated_property
-from shardweave.schema import Index
-from shardweave.sharding import ShardBump
+from shardweave import (
+    DecimalCodec,
+    Entity,
+    HashKey,
+    Index,
+    Lookup,
+    RangeKey,
+    Sequence,
+    ShardBump,
+    Timestamp,
+    Unique,
+    belongs_to,
+    claim_property,
+    desc,
+    timestamp_property,
+    unique_property,
+    updated_property,
+)
 
 CLAIM = "tenant"
 """The claim of a caller's token that says whose records these are."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardweave.errors import UnknownName, UnsupportedQuery
+from shardweave import errors
 
 from .records import COLUMNS
 
@@ -54,7 +54,7 @@ def sorting(text: str, places: Mapping[str, str]) -> Sorting:
     for term in terms:
         if term.name not in COLUMNS and term.name not in places:
             listed = ", ".join((*COLUMNS, *places))
-            raise UnknownName(f"there is no column {term.name[:40]!r}", where="sort", fix=f"use one of {listed}")
+            raise errors.UnknownName(f"there is no column {term.name[:40]!r}", where="sort", fix=f"use one of {listed}")
     first, *rest = terms
     if first.name == LAST and not rest:
         return Sorting("gridNum", first.descending)
@@ -71,14 +71,14 @@ def index_name(column: str) -> str:
     return f"grid{column[:1].upper()}{column[1:]}"
 
 
-def unsupported(terms: Sequence[Term], places: Mapping[str, str]) -> UnsupportedQuery:
+def unsupported(terms: Sequence[Term], places: Mapping[str, str]) -> errors.UnsupportedQuery:
     """The refusal of a sorting that has no index, with the index that it would need."""
     names = [term.name for term in terms]
     if len(set(names)) < len(names):
-        return UnsupportedQuery("a column is named twice", where="sort", fix="name each once")
+        return errors.UnsupportedQuery("a column is named twice", where="sort", fix="name each once")
     if names[0] == LAST:
         message = "nothing is left to sort once the numbers are, which differ"
-        return UnsupportedQuery(message, where="sort", fix=f"leave out what follows {LAST}")
+        return errors.UnsupportedQuery(message, where="sort", fix=f"leave out what follows {LAST}")
     needed = list(terms)
     if needed[-1].name != LAST:
         needed.append(Term(LAST, needed[-1].descending))
@@ -86,7 +86,7 @@ def unsupported(terms: Sequence[Term], places: Mapping[str, str]) -> Unsupported
     turned = [Term(places.get(each.name, each.name), each.descending != needed[0].descending) for each in needed]
     key = ", ".join(f'desc("{each.name}")' if each.descending else f'"{each.name}"' for each in turned)
     title = "".join(f"{each.name[:1].upper()}{each.name[1:]}{'Descending' * each.descending}" for each in turned)
-    return UnsupportedQuery(
+    return errors.UnsupportedQuery(
         f"there is no index for it; it would need Index('grid{title}') with the range key RangeKey({key})",
         where="sort",
         fix="sort by one column, or declare that index",
