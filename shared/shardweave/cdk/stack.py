@@ -1,4 +1,4 @@
-"""The stack: one deployment of one service, put together from its constructs.
+"""The stack: one deployment of one service, with what a deployment by itself has.
 
 Its outputs are what a caller needs to reach it.
 """
@@ -7,22 +7,16 @@ from __future__ import annotations
 
 import json
 
-from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Environment, Stack, Tags
+from aws_cdk import Annotations, CfnOutput, CliCredentialsStackSynthesizer, Environment, Stack
 from constructs import Construct
 
 from ..errors import ConfigurationError
-from .api import Api
 from .configuration import Configuration
-from .doctor import Doctor
 from .kept_choices import OUTPUT
-from .key_rings import KeyRings
-from .layer import Layer
 from .limits import check_output
-from .monitoring import Monitoring
 from .packages import PLATFORMS
-from .resharding import Failures, Resharding
+from .provision import provision
 from .stage_record import encode_stage_record
-from .table import Table
 
 _BUNDLING_STACKS = "aws:cdk:bundling-stacks"
 """The CDK's own context: of which stacks assets are made."""
@@ -44,45 +38,8 @@ class ShardweaveStack(Stack):
         )
         self.template_options.metadata = encode_stage_record(configuration.stage_record)
         self._provide_assets(configuration)
-        for name, fault in configuration.warnings.items():
-            Annotations.of(self).add_warning_v2(f"shardweave:{name}", str(fault))
-        for tag, value in configuration.tags.items():
-            Tags.of(self).add(tag, value)
-        Tags.of(self).add("service", configuration.service)
-        Tags.of(self).add("stage", configuration.stage)
-        table = Table(
-            self,
-            "Table",
-            name=configuration.stack_name,
-            layout=configuration.layout,
-            protected=configuration.protected,
-            locked=configuration.locked,
-            encryption_key=configuration.encryption_key,
-            units=configuration.table_units,
-            existing=configuration.table,
-        )
-        layer = Layer(self, "Layer", service=configuration.service, platform=configuration.layer).version
-        failures = Failures(self, "Failures", protected=configuration.protected).queue
-        key_rings = KeyRings(self, "KeyRings", configuration=configuration)
-        rotator = key_rings.turn_with(layer, failures)
-        api = Api(self, "Api", configuration=configuration, table=table, key_rings=key_rings, layer=layer)
-        resharding = Resharding(
-            self, "Resharding", configuration=configuration, table=table, layer=layer, failures=failures
-        )
-        api.function.function.node.add_dependency(resharding.lookups)
-        doctor = Doctor(self, "Doctor", configuration=configuration, table=table, layer=layer, failures=failures)
-        monitoring = Monitoring(
-            self,
-            "Monitoring",
-            configuration=configuration,
-            table=table,
-            api=api,
-            resharding=resharding,
-            doctor=doctor,
-            others=[rotator],
-            failures=failures,
-        )
-        api.function.shift_gradually(monitoring.of_version)
+        made = provision(self, configuration)
+        table, api = made.table, made.api
         CfnOutput(self, "ApiUrl", value=api.api.api_endpoint, description="Where the API answers")
         CfnOutput(self, "ApiId", value=api.api.api_id, description="The API's own name")
         CfnOutput(self, "TableName", value=table.table.table_name, description="The table that holds every record")

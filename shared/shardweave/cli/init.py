@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Make the folder. Raises ConfigurationError."""
     folder: Path = options.folder
-    name = folder.name.replace("-", "_")
+    name = folder.resolve().name.replace("-", "_")
     if not (can_name(name) and name == name.lower()):
         raise ConfigurationError(
-            f"{folder.name[:80]!r} can't name a service",
+            f"{folder.resolve().name[:80]!r} can't name a service",
             where="NAME",
             fix="use lower-case letters, digits and _, beginning with a letter, and no name of Python's own modules",
         )
