@@ -16,7 +16,8 @@ from botocore.awsrequest import HeadersDict
 from botocore.parsers import JSONParser, ResponseParserFactory
 
 from shardweave.table.dynamodb.answers import answer
-from shardweave.table.dynamodb.replies import BROKEN, ReplyParser, ReplyParserFactory, readable, refuse_broken
+from shardweave.table.dynamodb.replies import BROKEN, ReplyParser, ReplyParserFactory, refuse_broken
+from shardweave.table.dynamodb.trust import readable
 from shardweave.table.operations import (
     BatchGet,
     BatchWrite,

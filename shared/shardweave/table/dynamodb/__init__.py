@@ -14,9 +14,12 @@ This package alone imports botocore; `shardweave.table` does not import it.
 
     client     the connection: settings, the one place that calls boto3
     attempts   the attempts of a call: the guard before each, and what is known of them
+    attempt_events  the same as botocore's events tell of it
     replies    what the client hands on of a reply: its JSON as it is
+    trust      what a reply can be trusted for
     items      the reply's items -> native values
     answers    responses -> answers
+    error_replies   replies that are errors -> our errors
     failures   boto3's exceptions -> our errors
     secret     a secret of Secrets Manager, over the table's session
     stack      the stack that a deployed table belongs to

@@ -25,7 +25,8 @@ from botocore.session import Session
 
 from ...errors import ConfigurationError, TableUnavailable
 from ...outcomes import note_maybe_written
-from .attempts import HOOKS, Attempts, following
+from .attempt_events import HOOKS, following
+from .attempts import Attempts
 from .failures import table_error
 from .replies import ReplyParserFactory, refuse_broken
 

@@ -13,12 +13,12 @@ former for a good one. A broken reply becomes an `Error` whose code botocore rep
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from botocore.parsers import JSONParser, ResponseParserFactory
+
+from .trust import is_whole, readable
 
 BROKEN = {"Code": "RequestTimeout", "Message": "The reply can't be read."}
 """The error in a broken reply. The code is one that botocore's standard mode repeats."""
@@ -82,23 +82,6 @@ def refuse_broken(response_dict: dict[str, Any], customized_response_dict: dict[
     elif is_error and readable(response_dict) is None:
         # Not DynamoDB's form of an error, as from a proxy: its status has to do.
         response_dict["body"] = b""
-
-
-def is_whole(response: Mapping[str, Any]) -> bool:
-    """Whether a reply's body is the one of which its checksum was made."""
-    checksum = response["headers"].get("x-amz-crc32")
-    return checksum is None or checksum == str(zlib.crc32(response["body"]))
-
-
-def readable(response: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The JSON object in a reply's body, or None when the reply is broken."""
-    if not is_whole(response):
-        return None
-    try:
-        body = json.loads(response["body"].decode())
-    except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else None
 
 
 def _broken(response: Mapping[str, Any]) -> dict[str, Any]:
