@@ -1,0 +1,99 @@
+"""Signature Version 4 of requests to DynamoDB: the head of each request, with its signature.
+
+The same signature as botocore's for the same headers. The key that follows from the secret changes once a day and is
+kept; all that changes is one tuple, which is replaced in one assignment, so that threads need no lock.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import time
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from ....errors import ConfigurationError
+
+SERVICE = "dynamodb"
+CONTENT_TYPE = "application/x-amz-json-1.0"
+TARGET = "DynamoDB_20120810"
+USER_AGENT = "shardweave"
+
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Whose signature it is. Only the key's id is ever shown."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("access_key", "secret_key", "token"):
+            value = getattr(self, name)
+            if not (value is None and name == "token") and not _PLAIN.fullmatch(value):
+                raise ConfigurationError(
+                    "AWS credentials hold visible ASCII characters only, without blanks or line breaks",
+                    where=name,
+                    fix="set them again",
+                )
+
+
+class Signer:
+    """Signs for one host and region."""
+
+    def __init__(self, credentials: Credentials, region: str, host: str) -> None:
+        for name, value in (("region", region), ("host", host)):
+            if not _PLAIN.fullmatch(value):
+                raise ConfigurationError("it holds what no name may hold", where=name, fix="set it again")
+        self._region = region
+        self._host = host
+        self._state = self._of_day(credentials, "")
+
+    def replace(self, credentials: Credentials) -> None:
+        """Sign with other credentials from now on."""
+        self._state = self._of_day(credentials, "")
+
+    def head(self, operation: str, body: bytes, now: float) -> bytes:
+        """The head of a request, signed at `now` (epoch seconds)."""
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        state = self._state
+        if state[0] != moment[:8]:
+            self._state = state = self._of_day(state[1], moment[:8])
+        _, _, key, scope, authorization, token_line, signed_token, names = state
+        target = f"{TARGET}.{operation}"
+        canonical = (
+            f"POST\n/\n\ncontent-type:{CONTENT_TYPE}\nhost:{self._host}\nx-amz-date:{moment}\n{signed_token}"
+            f"x-amz-target:{target}\n\n{names}\n{sha256(body).hexdigest()}"
+        )
+        text = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
+        signature = hmac.digest(key, text.encode(), "sha256").hex()
+        return (
+            f"POST / HTTP/1.1\r\nHost: {self._host}\r\nAccept-Encoding: identity\r\nX-Amz-Target: {target}\r\n"
+            f"Content-Type: {CONTENT_TYPE}\r\nUser-Agent: {USER_AGENT}\r\nX-Amz-Date: {moment}\r\n{token_line}"
+            f"Authorization: {authorization}{signature}\r\nContent-Length: {len(body)}\r\n\r\n"
+        ).encode()
+
+    def _of_day(self, credentials: Credentials, day: str) -> _State:
+        key = f"AWS4{credentials.secret_key}".encode()
+        for part in (day, self._region, SERVICE, "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        token = credentials.token
+        scope = f"{day}/{self._region}/{SERVICE}/aws4_request"
+        names = f"content-type;host;x-amz-date;{'x-amz-security-token;' if token else ''}x-amz-target"
+        return (
+            day,
+            credentials,
+            key,
+            scope,
+            f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature=",
+            f"X-Amz-Security-Token: {token}\r\n" if token else "",
+            f"x-amz-security-token:{token}\n" if token else "",
+            names,
+        )
+
+
+_State = tuple[str, Credentials, bytes, str, str, str, str, str]
+"""The day, whose key it is, the day's key, its scope, and the texts that are the same for all requests of the day."""
