@@ -6,7 +6,7 @@ expected failure on that backend: when the emulator is mended, the test fails un
 
 MiniStack runs on a Python of its own, since it pins another boto3. `./run test` makes that environment in
 `.tools/ministack`; `MINISTACK_ENVIRONMENT` names another folder. One server is started for a test process that needs
-it, on a free port of the loopback interface, and stopped at its end.
+it, on a free port of the loopback interface, and stopped at its end. The contract suite asks it over both transports.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+import ssl
 import subprocess
 import time
 import urllib.error
@@ -34,11 +35,15 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from tests.integration.local_server import START_SECONDS
 from tests.integration.question_shapes import table_of, too_rare
-from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer
+from tests.integration.raw_server import make_certificates
+from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer, table_over
 from tests.integration.table_contract import OpenTable
 from tests.integration.table_differences import DIFFERENCES
+from tests.integration.transport_world import World
 
 BACKENDS = ("embedded", "moto", "ministack")
+EMULATORS = {"direct": "ministack"}
+CONTRACT_BACKENDS = (*BACKENDS, *EMULATORS)
 DEFAULT_ENVIRONMENT = Path(__file__).parents[2] / ".tools" / "ministack"
 REGION = "us-east-1"
 
@@ -48,7 +53,8 @@ _numbers = itertools.count(1)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that opens tables runs once for each backend."""
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", BACKENDS)
+        is_contract = metafunc.module.__name__.rpartition(".")[2].startswith("test_table_contract")
+        metafunc.parametrize("backend", CONTRACT_BACKENDS if is_contract else BACKENDS)
 
 
 class QuestionShapes:
@@ -108,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         for difference in DIFFERENCES:
             if (
-                difference.backend == callspec.params["backend"]
+                difference.backend == EMULATORS.get(callspec.params["backend"], callspec.params["backend"])
                 and difference.test == getattr(item, "originalname", item.name)
                 and (not difference.cases or callspec.params.get("case") in difference.cases)
             ):
@@ -125,6 +131,11 @@ def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTab
         name = f"contract-{os.getpid()}-{next(_numbers)}"
         if backend == "embedded":
             table: Table = EmbeddedTable(layout, None, name=name)
+        elif backend == "direct":
+            clients = request.getfixturevalue("ministack_clients")
+            url = request.getfixturevalue("ministack_url")
+            create_table(DynamoDBTable(replace(layout, ttl_attribute=None), name, **clients))
+            table = table_over("direct", layout, name, url, **clients)
         else:
             clients = request.getfixturevalue(f"{backend}_clients")
             table = DynamoDBTable(layout, name, **clients)
@@ -137,18 +148,18 @@ def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTab
         table.close()
 
 
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
-    """Makes a table whose requests are answered by the given replies, at one attempt each unless asked otherwise."""
+@pytest.fixture(params=["botocore", "direct"])
+def script(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Script]:
+    """Makes a table whose requests are answered by the given replies, at one attempt each unless asked otherwise, over
+    each of the transports."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     made: list[tuple[DynamoDBTable, ScriptedServer]] = []
 
     def make(*replies: Reply, max_attempts: int = 1, **settings: Any) -> tuple[DynamoDBTable, ScriptedServer]:
         server = ScriptedServer(replies)
-        table = DynamoDBTable(
-            LAYOUT, "orders", endpoint_url=server.url, region=REGION, max_attempts=max_attempts, **settings
-        )
+        transport = "botocore" if settings.get("stock_parser") else settings.pop("transport", request.param)
+        table = table_over(transport, LAYOUT, "orders", server.url, max_attempts=max_attempts, **settings)
         made.append((table, server))
         return table, server
 
@@ -156,6 +167,33 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     for table, server in made:
         table.close()
         server.close()
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(params=["plain", "TLS"])
+def world(request: pytest.FixtureRequest, certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
+    trusted, context = certificates
+    made = World(trusted, context if request.param == "TLS" else None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def plain(certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
+    made = World(certificates[0], None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def secure(certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
+    made = World(*certificates)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,14 @@ throttling, failures, silence, unreadable answers. boto3 is the real one, with i
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
@@ -114,6 +117,16 @@ class ScriptedServer:
                 """Nothing: the tests see what arrived in `requests`."""
 
         return Handler
+
+
+def table_over(transport: Any, layout: TableLayout, name: str, url: str, **settings: Any) -> DynamoDBTable:
+    """A table over one transport, whatever other tests have around them."""
+    with pytest.MonkeyPatch.context() as environment:
+        for variable in [variable for variable in os.environ if variable.startswith("AWS_")]:
+            environment.delenv(variable)
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        return DynamoDBTable(layout, name, endpoint_url=url, region="us-east-1", transport=transport, **settings)
 
 
 Script = Callable[..., tuple[DynamoDBTable, ScriptedServer]]

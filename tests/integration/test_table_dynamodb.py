@@ -277,7 +277,8 @@ def test_missing_credentials_are_denied_access(script: Script, monkeypatch: pyte
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    table, _ = script(Reply())
+    _, server = script(Reply())
+    table = DynamoDBTable(LAYOUT, "orders", endpoint_url=server.url, region="us-east-1")
     with pytest.raises(AccessDenied):
         table.run(Put(KEY))
 

@@ -17,12 +17,12 @@ from shardweave.shard_maps import StaticMaps
 from shardweave.store import Put, Store, Waiting
 from shardweave.store.sending import Sender
 from shardweave.table.conditions import Missing
-from shardweave.table.dynamodb import DynamoDBTable, Session, new_session
+from shardweave.table.dynamodb import Session, new_session
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, Delete, Scan, TransactWrite, Update
 from shardweave.table.operations import Put as PutItem
 from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies
-from tests.integration.scripted_server import Reply, error
+from tests.integration.scripted_server import Reply, error, table_over
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
 from tests.unit.write_ledger import Ledger
 
@@ -40,7 +40,9 @@ REFUSALS = {
 class Wire:
     """A store over a client that sends twice, and a server with a ledger; `other` writes without the wire."""
 
-    def __init__(self, session: Session, server: LedgerServer, read_timeout: float = 60.0) -> None:
+    def __init__(
+        self, session: Session, server: LedgerServer, transport: str, *, read_timeout: float = 60.0, attempts: int = 2
+    ) -> None:
         clock = Clock(SECOND_BUMP)
         self.inner = EmbeddedTable(SCHEMA.layout, clock=lambda: clock.now / 1000)
         self.ledger = Ledger(self.inner)
@@ -49,15 +51,8 @@ class Wire:
         server.ledger = self.ledger
         self.sends()
         # A client of its own: botocore's quota of repeats is the client's.
-        self.client = DynamoDBTable(
-            SCHEMA.layout,
-            "orders",
-            endpoint_url=server.url,
-            region="us-east-1",
-            session=session,
-            max_attempts=2,
-            read_timeout=read_timeout,
-        )
+        settings: dict[str, Any] = {"session": session, "max_attempts": attempts, "read_timeout": read_timeout}
+        self.client = table_over(transport, SCHEMA.layout, "orders", server.url, **settings)
         self.table = server.over(self.client, self.client.name)
         self.pauses = NoWaiting()
         waiting = self.pauses.waiting()
@@ -87,9 +82,14 @@ def session_and_server() -> Iterator[tuple[Session, LedgerServer]]:
         server.close()
 
 
+@pytest.fixture(params=["botocore", "direct"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def wire(session_and_server: tuple[Session, LedgerServer]) -> Iterator[Wire]:
-    made = Wire(*session_and_server)
+def wire(session_and_server: tuple[Session, LedgerServer], transport: str) -> Iterator[Wire]:
+    made = Wire(*session_and_server, transport)
     yield made
     made.close()
 
@@ -158,9 +158,9 @@ def test_an_answer_that_is_lost_is_asked_for_again(wire: Wire, write: str, loss:
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_silence_is_a_lost_answer(session_and_server: tuple[Session, LedgerServer], write: str) -> None:
+def test_silence_is_a_lost_answer(session_and_server: tuple[Session, LedgerServer], transport: str, write: str) -> None:
     session, server = session_and_server
-    impatient = Wire(session, server, read_timeout=1.0)
+    impatient = Wire(session, server, transport, read_timeout=1.0)
     impatient.sends(Lost(lambda _: Reply(silent=True)), Refused(REFUSALS["denied"]))
     assert "refused" not in told(impatient, WRITES[write])
     impatient.close()
@@ -215,8 +215,8 @@ def test_a_write_that_used_the_quota_of_repeats_up_says_that_it_may_be_written(w
     assert sent[0] == 2
 
 
-def test_a_closed_port_says_that_nothing_is_written(wire: Wire) -> None:
-    closed = DynamoDBTable(SCHEMA.layout, "orders", endpoint_url="http://127.0.0.1:1", region="us-east-1")
+def test_a_closed_port_says_that_nothing_is_written(wire: Wire, transport: str) -> None:
+    closed = table_over(transport, SCHEMA.layout, "orders", "http://127.0.0.1:1")
     with pytest.raises(TableUnavailable) as ended:
         closed.run(CREATION)
     assert not maybe_written(ended.value)

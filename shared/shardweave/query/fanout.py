@@ -1,6 +1,8 @@
 """The fan-out: carries out lane reads in parallel over one thread-safe table.
 
-At most `throttle` reads are under way at once in all queries of this object. A throttled or unanswered read is sent
+At most `throttle` reads are under way at once in all queries of this object. A table that carries reads out by itself
+(see `many`) gets all of a round together, and no threads are needed; then at most `throttle` of a query are under way,
+and of all queries as many as the table has connections. A throttled or unanswered read is sent
 again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
 read has an outcome of its own: one that fails does not take the others with it.
 
@@ -16,13 +18,15 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
 from contextvars import copy_context
-from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from ..errors import ConfigurationError, DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
+from ..errors import ConfigurationError, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
+from ..table.many import Lanes, Outcome, run_many_of, too_late
 from ..table.operations import Operation
+
+__all__ = ["DEFAULT_THROTTLE", "MAX_THROTTLE", "FanOut", "Outcome", "Wait", "too_late", "wait_for"]
 
 DEFAULT_THROTTLE = 32
 MAX_THROTTLE = 1000
@@ -39,17 +43,6 @@ Wait = Callable[[Collection[Future[Any]], float | None], Collection[Future[Any]]
 def wait_for(futures: Collection[Future[Any]], seconds: float | None) -> Collection[Future[Any]]:
     """The futures that ended within so many seconds of real time."""
     return wait_for_futures(futures, seconds).done
-
-
-@dataclass(frozen=True)
-class Outcome(Generic[R]):
-    """What became of one read: an answer or an error, and how long it took. `late`: the deadline left no time for it,
-    or for another attempt; the error says which."""
-
-    answer: R | None
-    error: ShardweaveError | None
-    milliseconds: float
-    late: bool = False
 
 
 class FanOut:
@@ -80,11 +73,15 @@ class FanOut:
     def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
         """The outcomes in the order of the operations. `deadline` is a time of `monotonic`; what has not ended by then
         is late. Nothing is sent after it."""
-        if deadline is None and (len(operations) <= 1 or self._throttle == 1):
+        run_many = run_many_of(self._table)
+        if run_many is None and deadline is None and (len(operations) <= 1 or self._throttle == 1):
             return [self._attempt(operation, None) for operation in operations]
         begun = self.monotonic()
         if deadline is not None and begun >= deadline:
             return [Outcome(None, too_late(), 0.0, late=True) for _ in operations]
+        if run_many is not None:
+            seconds = None if deadline is None else deadline - begun
+            return list(run_many(Lanes(operations, self._throttle, self._lane_pause, seconds, self._sleep)))
         pool = self._started()
         futures = [pool.submit(copy_context().run, self._attempt, operation, deadline) for operation in operations]
         ended = self._wait(futures, None if deadline is None else deadline - begun)
@@ -116,18 +113,19 @@ class FanOut:
         while True:
             try:
                 return Outcome(self._table.run(operation), None, self._since(begun))
-            except (Throttled, TableUnavailable) as error:
-                pause = self._jitter() * min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**attempt)
-                attempt += 1
-                spent = attempt >= MAX_ATTEMPTS
-                late = not spent and deadline is not None and self.monotonic() + pause >= deadline
-                if spent or late:
-                    return Outcome(None, error, self._since(begun), late=late)
             except ShardweaveError as error:
-                return Outcome(None, error, self._since(begun))
+                attempt += 1
+                pause = self._pause_after(error, attempt)
+                late = pause is not None and deadline is not None and self.monotonic() + pause >= deadline
+                if pause is None or late:
+                    return Outcome(None, error, self._since(begun), late=late)
             self._sleep(pause)
 
+    def _lane_pause(self, number: int, error: ShardweaveError, attempts: int) -> float | None:
+        return self._pause_after(error, attempts)
 
-def too_late() -> DeadlineTooShort:
-    """The error of what the deadline left no time for."""
-    return DeadlineTooShort("the deadline passed before the table answered", where="timeLimitMs", fix="allow more time")
+    def _pause_after(self, error: ShardweaveError, attempts: int) -> float | None:
+        """The seconds to wait before the next attempt; None when there is none."""
+        if attempts >= MAX_ATTEMPTS or not isinstance(error, (Throttled, TableUnavailable)):
+            return None
+        return self._jitter() * min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2.0 ** (attempts - 1))

@@ -14,14 +14,17 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ..entity import now_ms
-from ..errors import TableError, Throttled, TransactionCanceled
+from ..errors import ShardweaveError, TableError, Throttled, TransactionCanceled
 from ..schema import Schema
 from ..table import Guard, Table
 from ..table.layout import TableLayout
+from ..table.many import Lanes, Outcome, RunMany, run_many_of
 from ..table.operations import (
     THROTTLED_CODES,
     Delete,
@@ -72,10 +75,28 @@ class ThrottleNotes:
             if self._noted:
                 self._flush()
 
+    @property
+    def run_many(self) -> RunMany | None:
+        """As the table's own, where it has one. What each attempt is throttled for is noted."""
+        run_many = run_many_of(self._table)
+        return None if run_many is None else partial(self._run_many, run_many)
+
     def close(self) -> None:
         self._table.close()
 
     # -- parts
+
+    def _run_many(self, run_many: RunMany, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        def pause_after(number: int, error: ShardweaveError, attempts: int) -> float | None:
+            if isinstance(error, Throttled | TransactionCanceled):
+                self._note(_throttled_keys(lanes.operations[number], error, self._schema.hash_key))
+            return lanes.pause_after(number, error, attempts)
+
+        try:
+            return run_many(replace(lanes, pause_after=pause_after))
+        finally:
+            if self._noted:
+                self._flush()
 
     def _note(self, hash_keys: Iterator[Any]) -> None:
         for hash_key in hash_keys:

@@ -21,7 +21,8 @@ the attempt."""
 
 
 class Table(Protocol):
-    """Carries out operations. Safe for use by many threads at once."""
+    """Carries out operations. Safe for use by many threads at once. A table that can carry out several reads at once by
+    itself has `run_many` besides, see `many`."""
 
     @property
     def layout(self) -> TableLayout:

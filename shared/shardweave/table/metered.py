@@ -7,13 +7,15 @@ What is read inside `metered()` is added to its meter, also by threads that run 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TypeVar
 
 from . import Guard, Table
 from .layout import TableLayout
+from .many import Lanes, Outcome, RunMany, run_many_of
 from .operations import BatchGet, GetItem, Operation, Query, Scan, TransactGet
 
 R = TypeVar("R")
@@ -69,5 +71,19 @@ class MeteredTable:
             meter.add(getattr(answer, "units", 0.0))
         return answer
 
+    @property
+    def run_many(self) -> RunMany | None:
+        """As the table's own, where it has one."""
+        run_many = run_many_of(self._table)
+        return None if run_many is None else partial(self._run_many, run_many)
+
     def close(self) -> None:
         self._table.close()
+
+    @staticmethod
+    def _run_many(run_many: RunMany, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        outcomes = run_many(lanes)
+        meter = _METER.get()
+        if meter is not None:
+            meter.add(sum(getattr(outcome.answer, "units", 0.0) for outcome in outcomes))
+        return outcomes

@@ -16,6 +16,7 @@ import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from ..errors import (
@@ -29,6 +30,7 @@ from ..errors import (
 from ..outcomes import note_maybe_written
 from . import Guard, Table
 from .layout import TableLayout
+from .many import Lanes, Outcome, RunMany, run_many_of
 from .operations import WRITES, BatchGet, BatchWrite, Operation, TransactGet, TransactWrite, may_be_repeated
 
 R = TypeVar("R")
@@ -87,6 +89,51 @@ class SimulatedTable:
             fault = self._faults.next_for(operation)
         if fault is None:
             return self._table.run(operation, guard=guard)
+        return self._with(fault, operation, guard)
+
+    @property
+    def run_many(self) -> RunMany | None:
+        """As the wrapped table's own, where it has one; each attempt at each read is a call, and has its fault."""
+        run_many = run_many_of(self._table)
+        return None if run_many is None else partial(self._run_many, run_many)
+
+    def _run_many(self, run_many: RunMany, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        outcomes: dict[int, Outcome[R]] = {}
+        pending, attempts = list(range(len(lanes.operations))), 0
+        while pending:
+            attempts += 1
+            outcomes.update(zip(pending, self._attempts(run_many, lanes, pending), strict=True))
+            pauses: dict[int, float] = {}
+            for number in pending:
+                error = outcomes[number].error
+                pause = None if error is None else lanes.pause_after(number, error, attempts)
+                if pause is not None:
+                    pauses[number] = pause
+            pending = list(pauses)
+            if pauses:
+                lanes.sleep(max(pauses.values()))
+        return [outcomes[number] for number in range(len(lanes.operations))]
+
+    def _attempts(self, run_many: RunMany, lanes: Lanes[R], numbers: Sequence[int]) -> Sequence[Outcome[R]]:
+        """One attempt at each of these reads."""
+        with self._lock:
+            asked = [lanes.operations[number] for number in numbers]
+            self.calls += asked
+            faults = [self._faults.next_for(operation) for operation in asked]
+        clear = [operation for operation, fault in zip(asked, faults, strict=True) if fault is None]
+        answered = iter(run_many(replace(lanes, operations=clear, pause_after=_no_more)) if clear else ())
+        return [
+            next(answered) if fault is None else self._outcome(operation, fault)
+            for operation, fault in zip(asked, faults, strict=True)
+        ]
+
+    def _outcome(self, operation: Operation[R], fault: Fault) -> Outcome[R]:
+        try:
+            return Outcome(self._with(fault, operation, None), None, 0.0)
+        except ShardweaveError as error:
+            return Outcome(None, error, 0.0)
+
+    def _with(self, fault: Fault, operation: Operation[R], guard: Guard | None) -> R:
         call = Call(
             operation,
             run=lambda given: self._table.run(given, guard=guard),
@@ -267,6 +314,10 @@ class Afterwards:
             return call.run(call.operation) if self.first is None else self.first.carry_out(call)
         finally:
             self.act()
+
+
+def _no_more(number: int, error: ShardweaveError, attempts: int) -> None:
+    """A fault may come first."""
 
 
 def _no_guard() -> None:

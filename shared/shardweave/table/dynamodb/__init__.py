@@ -1,14 +1,19 @@
-"""The table on DynamoDB, over the boto3 client.
+"""The table on DynamoDB, over our own transport or the boto3 client.
 
 Guarantees: one operation is one request (a stream read is two), rendered by the operation itself; every failure is one
 of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and
 stops the attempt by raising. A reply that can't be read is repeated, then an error, never a success. What a write
-raises says truly whether it may have been carried out. Retries, signing, endpoints and connections are botocore's
-(standard mode), but that a write without a condition is not sent again while nothing is known of an earlier attempt.
+raises says truly whether it may have been carried out. Attempts are repeated as in botocore's standard mode, but that a
+write without a condition is not sent again while nothing is known of an earlier attempt.
 
-Costs: creating a table costs the client's creation (about a quarter of a second, most of it imports); the streams
-client is made when a stream is first read. One table, its client and its connections serve all threads. An operation
-costs what botocore needs to make, sign and send a request; reading the reply adds little to loading its JSON.
+Operations on items go over the direct transport (see `transport`) where what surrounds the process is all known to it;
+everything else, and everything elsewhere, over botocore's clients. Who asks for `connection` has botocore for all from
+then on, so that what is hooked into its clients sees every request.
+
+Costs: making a client of botocore takes about a quarter of a second, most of it imports; it is made with the table
+where botocore is needed for all, else when it is first needed, and the streams client when a stream is first read. One
+table, its clients and its connections serve all threads. Over botocore an operation costs what that needs to make, sign
+and send a request; reading the reply adds little to loading its JSON.
 
 This package alone imports botocore; `shardweave.table` does not import it.
 
@@ -25,27 +30,42 @@ This package alone imports botocore; `shardweave.table` does not import it.
     stack      the stack that a deployed table belongs to
     stream     shards, positions and records of the table's stream
     creation   makes the table for local stages and tests
+    transport  the direct transport
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from botocore.session import Session
 
+from ...errors import ConfigurationError
 from .. import Guard
 from ..layout import TableLayout
-from ..operations import Operation, StreamRead, StreamShards
+from ..many import RunMany
+from ..operations import WRITES, BatchGet, GetItem, Operation, Query, Scan, StreamRead, StreamShards, TransactGet
 from . import answers
 from .attempts import Attempts
-from .client import DEFAULTS, Connection, Settings, new_session
+from .client import DEFAULTS, Connection, Settings, is_plain, new_session
 from .creation import create_table
 from .secret import read_secret
 from .stream import Stream
+from .transport.choice import Direct, Surroundings, direct_or_why_not, wanted
+from .transport.direct import DirectTransport
+from .transport.endpoint import HostEndpoint
+from .transport.rounds import Attempted
+from .transport.signing import Signer
 
 __all__ = ["DynamoDBTable", "Session", "create_table", "new_session", "read_secret"]
 
 R = TypeVar("R")
+
+_DIRECT = (GetItem, BatchGet, TransactGet, Query, Scan, *WRITES)
+"""The operations that the direct transport carries out."""
 
 
 class DynamoDBTable:
@@ -56,6 +76,10 @@ class DynamoDBTable:
     request lasts about `max_attempts` times the two timeouts (seconds), plus the pauses between attempts. Give
     `max_pool_connections` at least the number of threads that use the table. With `stock_parser`, botocore's own parser
     reads the replies: the answers are the same.
+
+    `transport`: "auto" takes the direct transport where it can be used, "direct" insists on it, and "botocore" leaves
+    everything to botocore, as SHARDWEAVE_TRANSPORT=botocore in the environment does. `observe` is told of each attempt
+    that the direct transport makes.
     """
 
     def __init__(
@@ -73,6 +97,8 @@ class DynamoDBTable:
         read_timeout: float = DEFAULTS.read_timeout,
         max_attempts: int = DEFAULTS.max_attempts,
         stock_parser: bool = DEFAULTS.stock_parser,
+        transport: Literal["auto", "direct", "botocore"] = "auto",
+        observe: Callable[[Attempted], object] | None = None,
     ) -> None:
         settings = Settings(
             endpoint_url=endpoint_url,
@@ -84,9 +110,27 @@ class DynamoDBTable:
             stock_parser=stock_parser,
         )
         self.name = name
-        self.connection = Connection(settings, client, streams_client, session)
         self._layout = layout
-        self._stream = Stream(self.connection, name)
+        self._lock = threading.Lock()
+        self._new_connection = partial(Connection, settings, client, streams_client, session)
+        self._connection: Connection | None = None
+        self._stream = Stream(self._botocore, name)
+        given = client is not None or streams_client is not None or stock_parser or not is_plain(session)
+        self._direct = None if given and transport != "direct" else self._chosen(settings, transport, observe)
+        self._transport = self._direct
+        if self._direct is None:
+            self._botocore()
+
+    @property
+    def connection(self) -> Connection:
+        """The boto3 clients, over which everything goes from now on."""
+        self._direct = None
+        return self._botocore()
+
+    @property
+    def run_many(self) -> RunMany | None:
+        """Carries out reads that are wanted together, where the table can do that by itself, see `Lanes`."""
+        return None if self._direct is None else self._direct.run_many
 
     @property
     def layout(self) -> TableLayout:
@@ -104,11 +148,64 @@ class DynamoDBTable:
         elif isinstance(operation, StreamRead):
             answer = self._stream.read(operation, guard)
         else:
-            attempts = Attempts.at(operation, guard)
-            response = self.connection.call(operation.method, operation.request(self.name), attempts)
-            answer = answers.answer(operation, response, self.name)
+            direct = self._direct
+            if direct is not None and isinstance(operation, _DIRECT):
+                answer = direct.run(operation, guard)
+            else:
+                attempts = Attempts.at(operation, guard)
+                response = self._botocore().call(operation.method, operation.request(self.name), attempts)
+                answer = answers.answer(operation, response, self.name)
         result: R = answer
         return result
 
     def close(self) -> None:
-        self.connection.close()
+        if self._transport is not None:
+            self._transport.close()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _botocore(self) -> Connection:
+        """The boto3 clients, made when they are first needed."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._new_connection()
+            return self._connection
+
+    def _chosen(
+        self, settings: Settings, transport: str, observe: Callable[[Attempted], object] | None
+    ) -> DirectTransport | None:
+        """The direct transport, if it is wanted and can be used. Raises ConfigurationError."""
+        chosen = wanted(transport, os.environ)
+        if chosen == "botocore":
+            return None
+        insists = chosen == "direct"
+        found = direct_or_why_not(
+            Surroundings.of_process(os.environ),
+            self.name,
+            settings.region,
+            settings.endpoint_url,
+            modules_matter=not insists,
+        )
+        if isinstance(found, Direct):
+            return self._direct_transport(found, settings, observe)
+        if insists:
+            raise ConfigurationError(
+                f"the direct transport can't be used here: {found}", where="transport", fix="leave it out"
+            )
+        return None
+
+    def _direct_transport(
+        self, found: Direct, settings: Settings, observe: Callable[[Attempted], object] | None
+    ) -> DirectTransport:
+        return DirectTransport(
+            self.name,
+            self._layout.key_names,
+            HostEndpoint(found.place, found.trusted),
+            Signer(found.credentials, found.region, found.place.header),
+            needs_checksum=found.place.is_aws,
+            connections=settings.max_pool_connections,
+            connect_timeout=settings.connect_timeout,
+            read_timeout=settings.read_timeout,
+            max_attempts=settings.max_attempts,
+            observe=observe,
+        )

@@ -50,9 +50,36 @@ DEFAULTS = Settings()
 _SERVICES = ("dynamodb", "dynamodb-streams")
 
 
+class PlainSession(Session):  # type: ignore[misc]
+    """A session that remembers whether anybody told it something that its clients go by."""
+
+    is_plain = True
+
+    def register(self, *arguments: Any, **options: Any) -> None:
+        self.is_plain = False
+        super().register(*arguments, **options)
+
+    def set_credentials(self, *arguments: Any, **options: Any) -> None:
+        self.is_plain = False
+        super().set_credentials(*arguments, **options)
+
+    def set_config_variable(self, *arguments: Any, **options: Any) -> None:
+        self.is_plain = False
+        super().set_config_variable(*arguments, **options)
+
+    def set_default_client_config(self, *arguments: Any, **options: Any) -> None:
+        self.is_plain = False
+        super().set_default_client_config(*arguments, **options)
+
+
+def is_plain(session: Session | None) -> bool:
+    """Whether the clients of a session go by what surrounds the process alone."""
+    return session is None or (isinstance(session, PlainSession) and session.is_plain)
+
+
 def new_session(stock_parser: bool = False) -> Session:
     """A session whose clients read replies as they are."""
-    session = Session()
+    session = PlainSession()
     if not stock_parser:
         session.register_component("response_parser_factory", ReplyParserFactory())
     return session

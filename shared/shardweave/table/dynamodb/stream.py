@@ -11,7 +11,7 @@ costs one more, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ _SEPARATOR = "@"
 class Stream:
     """The stream of one table."""
 
-    def __init__(self, connection: Connection, table: str) -> None:
+    def __init__(self, connection: Callable[[], Connection], table: str) -> None:
         self._connection = connection
         self._table = table
         self._arn: str | None = None
@@ -60,7 +60,9 @@ class Stream:
     def _described(self, guard: Guard | None) -> Iterator[Mapping[str, Any]]:
         request = {"StreamArn": self._stream_arn(guard)}
         while True:
-            described = self._connection.call_streams("describe_stream", request, Attempts(guard))["StreamDescription"]
+            described = self._connection().call_streams("describe_stream", request, Attempts(guard))[
+                "StreamDescription"
+            ]
             yield from described["Shards"]
             if not described.get("LastEvaluatedShardId"):
                 return
@@ -68,11 +70,11 @@ class Stream:
 
     def _iterator(self, operation: StreamRead, guard: Guard | None) -> str:
         request = {"StreamArn": self._stream_arn(guard), **operation.request(self._table)}
-        return str(self._connection.call_streams("get_shard_iterator", request, Attempts(guard))["ShardIterator"])
+        return str(self._connection().call_streams("get_shard_iterator", request, Attempts(guard))["ShardIterator"])
 
     def _page(self, operation: StreamRead, after: str, iterator: str, guard: Guard | None) -> StreamPage:
         request = {"ShardIterator": iterator, "Limit": operation.limit}
-        response = self._connection.call_streams("get_records", request, Attempts(guard))
+        response = self._connection().call_streams("get_records", request, Attempts(guard))
         records = tuple(map(_record, response["Records"]))
         following = response.get("NextShardIterator")
         if records:
@@ -83,7 +85,7 @@ class Stream:
 
     def _stream_arn(self, guard: Guard | None) -> str:
         if self._arn is None:
-            described = self._connection.call("describe_table", {"TableName": self._table}, Attempts(guard))["Table"]
+            described = self._connection().call("describe_table", {"TableName": self._table}, Attempts(guard))["Table"]
             if not described.get("LatestStreamArn"):
                 raise TableNotFound("the table has no stream", where=self._table, fix="turn its stream on")
             self._arn = str(described["LatestStreamArn"])

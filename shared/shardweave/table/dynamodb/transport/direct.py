@@ -1,0 +1,127 @@
+"""The direct transport: operations on items, straight to DynamoDB over sockets that never block.
+
+One object serves all threads. A call is carried out in the thread that makes it; several reads that are asked for
+together are carried out at once in that thread, each with an outcome of its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from ....errors import ShardweaveError
+from ....outcomes import note_maybe_written
+from ... import Guard
+from ...many import Lanes, Outcome, too_late
+from ...operations import Operation
+from .calls import call_of
+from .connection import Clocks
+from .exchange import Exchange
+from .pool import Pool
+from .quota import RetryQuota
+from .retries import GivenRetries, StandardRetries
+from .rounds import Endpoint, Limits, Observe, Round
+from .signing import Signer
+
+R = TypeVar("R")
+
+ATTEMPT_FACTOR = 4
+"""How many times as long as without a byte an attempt may last in all."""
+
+
+class DirectTransport:
+    """Carries operations out on one table."""
+
+    def __init__(
+        self,
+        table: str,
+        key_names: tuple[str, str],
+        endpoint: Endpoint,
+        signer: Signer,
+        *,
+        needs_checksum: bool,
+        connections: int,
+        connect_timeout: float,
+        read_timeout: float,
+        max_attempts: int,
+        observe: Observe | None = None,
+        clocks: Clocks | None = None,
+    ) -> None:
+        self._table = table
+        self._key_names = key_names
+        self._endpoint = endpoint
+        self._signer = signer
+        self._needs_checksum = needs_checksum
+        self._clocks = clocks or Clocks()
+        self._limits = Limits(connect_timeout, read_timeout, ATTEMPT_FACTOR * read_timeout)
+        self._max_attempts = max_attempts
+        self._observe = observe
+        self._quota = RetryQuota()
+        # The kernel's, so that processes that were one do not draw the same.
+        self._draw = random.SystemRandom().random
+        self.pool = Pool(connections, self._clocks.monotonic)
+
+    def run(self, operation: Operation[Any], guard: Guard | None = None) -> Any:
+        """Carry out one operation. Raises as `Table.run`."""
+        call = call_of(operation, self._table, self._key_names, guard)
+        exchange = Exchange(
+            call,
+            self._signer,
+            StandardRetries(self._quota, self._max_attempts, self._draw),
+            needs_checksum=self._needs_checksum,
+        )
+        try:
+            self._round().run(lambda _: exchange, 1, 1, _nothing, single=True)
+        except BaseException as error:
+            if call.attempts.maybe_written:
+                note_maybe_written(error)
+            raise
+        if exchange.error is not None:
+            raise exchange.error
+        return exchange.answer
+
+    def run_many(self, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        """Carry reads out at once. Gives an outcome for each, in their order."""
+        operations, outcomes = lanes.operations, cast(list[Outcome[R]], [None] * len(lanes.operations))
+        until = None if lanes.seconds is None else self._clocks.monotonic() + lanes.seconds
+        if self.pool.idle < min(lanes.at_once, len(operations)):
+            self._resolve()
+
+        def make(number: int) -> Exchange[R]:
+            call = call_of(operations[number], self._table, self._key_names)
+            retries = GivenRetries(partial(lanes.pause_after, number))
+            return Exchange(call, self._signer, retries, needs_checksum=self._needs_checksum)
+
+        def done(number: int, ended: Exchange[R] | ShardweaveError, milliseconds: float) -> None:
+            if isinstance(ended, ShardweaveError):
+                outcomes[number] = Outcome(None, ended, milliseconds)
+            elif ended.succeeded:
+                outcomes[number] = Outcome(ended.answer, None, milliseconds)
+            else:
+                outcomes[number] = Outcome(None, ended.error, milliseconds)
+
+        late = self._round().run(make, len(operations), lanes.at_once, done, until=until)
+        for number, error, milliseconds in late:
+            outcomes[number] = Outcome(None, error or too_late(), milliseconds, late=True)
+        return outcomes
+
+    def close(self) -> None:
+        """Close what is idle; what is in use is closed when its call ends. Later calls keep no connections."""
+        self.pool.close()
+
+    def _round(self) -> Round:
+        return Round(self.pool, self._endpoint, self._limits, self._clocks, self._observe)
+
+    def _resolve(self) -> None:
+        """Ask for the addresses before a round begins, in which it would hold up every lane."""
+        try:
+            self._endpoint.addresses()
+        except OSError:
+            # Each lane that needs a connection finds that out by itself.
+            return
+
+
+def _nothing(number: int, ended: Any, milliseconds: float) -> None:
+    """The exchange itself has what came of it."""
