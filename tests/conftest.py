@@ -42,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--first-question", type=int, default=0, help="the seed of the first of them")
     parser.addoption("--question-shapes", action="store_true", help="print how often each shape of query was met")
     parser.addoption("--reshard-users", type=int, default=2000, help="users that are moved while they are used")
+    parser.addoption("--faults", type=int, default=1000, help="random faults on the way to DynamoDB")
     parser.addoption("--histories", type=int, default=500, help="random histories of a re-shard")
     parser.addoption("--kills", type=int, default=6, help="how often the local server is killed under load")
     parser.addoption("--first-kill", type=int, default=0, help="the seed of the moments at which it is")

@@ -196,6 +196,12 @@ def secure(certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
     made.close()
 
 
+@pytest.fixture
+def faults(request: pytest.FixtureRequest) -> int:
+    """How many random faults there are on the way to DynamoDB."""
+    return int(request.config.getoption("--faults"))
+
+
 @pytest.fixture(scope="session")
 def moto_clients() -> Iterator[dict[str, Any]]:
     """Clients of moto, in this process."""

@@ -78,20 +78,22 @@ class LedgerServer(ScriptedServer):
             if isinstance(fate, Refused):
                 return fate.reply
             if isinstance(fate, Lost):
-                reply = fate.reply(self._carried_out(operation) if fate.arrives else Reply())
+                reply = fate.reply(as_reply(self.ledger, operation) if fate.arrives else Reply())
                 self.meanwhile()
                 return reply
-            return self._carried_out(operation)
+            return as_reply(self.ledger, operation)
 
-    def _carried_out(self, operation: Operation[Any]) -> Reply:
-        try:
-            answer = self.ledger.run(operation)
-        except ConditionFailed as failure:
-            return error("ConditionalCheckFailedException", **_item(failure.item))
-        except TransactionCanceled as failure:
-            reasons = [{"Code": reason.code, **_item(reason.item)} for reason in failure.reasons]
-            return error("TransactionCanceledException", CancellationReasons=reasons)
-        return Reply(_rendered(answer))
+
+def as_reply(ledger: Ledger, operation: Operation[Any]) -> Reply:
+    """What comes of carrying an operation out, as DynamoDB answers it."""
+    try:
+        answer = ledger.run(operation)
+    except ConditionFailed as failure:
+        return error("ConditionalCheckFailedException", **_item(failure.item))
+    except TransactionCanceled as failure:
+        reasons = [{"Code": reason.code, **_item(reason.item)} for reason in failure.reasons]
+        return error("TransactionCanceledException", CancellationReasons=reasons)
+    return Reply(_rendered(answer))
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
 """The direct transport: operations on items, straight to DynamoDB over sockets that never block.
 
 One object serves all threads. A call is carried out in the thread that makes it; several reads that are asked for
-together are carried out at once in that thread, each with an outcome of its own.
+together are carried out at once in that thread, each with an outcome of its own. A process that was forked leaves the
+connections and locks of its parent to the parent.
 """
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -48,6 +51,7 @@ class DirectTransport:
         max_attempts: int,
         observe: Observe | None = None,
         clocks: Clocks | None = None,
+        draw: Callable[[], float] | None = None,
     ) -> None:
         self._table = table
         self._key_names = key_names
@@ -60,8 +64,9 @@ class DirectTransport:
         self._observe = observe
         self._quota = RetryQuota()
         # The kernel's, so that processes that were one do not draw the same.
-        self._draw = random.SystemRandom().random
+        self._draw = draw or random.SystemRandom().random
         self.pool = Pool(connections, self._clocks.monotonic)
+        _TRANSPORTS.add(self)
 
     def run(self, operation: Operation[Any], guard: Guard | None = None) -> Any:
         """Carry out one operation. Raises as `Table.run`."""
@@ -111,6 +116,12 @@ class DirectTransport:
         """Close what is idle; what is in use is closed when its call ends. Later calls keep no connections."""
         self.pool.close()
 
+    def leave_to_parent(self) -> None:
+        """Begin anew, in a process that was just forked."""
+        self.pool.leave_to_parent()
+        self._quota.unlock()
+        self._endpoint.unlock()
+
     def _round(self) -> Round:
         return Round(self.pool, self._endpoint, self._limits, self._clocks, self._observe)
 
@@ -121,6 +132,18 @@ class DirectTransport:
         except OSError:
             # Each lane that needs a connection finds that out by itself.
             return
+
+
+_TRANSPORTS: weakref.WeakSet[DirectTransport] = weakref.WeakSet()
+
+
+def _leave_all_to_parent() -> None:
+    for transport in list(_TRANSPORTS):
+        transport.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all_to_parent)
 
 
 def _nothing(number: int, ended: Any, milliseconds: float) -> None:

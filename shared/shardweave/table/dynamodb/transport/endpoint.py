@@ -6,6 +6,7 @@ for them can't be given a time limit, and asked for anew after a connection fail
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import socket
 import ssl
@@ -79,11 +80,18 @@ class HostEndpoint:
         self.place = place
         self._trusted = trusted
         self._monotonic = monotonic
+        self._literal = _literal(place)
         self._context: ssl.SSLContext | None = None
-        self._lock = threading.Lock()
         self._known: tuple[float, Sequence[Address]] | None = None
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Forget who held the lock, in a process that was just forked."""
+        self._lock = threading.Lock()
 
     def addresses(self, *, anew: bool = False) -> Sequence[Address]:
+        if self._literal is not None:
+            return self._literal
         known = self._known
         kept = KEPT_AFTER_FAILURE if anew else KEPT_SECONDS
         if known is None or self._monotonic() - known[0] >= kept:
@@ -107,6 +115,16 @@ class HostEndpoint:
                 context.load_verify_locations(cafile=self._trusted or ca_file())
                 self._context = context
             return self._context
+
+
+def _literal(place: Place) -> Sequence[Address] | None:
+    """The address that a host is written as; None for a name."""
+    try:
+        version = ipaddress.ip_address(place.host).version
+    except ValueError:
+        return None
+    family = socket.AF_INET if version == 4 else socket.AF_INET6
+    return [(family, (place.host, place.port) if version == 4 else (place.host, place.port, 0, 0))]
 
 
 def _by_turns(addresses: Sequence[Address]) -> list[Address]:

@@ -3,8 +3,6 @@
 Connections are handed out last in, first out, so that those beyond the need grow old and are closed. A round of reads
 takes its first slot of the budget when there is one, and further ones only if they are free; it never waits while it
 holds one. A part of the budget is for single calls alone, so that no number of pages keeps a write waiting.
-
-A process that forks goes on with the parent's connections in the parent alone.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ class Pool:
         self._closed = False
         self._all: set[Connection] = set()
         self._reset()
-        _POOLS.add(self)
         weakref.finalize(self, _close_all, self._all).atexit = False
 
     def _reset(self) -> None:
@@ -130,15 +127,3 @@ class Pool:
 def _close_all(connections: set[Connection]) -> None:
     for connection in connections:
         connection.close()
-
-
-_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
-
-
-def _leave_all_to_parent() -> None:
-    for pool in list(_POOLS):
-        pool.leave_to_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_all_to_parent)

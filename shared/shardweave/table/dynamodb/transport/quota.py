@@ -12,6 +12,10 @@ class RetryQuota:
 
     def __init__(self, capacity: int = QUOTA) -> None:
         self._capacity = self.available = capacity
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Forget who held the lock, in a process that was just forked."""
         self._lock = threading.Lock()
 
     def take(self, cost: int) -> bool:

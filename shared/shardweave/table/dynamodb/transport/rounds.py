@@ -48,6 +48,9 @@ class Endpoint(Protocol):
     def secured(self, sock: socket.socket) -> socket.socket:
         """The socket, with TLS where that is used."""
 
+    def unlock(self) -> None:
+        """Forget who held the lock, in a process that was just forked."""
+
 
 @dataclass(frozen=True)
 class Attempted:
