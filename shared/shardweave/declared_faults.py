@@ -15,7 +15,7 @@ from .declarations import ON_DELETE, BelongsTo, HasMany, Lookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .declared import detachable, finding_lookup, target_of
 from .entity import Entity, identity_of
-from .entity_faults import element_faults
+from .entity_faults import element_faults, unknown_property
 from .entity_property import Property, properties_of
 from .errors import Fault
 from .keywords import kind_fault
@@ -93,7 +93,7 @@ def _relation_faults(
     by = (relation.by,) if isinstance(relation, HasMany) else relation.by
     missing = [each for each in by if each not in properties]
     for each in missing:
-        yield Fault(where, f"there is no property {each!r}", f"use one of {', '.join(properties)}")
+        yield unknown_property(where, each, properties)
     if target is None or missing:
         return
     if isinstance(relation, HasMany):
@@ -105,8 +105,12 @@ def _relation_faults(
 def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
     if not _is_list(listed.annotation):
         yield Fault(where, f"{listed.name!r} is no list", "name a property that lists ids")
-    if len(identity_of(target)) != 1:
-        yield Fault(where, "its target is not identified by one property", "list targets that are")
+    identity = identity_of(target)
+    if len(identity) != 1:
+        message = (
+            f"a list leads to records by one id each, and its target is identified by {', '.join(identity) or 'none'}"
+        )
+        yield Fault(where, message, "give the target a unique_property() and no partition")
         return
     for element in typing.get_args(_without_none(listed.annotation))[:1]:
         yield from _kind_faults(where, listed.name, codec_of(element), target, identity_of(target)[0])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .codecs import IntegerCodec, TimestampCodec
 from .declarations import BelongsTo, HasMany
@@ -110,6 +110,14 @@ def _member_faults(where: str, model: type[Entity], properties: Mapping[str, Pro
         yield Fault(f"{where}.expanded", "it would be the name of the expanded relations too", "rename it")
 
 
+def unknown_property(where: str, name: str, properties: Iterable[str]) -> Fault:
+    """A name that no property has. Several names where one is due have come to one text."""
+    known = ", ".join(properties)
+    if name.startswith(("(", "[", "{")):
+        return Fault(where, f"it takes the name of one property, and {name} is given", f"use one of {known}")
+    return Fault(where, f"there is no property {name!r}", f"use one of {known}")
+
+
 def element_faults(
     where: str, elements: Sequence[str | Descending], properties: Mapping[str, Property]
 ) -> Iterator[Fault]:
@@ -123,7 +131,7 @@ def element_faults(
         if found is None and name.startswith("desc("):
             yield Fault(where, "desc() belongs in a RangeKey, around a name", "name the property alone")
         elif found is None:
-            yield Fault(where, f"there is no property {name!r}", f"use one of {', '.join(properties)}")
+            yield unknown_property(where, name, properties)
         elif found.codec is None or not found.codec.sortable:
             fix = "use str, int, a Decimal with DecimalCodec(places=...), Timestamp, datetime, date, bool, UUID or Enum"
             yield Fault(where, f"the type of {name!r} has no order-preserving text", fix)

@@ -389,7 +389,9 @@ class EntityType(Generic[E]):
         if not isinstance(values, Mapping):
             if len(self.identity) != 1:
                 raise UnknownName(
-                    f"one value does not identify a {self.token}", where="key", fix=f"give {', '.join(self.identity)}"
+                    f"one value does not identify the entity {self.token!r}",
+                    where="key",
+                    fix=f"give {', '.join(self.identity)}",
                 )
             values = {self.identity[0]: values}
         for name in values:

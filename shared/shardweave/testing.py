@@ -32,6 +32,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from .api.application import REQUEST_ID, Observation, Observe
 from .api.lambda_event import authorizer_of, event_of, verified_token
 from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
@@ -118,11 +119,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service answered. Names of headers are in lower case."""
+    """What a service answered. Names of headers are in lower case. `failure` is what was raised behind a 500."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    failure: BaseException | None = field(default=None, compare=False)
 
     @cached_property
     def json(self) -> Any:
@@ -150,9 +152,10 @@ class Answer:
         return Problem(code, said["status"], said["detail"], said.get("where", ""), said.get("fix", ""), values)
 
     def expect(self, status: int) -> Self:
-        """This answer, which has to have a status; else the test fails with what was answered."""
-        assert self.status == status, f"answered with {self.status}: {self.problem or self.body.decode()}"
-        return self
+        """This answer, which has to have a status; else the test fails with what was answered, and what was raised."""
+        if self.status == status:
+            return self
+        raise AssertionError(f"answered with {self.status}: {self.problem or self.body.decode()}") from self.failure
 
 
 @dataclass(frozen=True)
@@ -167,10 +170,15 @@ class Client:
     clock: Clock = field(default_factory=Clock)
     claims: Mapping[str, Any] = field(default_factory=dict)
     _shared: dict[str, Service] = field(default_factory=dict, repr=False)
+    _failures: dict[str, BaseException] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self._shared:
-            self._shared["service"] = _built(self.service, self.clock)
+            self._shared["service"] = _built(self.service, self.clock, self._keep_failure)
+
+    def _keep_failure(self, seen: Observation) -> None:
+        if seen.failure is not None:
+            self._failures[seen.request_id] = seen.failure
 
     def close(self) -> None:
         """Close the service."""
@@ -265,7 +273,8 @@ class Client:
         event = event_of(method, quote(path, safe="/%"), joined, sent, body, self._authorizer)
         answered = self._built.api.resolve(event)
         headers = {name.lower(): value for name, value in answered["headers"].items()}
-        return Answer(answered["statusCode"], headers, answered["body"].encode())
+        failure = self._failures.pop(headers.get(REQUEST_ID, ""), None)
+        return Answer(int(answered["statusCode"]), headers, answered["body"].encode(), failure)
 
     @property
     def _authorizer(self) -> dict[str, Any]:
@@ -276,7 +285,7 @@ class Client:
         return self._shared["service"]
 
 
-def _built(service: Any, clock: Clock) -> Service:
+def _built(service: Any, clock: Clock, observe: Observe) -> Service:
     name, module = _named_module(service)
     settings = Settings(
         cursor_keys=CursorKeys("test", _KEY),
@@ -290,6 +299,7 @@ def _built(service: Any, clock: Clock) -> Service:
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
         waiting=clock.waiting,
+        observe=observe,
     )
 
 

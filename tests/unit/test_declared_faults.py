@@ -103,7 +103,12 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no lookup": (lambda: {"a": belongs_to(Author, by="author_id", on="country")}, "no Unique finds the target"),
     "no index": (lambda: {"a": belongs_to(Author, by="author_id", on="country", index="x")}, "one of country"),
     "no list": (lambda: {"a": has_many(Author, by="author_id")}, "'author_id' is no list"),
-    "many of two": (lambda: {"a": has_many(Chapter, by="author_ids")}, "not identified by one property"),
+    "many by two": (
+        lambda: {"a": has_many(Author, by=("author_ids", "title"))},
+        "a: it takes the name of one property",
+    ),  # type: ignore[arg-type]
+    "unique by two": (lambda: {"a": Unique(["title", "pages"])}, "a: it takes the name of one property"),  # type: ignore[arg-type]
+    "many of two": (lambda: {"a": has_many(Chapter, by="author_ids")}, "its target is identified by book_id, number"),
     "a property": (lambda: {"authorId": belongs_to(Author, by="title")}, "'authorId' is already a property"),
     "enforced by lookup": (
         lambda: {"a": belongs_to(Author, by=("author_id", "title"), on="pen_name", enforced=True)},

@@ -201,7 +201,7 @@ def test_an_identity_is_given_by_value_or_by_name() -> None:
 @pytest.mark.parametrize(
     ("entity", "values", "error", "message"),
     [
-        (LINE, "o", UnknownName, "one value does not identify a line"),
+        (LINE, "o", UnknownName, "one value does not identify the entity 'line'"),
         (LINE, {"orderId": "o"}, UnknownName, "line is missing"),
         (LINE, {"orderId": "o", "line": None}, UnknownName, "line is missing"),
         (LINE, {"orderId": "o", "lin": 1}, UnknownName, "no property 'lin'"),

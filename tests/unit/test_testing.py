@@ -11,6 +11,7 @@ import pytest
 
 from services import order_tracking, user_service
 from shardweave import Database, Schema, errors
+from shardweave.routing import get
 from shardweave.testing import Client, Clock, Problem, ValueProblem
 from tests.unit.access_world import RULES, TENANTS
 from tests.unit.database_world import SCHEMA, Account, accounts
@@ -131,6 +132,24 @@ def test_a_service_is_a_module_or_the_name_of_one(service: ModuleType | str) -> 
 def test_what_is_no_service_is_refused() -> None:
     with pytest.raises(errors.InputError, match="service: it must be a service, got int"):
         Client(5)  # type: ignore[arg-type]
+
+
+@get("/v1/broken")
+def broken() -> None:
+    """Nothing that works."""
+    raise KeyError("lamp")
+
+
+def test_behind_an_internal_error_a_test_shows_what_was_raised() -> None:
+    module = ModuleType("broken")
+    module.schema, module.route = lambda key_format: SCHEMA, broken  # type: ignore[attr-defined]
+    with Client(module) as client:
+        answer = client.as_caller("ann").get("/v1/broken")
+        assert isinstance(answer.failure, KeyError)
+        with pytest.raises(AssertionError, match="answered with 500") as failed:
+            answer.expect(204)
+        assert failed.value.__cause__ is answer.failure
+        assert client.get("/v1/nowhere").failure is None
 
 
 # -- the fixtures

@@ -12,9 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..declared import LookupType
 from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
+from ..shard_key import AnyKey
 from ..store.operations import Related, Visible
 from ..stored_form import stored_form
 from ..table.conditions import Compare, Condition, Or
@@ -64,6 +66,29 @@ class Grant:
     def names_it(self, identity: Item) -> bool:
         """Whether a record of the caller could have an identity."""
         return all(identity[name] == value for name, value in self.bound.items() if name in identity)
+
+    def key(self, given: Any) -> Any:
+        """What identifies a record of the caller's: what was given, and what the claims say where that is left out."""
+        said = {
+            name: self._property(name).python(self.bound[name]) for name in self.entity.identity if name in self.bound
+        }
+        if not said or isinstance(given, AnyKey):
+            return given
+        if isinstance(given, Mapping):
+            return said | self._named(given)
+        left = [name for name in self.entity.identity if name not in said]
+        return said | {left[0]: given} if len(left) == 1 else given
+
+    def scope(self, lookup: LookupType, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a lookup is asked within: what was given, and what the claims say where that is left out."""
+        names = [each.name for each in lookup.within if each.name in self.bound]
+        return {name: self._property(name).python(self.bound[name]) for name in names} | self._named(given)
+
+    def _named(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by the names of properties; an error about them is for whoever reads them."""
+        if any(not isinstance(name, str) for name in given) or self.entity.repeated(given):
+            return dict(given)
+        return self.entity.by_stored_name(given)
 
     # -- what is written
 

@@ -1,7 +1,8 @@
 """A database as it is for one caller: what rules and claims let it see and do, in every method.
 
-A record that is not the caller's does not exist; what it makes is made its own; what no rule allows is refused. The
-operations are those of rules: a read by key is `get`, one by a lookup `list`, one by conditions `query`.
+A record that is not the caller's does not exist; what it makes is made its own; what no rule allows is refused. What a
+claim binds may be left out of a key, and of what a lookup is asked within, as it may be of conditions. The operations
+are those of rules: a read by key is `get`, one by a lookup `list`, one by conditions `query`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from ..access.access import Access
 from ..access.caller import Caller
 from ..access.grant import Grant
 from ..database import NOTHING, Database, E
-from ..database_input import check_batch, check_changes, check_operations, check_revision, key_list, record_of
+from ..database_input import (
+    check_batch,
+    check_changes,
+    check_lookup,
+    check_operations,
+    check_revision,
+    key_list,
+    record_of,
+)
 from ..entity import Entity
 from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, NotFound
@@ -22,6 +31,7 @@ from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
 from ..store import BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
 from ..store.expanding import Related
+from ..store.finding import lookup_of
 from ..store.operations import Changes, Key
 
 
@@ -68,7 +78,8 @@ class CallerDatabase(Database):
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None where there is none for the caller."""
-        return self._store.get(self._model(entity), key, among=self._grant(entity, "get").among)
+        grant = self._grant(entity, "get")
+        return self._store.get(self._model(entity), grant.key(key), among=grant.among)
 
     def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
         """Change properties of a record of the caller's."""
@@ -80,12 +91,13 @@ class CallerDatabase(Database):
         """Remove a record of the caller's; False when there was none."""
         check_revision(rev)
         grant = self._grant(entity, "delete")
-        return self._store.delete(self._model(entity), key, rev=rev, among=grant.among, related=grant.related)
+        kept: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        return self._store.delete(self._model(entity), grant.key(key), rev=rev, **kept)
 
     def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
         """The live records of the keys, None where there is none for the caller."""
-        among = self._grant(entity, "batchGet").among
-        return self._store.batch_get(self._model(entity), key_list(keys), among=among)
+        grant = self._grant(entity, "batchGet")
+        return self._store.batch_get(self._model(entity), [*map(grant.key, key_list(keys))], among=grant.among)
 
     def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
         """Carry out puts and deletes of the caller's records, each on its own."""
@@ -121,6 +133,8 @@ class CallerDatabase(Database):
     ) -> Page[E]:
         """A page of the caller's records with a value."""
         grant = self._grant(entity, "list")
+        check_lookup(name, within)
+        within = grant.scope(lookup_of(grant.entity, name), within)
         return self._found(entity, name, value, within, limit, next_token, among=grant.among, scope=self._caller.scope)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
@@ -139,11 +153,13 @@ class CallerDatabase(Database):
         if isinstance(operation, (Create, Put)):
             return replace(operation, **_made(entity, grant, operation), **asker)
         if isinstance(operation, Update):
-            return replace(operation, changes=_changed(entity, grant, operation.changes), **asker)
+            key, changes = grant.key(operation.key), _changed(entity, grant, operation.changes)
+            return replace(operation, key=key, changes=changes, **asker)
         if isinstance(operation, Delete):
-            return replace(operation, **asker)
-        _check_is_decided(entity, grant, operation)
-        return operation
+            return replace(operation, key=grant.key(operation.key), **asker)
+        check = replace(operation, key=grant.key(operation.key))
+        _check_is_decided(entity, grant, check)
+        return check
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         grant = self._grant(spec.entity, operation)
