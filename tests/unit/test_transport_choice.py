@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
 from botocore.session import Session
 
 from shardweave.errors import ConfigurationError
+from shardweave.table.dynamodb.transport.calls import OPERATIONS
 from shardweave.table.dynamodb.transport.choice import (
     CHANGES_BOTOCORE,
     UNDERSTOOD,
@@ -21,8 +25,12 @@ from shardweave.table.dynamodb.transport.choice import (
     direct_or_why_not,
     wanted,
 )
-from shardweave.table.dynamodb.transport.endpoint import place_of
-from shardweave.table.dynamodb.transport.signing import Credentials, Signer
+from shardweave.table.dynamodb.transport.direct import DirectTransport
+from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, place_of
+from shardweave.table.dynamodb.transport.rounds import Attempted
+from shardweave.table.dynamodb.transport.signing import CONTENT_TYPE, SERVICE, TARGET, Credentials, Signer
+
+ROOT = Path(__file__).parents[2]
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 LAMBDA = {
@@ -285,3 +293,57 @@ def test_botocore_can_be_asked_for(transport: str, variable: str | None, expecte
 def test_another_transport_is_refused(transport: str, variable: str | None) -> None:
     with pytest.raises(ConfigurationError):
         wanted(transport, {} if variable is None else {VARIABLE: variable})
+
+
+def test_only_dynamodb_is_spoken_to() -> None:
+    """A43: secrets have another protocol, and are left to botocore."""
+    model = Session().get_service_model("dynamodb")
+    assert (model.metadata["targetPrefix"], model.signing_name) == (TARGET, SERVICE)
+    assert f"application/x-amz-json-{model.metadata['jsonVersion']}" == CONTENT_TYPE
+    assert set(OPERATIONS.values()) <= set(model.operation_names)
+
+
+def test_nothing_happens_before_the_first_request() -> None:
+    """A32, A40: so that a snapshot of the process holds no connection, no address and no randomness."""
+    place = place_of("https://dynamodb.eu-central-1.amazonaws.com")
+    assert place is not None
+    endpoint = HostEndpoint(place)
+    transport = DirectTransport(
+        "orders",
+        ("hashKey", "rangeKey"),
+        endpoint,
+        Signer(Credentials("key", "secret"), "eu-central-1", place.header),
+        needs_checksum=True,
+        connections=4,
+        connect_timeout=1.0,
+        read_timeout=1.0,
+        max_attempts=3,
+    )
+    assert (transport.pool.idle, endpoint._known, endpoint._context) == (0, None, None)
+    assert isinstance(getattr(transport._draw, "__self__", None), random.SystemRandom)
+
+
+NAMED = re.compile(r"\bA(\d+)\b")
+
+
+def test_each_requirement_is_named_by_a_test() -> None:
+    page = (ROOT / "docs" / "transport.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| A(\d+) \|", page, re.MULTILINE)
+    assert listed == [str(number) for number in range(1, 45)]
+    tests = [*ROOT.glob("tests/*/test_transport_*.py"), ROOT / "tests" / "unit" / "test_reads_at_once.py"]
+    named = {number for test in tests for number in NAMED.findall(test.read_text(encoding="utf-8"))}
+    assert set(listed) - named == set()
+
+
+def test_the_example_of_an_observer_notes_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Any] = []
+    span = SimpleNamespace(add_event=lambda name, attributes: events.append((name, attributes)))
+    trace = SimpleNamespace(get_current_span=lambda: span)
+    monkeypatch.setitem(sys.modules, "opentelemetry", SimpleNamespace(trace=trace))
+    page = (ROOT / "docs" / "transport.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    names["observe"](Attempted("get_item", 1, 200, "id", True, "", 1.5))
+    shown = {"rpc.method": "get_item", "http.status_code": 200, "aws.request_id": "id"}
+    assert events == [("dynamodb attempt", shown)]
