@@ -169,7 +169,7 @@ class Writer:
             self._write(self._draw.choice(known))
         elif drawn < 0.5:
             self._delete(self._draw.choice(known))
-        elif drawn < 0.5:
+        elif drawn < 0.6:
             self._batch()
         elif drawn < 0.8:
             self._get(self._draw.choice(known))
