@@ -1,8 +1,8 @@
 """Shardweave: many entity types in one DynamoDB table, sharded, with exact ordered pages.
 
-What a program may import is what `__all__` names here, `shardweave.routing` for routes of a service's own, and
-`shardweave.testing` for tests; everything else may change. A name is loaded when it is first asked for, so that a
-program pays for what it uses.
+What a program may import is what `__all__` names here, `shardweave.routing` for routes of a service's own,
+`shardweave.testing` for tests, and `shardweave.cdk` for what deploys; everything else may change. A name is loaded when
+it is first asked for, so that a program pays for what it uses.
 """
 
 from typing import TYPE_CHECKING

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .project_rules import Tree
 
-PUBLIC = {"shardweave", "shardweave.routing", "shardweave.testing"}
+PUBLIC = {"shardweave", "shardweave.cdk", "shardweave.routing", "shardweave.testing"}
 PLACES = ("docs/", "examples/", "shared/services/", "README.md")
 BELOW_ROUTES = {
     "shared/services/issue_tracker/__init__.py",

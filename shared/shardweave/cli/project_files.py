@@ -68,10 +68,10 @@ APP = '''"""The CDK app: what is provisioned for the service that `cdk.json` nam
 
 from __future__ import annotations
 
-from shardweave.cdk.app import main
+from shardweave.cdk import app
 
 if __name__ == "__main__":
-    main()
+    app.main()
 '''
 
 README = """# {service}
