@@ -31,7 +31,7 @@ MODULES = {"shard_key": "shardweave.shard_key", "errors": "shardweave.errors"}
 """Public modules; `errors` is shown as the tree that it is."""
 SAME_METHODS = {"AsyncDatabase": "Database"}
 """A class whose docstring says that it has the methods of another: only what it has besides is shown."""
-BESIDE = ("shardweave.testing", "shardweave.routing")
+BESIDE = ("shardweave.testing", "shardweave.routing", "shardweave.cdk")
 
 
 @dataclass(frozen=True)
