@@ -181,15 +181,25 @@ def _on_delete_faults(
     if not relation.enforced:
         yield Fault(where, f"nothing keeps children that could be {policy}ed", "add enforced=True")
     if finding_lookup(model, relation) is None:
-        *within, last = relation.by
-        inside = f", within={tuple(within)!r}" if within else ""
         message = f"there is no lookup by which {policy} finds the records of a parent"
-        yield Fault(where, message, f"declare Lookup({last!r}{inside})")
+        yield Fault(where, message, _finding_fix(model, target, relation))
     if policy == "detach" and not detachable(model, relation):
         message = f"none of {', '.join(relation.by)} can become None"
         yield Fault(where, message, "let one be None, or use cascade")
     if policy == "cascade":
         yield from _cascade_faults(parts, where, model, target)
+
+
+def _finding_fix(model: type[Entity], target: type[Entity], relation: BelongsTo) -> str:
+    """The lookup that is missing. It is within what a claim binds, and so is what the relation leads to."""
+    *within, last = relation.by
+    bound = [each.name for each in properties_of(model).values() if each.claim and each.name not in relation.by]
+    scope = tuple(bound + within)
+    lookup = f"Lookup({last!r}, within={scope!r})" if scope else f"Lookup({last!r})"
+    if not bound:
+        return f"declare {lookup}"
+    names = ", ".join(bound)
+    return f"let {names} be in the partition of {target.__name__} and in `by`, before {last}, and declare {lookup}"
 
 
 def _cascade_faults(parts: SchemaParts, where: str, model: type[Entity], target: type[Entity]) -> Iterator[Fault]:

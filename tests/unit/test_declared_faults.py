@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shardweave import claim_property
 from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, nanoid, ttl_property, unique_property
 from shardweave.errors import SchemaError
@@ -142,3 +143,47 @@ def test_a_singleton_is_found_without_a_lookup() -> None:
 
     with pytest.raises(SchemaError, match="a singleton is found without a lookup"):
         Schema(entities=[Settings])
+
+
+def test_what_a_cascade_of_a_tenants_records_needs_is_said_so_that_it_can_be_declared() -> None:
+    class Folder(Entity, token="folder"):
+        """Its tenant is not in its identity."""
+
+        folder_id: str = unique_property(default_factory=nanoid)
+        tenant_id: str = claim_property("tenant")
+
+    class Page(Entity, token="page"):
+        """Goes with its folder."""
+
+        page_id: str = unique_property(default_factory=nanoid)
+        tenant_id: str = claim_property("tenant")
+        folder_id: str
+
+        pages = Lookup("folder_id", within="tenant_id")
+        folder = belongs_to(Folder, by="folder_id", enforced=True, on_delete="cascade")
+
+    with pytest.raises(SchemaError) as refused:
+        Schema(entities=[Folder, Page])
+    (fault,) = refused.value.faults
+    assert fault.fix == (
+        "let tenant_id be in the partition of Folder and in `by`, before folder_id, "
+        "and declare Lookup('folder_id', within=('tenant_id',))"
+    )
+
+    class Shelf(Entity, token="shelf", partition="tenant_id"):
+        """Its tenant is in its identity."""
+
+        tenant_id: str = claim_property("tenant")
+        shelf_id: str = unique_property(default_factory=nanoid)
+
+    class Book(Entity, token="book"):
+        """Goes with its shelf."""
+
+        book_id: str = unique_property(default_factory=nanoid)
+        tenant_id: str = claim_property("tenant")
+        shelf_id: str
+
+        books = Lookup("shelf_id", within=("tenant_id",))
+        shelf = belongs_to(Shelf, by=("tenant_id", "shelf_id"), enforced=True, on_delete="cascade")
+
+    assert Schema(entities=[Shelf, Book]).models
