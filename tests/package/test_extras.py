@@ -71,6 +71,9 @@ def test_local_serves_and_tests_a_project_of_one_s_own(installed: Environments) 
     environment = installed("local")
     environment.run("shardweave", "init", "orders", "--no-hashes")
     folder = environment.folder / "orders"
+    assert {"pydantic", "uvicorn"} <= set(
+        re.findall("^([a-z0-9-]+)==", (folder / "requirements.txt").read_text(), re.M)
+    )
     assert "1 passed" in environment.run("shardweave", "test", folder=folder).stdout
     server = subprocess.Popen(
         [environment.home / "bin" / "shardweave", "serve", "orders.py", "--port", "0"],

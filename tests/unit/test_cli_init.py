@@ -24,7 +24,9 @@ def test_the_project_has_a_service_a_test_and_what_deploys_it(tmp_path: Path) ->
     assert {path.name for path in folder.iterdir()} == FILES | {"orders.py", "test_orders.py"}
     assert json.loads((folder / "cdk.json").read_text())["context"]["service"] == "orders"
     pinned = [line for line in (folder / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    assert pinned == sorted(pinned)
+    names = [line.partition("==")[0] for line in pinned]
+    assert names == sorted(set(names))
+    assert "shardweave" not in names
     assert all(re.fullmatch(r"[a-z0-9-]+==[\w.+!]+", line) for line in pinned)
 
 
