@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -73,3 +74,13 @@ def test_the_example_of_an_app_of_one_s_own_is_synthesized(tmp_path: Path) -> No
         "shardweave-orders-prod",
         "RetainExceptOnCreate",
     )
+
+
+def test_the_construct_of_the_guide_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.chdir(EXAMPLE)
+    names: dict[str, Any] = {"stack": Stack(app_with(), "Mine"), "issuer": CHOSEN["issuer"]}
+    exec(compile(example, "docs/deploy.md", "exec", dont_inherit=True), names)
+    assert isinstance(names["orders"], ShardweaveService)
