@@ -113,3 +113,16 @@ def test_cdk_synthesizes_a_project_of_one_s_own(installed: Environments) -> None
     template = json.loads((folder / "cdk.out" / "shardweave-orders-dev.template.json").read_text())
     kinds = {each["Type"] for each in template["Resources"].values()}
     assert {"AWS::DynamoDB::GlobalTable", "AWS::ApiGatewayV2::Api", "AWS::Lambda::Function"} <= kinds
+
+
+def test_cdk_deploys_the_functions_that_the_wheel_holds(installed: Environments) -> None:
+    environment = installed("cdk")
+    node = environment.python("from shardweave.cdk.tools import node_folder; print(node_folder())")
+    statement = (
+        "import json; from shardweave.cdk.function import FUNCTIONS; from shardweave.cdk.sources import source_files;"
+        "print(json.dumps([[path.name for path in source_files((folder,))] for folder in FUNCTIONS.glob('*/')]))"
+    )
+    done = environment.run("python", "-c", statement, PATH=f"{node}:/usr/bin:/bin")
+    folders = [names for names in json.loads(done.stdout) if names]
+    assert len(folders) == len(list((ROOT / "functions").glob("*/handler.py")))
+    assert all("handler.py" in names for names in folders)

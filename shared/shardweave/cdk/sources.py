@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from ..project import LIBRARY, project_folder
@@ -15,12 +15,13 @@ NOT_DEPLOYED = ("cdk", "cli", "local")
 _NOT_SOURCES = ("__pycache__", "*.pyc")
 
 
-def source_files(sources: Iterable[Path]) -> list[Path]:
+def source_files(sources: Collection[Path]) -> list[Path]:
     """Every file of the sources, in order."""
     found: set[Path] = set()
     for source in sources:
         found |= {path for path in source.rglob("*") if path.is_file()} if source.is_dir() else {source}
-    left_out = tuple(LIBRARY / name for name in NOT_DEPLOYED)
+    # Installed, the functions' own sources lie in a folder of the library that is not part of the library's.
+    left_out = tuple(LIBRARY / name for name in NOT_DEPLOYED) if LIBRARY in sources else ()
     return sorted(
         path
         for path in found
