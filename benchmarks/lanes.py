@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 ROUNDS = 60
 CALLS = 15
 WARMING = 100
-TARGETS = {("records25", "boto3 client"): 0.4, ("records3", "boto3 client"): 0.7, ("records25", "pydynox"): 1.3}
+TARGETS = {("records25", "pydynox"): 0.7, ("records3", "pydynox"): 0.6}
 
 
 class Side:

@@ -14,7 +14,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.fan.records import HASH_NAME, INDEX, LIMIT, RANGE_NAME, SCHEMA, SHARDS, TABLE, THROTTLE
 from shardweave.query.sizes import fetch_size
@@ -23,7 +23,7 @@ ReadPage = Callable[[], list[str]]
 """The identities of a page's records, in order."""
 
 
-def ours(url: str) -> ReadPage:
+def ours(url: str, transport: Literal["direct", "botocore"] = "direct") -> ReadPage:
     """The library."""
     from shardweave.query.cursor import CursorKeys
     from shardweave.query.runner import QueryRunner
@@ -32,7 +32,7 @@ def ours(url: str) -> ReadPage:
     from shardweave.reshard.phases import Waits
     from shardweave.table.dynamodb import DynamoDBTable
 
-    table = DynamoDBTable(SCHEMA.layout, TABLE, endpoint_url=url, max_pool_connections=THROTTLE)
+    table = DynamoDBTable(SCHEMA.layout, TABLE, endpoint_url=url, max_pool_connections=THROTTLE, transport=transport)
     keys = CursorKeys("bench", {"bench": b"b" * 32})
     runner = QueryRunner(SCHEMA, table, keys, maps=LeasedMaps(table, Waits()), throttle=THROTTLE)
     spec = QuerySpec("person", {}, INDEX, limit=LIMIT)
@@ -78,7 +78,12 @@ def boto3_pool(url: str) -> ReadPage:
     return page
 
 
-SIDES = {"ours": ours, "boto3 on a thread pool": boto3_pool}
+def ours_over_botocore(url: str) -> ReadPage:
+    """The same over botocore's client."""
+    return ours(url, "botocore")
+
+
+SIDES = {"ours": ours, "ours, over botocore": ours_over_botocore, "boto3 on a thread pool": boto3_pool}
 
 
 def main(name: str, url: str) -> None:

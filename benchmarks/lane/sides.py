@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.lane.records import HASH_NAME, HASH_VALUE, HIGH, INDEX, LOW, RANGE_NAME, TABLES
 
@@ -30,13 +30,16 @@ EXPRESSION = {
 }
 
 
-def ours(url: str, stock_parser: bool = False) -> Lane:
+def ours(url: str, transport: Literal["direct", "botocore"] = "direct", stock_parser: bool = False) -> Lane:
     """The table as the library uses it."""
     from shardweave.table.dynamodb import DynamoDBTable
     from shardweave.table.layout import TableLayout
     from shardweave.table.operations import Interval, Query
 
-    tables = {name: DynamoDBTable(TableLayout(), name, endpoint_url=url, stock_parser=stock_parser) for name in TABLES}
+    tables = {
+        name: DynamoDBTable(TableLayout(), name, endpoint_url=url, stock_parser=stock_parser, transport=transport)
+        for name in TABLES
+    }
 
     def lane(table: str, limit: int) -> Sequence[Mapping[str, Any]]:
         query = Query(HASH_NAME, HASH_VALUE, RANGE_NAME, Interval(LOW, HIGH), index=INDEX, limit=limit)
@@ -45,9 +48,14 @@ def ours(url: str, stock_parser: bool = False) -> Lane:
     return lane
 
 
+def ours_over_botocore(url: str) -> Lane:
+    """The same over botocore's client."""
+    return ours(url, "botocore")
+
+
 def ours_with_stock_parser(url: str) -> Lane:
     """The same with botocore's parser."""
-    return ours(url, stock_parser=True)
+    return ours(url, "botocore", stock_parser=True)
 
 
 def boto3_client(url: str) -> Lane:
@@ -105,6 +113,7 @@ def pydynox(url: str) -> Lane:
 
 SIDES = {
     "ours": ours,
+    "ours, over botocore": ours_over_botocore,
     "ours, stock parser": ours_with_stock_parser,
     "boto3 client": boto3_client,
     "boto3 resource": boto3_resource,
