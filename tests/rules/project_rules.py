@@ -57,6 +57,11 @@ PURE = (
     "shardweave.store.places",
     "shardweave.store.remnants",
     "shardweave.store.steps",
+    "shardweave.table.dynamodb.transport.calls",
+    "shardweave.table.dynamodb.transport.exchange",
+    "shardweave.table.dynamodb.transport.reply_parser",
+    "shardweave.table.dynamodb.transport.retries",
+    "shardweave.table.dynamodb.transport.signing",
 )
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
 

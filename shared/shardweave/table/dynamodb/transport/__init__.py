@@ -1,14 +1,17 @@
 """The direct transport: our own way to DynamoDB's operations on items, beside botocore's.
 
-choice         whether it may be used, or botocore is needed
-signing        the head of a request, with its signature
-reply_parser   bytes -> one reply
-retries        the decision to send again; `quota` what that may cost
-exchange       one call and its attempts, without input or output
-calls          operations -> calls, and whether an answer is one to the request
-endpoint       where requests go: addresses and TLS
-connection     one socket that never blocks
-pool           the idle connections of a table, and the budget of those in use
-rounds         carries several exchanges out at once, in the thread that asks
-direct         all of it for one table
+    choice         whether it may be used, or botocore is needed
+    signing        the head of a request, with its signature
+    reply_parser   bytes -> one reply
+    retries        the decision to send again; `quota` what that may cost
+    exchange       one call and its attempts, without input or output
+    calls          operations -> calls, and whether an answer is one to the request
+    endpoint       where requests go: addresses and TLS
+    connection     one socket that never blocks
+    pool           the idle connections of a table, and the budget of those in use
+    watch          what a round waits for
+    rounds         carries several exchanges out at once, in the thread that asks
+    direct         all of it for one table
+
+`signing`, `reply_parser`, `retries`, `exchange` and `calls` reach nothing outside the process.
 """

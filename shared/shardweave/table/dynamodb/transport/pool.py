@@ -28,7 +28,8 @@ class Pool:
         weakref.finalize(self, _close_all, self._all).atexit = False
 
     def _reset(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._in_use = self._waiting = 0
         self._idle: list[Connection] = []
         self.process = os.getpid()
@@ -37,7 +38,7 @@ class Pool:
 
     def take_slot(self, *, single: bool, until: float | None) -> bool:
         """Wait for a slot, at most until a time of `monotonic`; False when there was none by then."""
-        with self._changed:
+        with self._lock:
             self._waiting += 1
             try:
                 while not self._is_free(single):
@@ -52,7 +53,7 @@ class Pool:
 
     def try_slot(self, *, single: bool) -> bool:
         """A slot, if one is free now, and nobody waits for the first of theirs."""
-        with self._changed:
+        with self._lock:
             free = not self._waiting and self._is_free(single)
             self._in_use += free
             return free
@@ -60,9 +61,10 @@ class Pool:
     def give_slots(self, count: int, process: int) -> None:
         """Give slots back. What a forked process took over from its parent is none of its own."""
         if count and process == self.process:
-            with self._changed:
+            with self._lock:
                 self._in_use -= count
-                self._changed.notify_all()
+                if self._waiting:
+                    self._changed.notify_all()
 
     def _is_free(self, single: bool) -> bool:
         return self._in_use < self.limit + (self.reserve if single else 0)
@@ -72,7 +74,7 @@ class Pool:
     def take(self) -> Connection | None:
         """A connection that can be used, if one is there."""
         while True:
-            with self._changed:
+            with self._lock:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
@@ -82,13 +84,13 @@ class Pool:
 
     def add(self, connection: Connection) -> None:
         """One has come about."""
-        with self._changed:
+        with self._lock:
             self._all.add(connection)
 
     def keep(self, connection: Connection) -> None:
         """One is not needed now, and can be used again."""
         connection.rest()
-        with self._changed:
+        with self._lock:
             kept = not self._closed and connection in self._all and len(self._idle) < self.limit + self.reserve
             if kept:
                 self._idle.append(connection)
@@ -100,7 +102,7 @@ class Pool:
 
     def drop(self, connection: Connection) -> None:
         """One is of no use any more."""
-        with self._changed:
+        with self._lock:
             self._all.discard(connection)
         connection.close()
 
@@ -110,7 +112,7 @@ class Pool:
 
     def close(self) -> None:
         """Close what is idle. What is in use is closed when its call ends."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:

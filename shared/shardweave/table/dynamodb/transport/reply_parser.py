@@ -27,6 +27,11 @@ _FIELD = re.compile(rb"([^:\r\n]+):[ \t]*([^\r\n]*?)[ \t]*\r\n")
 _LENGTH = re.compile(r"[0-9]{1,9}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
 _ONCE = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection", "x-amz-crc32"})
+_KNOWN = {
+    name.encode(): name.lower()
+    for name in ("Server", "Date", "Content-Type", "Content-Length", "Connection", "x-amzn-RequestId", "x-amz-crc32")
+}
+"""The headers of each of DynamoDB's replies, as they are written there."""
 _END = b"\r\n\r\n"
 
 
@@ -183,7 +188,7 @@ def _headers(lines: bytes) -> dict[str, str]:
     """By name; of those that say how to read the reply, none may be there twice."""
     headers: dict[str, str] = {}
     for name, value in _FIELD.findall(lines):
-        key = name.decode("ascii").lower()
+        key = _KNOWN.get(name) or name.decode("ascii").lower()
         if key not in headers:
             headers[key] = value.decode("latin-1")
         elif key in _ONCE:

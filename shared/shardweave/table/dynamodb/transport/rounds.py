@@ -12,7 +12,6 @@ interrupt, or a deadline: nothing is drained, and nothing is handed back half re
 from __future__ import annotations
 
 import contextlib
-import selectors
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,8 +23,8 @@ from ....errors import ShardweaveError
 from .connection import Address, Clocks, Connecting, Connection
 from .exchange import Exchange, Step
 from .pool import Pool
+from .watch import READ, WRITE, Watch
 
-READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 CHUNK = 64 * 1024
 NEVER = float("inf")
 
@@ -97,7 +96,7 @@ class Lane:
         self.connection: Connection | None = None
         self.connecting: Connecting | None = None
         self.unsent: memoryview | None = None
-        self.watched: dict[socket.socket, int] = {}
+        self.watched: dict[socket.socket, tuple[int, int]] = {}
         self.ends = NEVER
         self.attempt_ends = NEVER
         self.begun = started
@@ -122,7 +121,7 @@ class Round:
         self._now = clocks.monotonic
         self._clocks = clocks
         self._observe = observe
-        self._selector: selectors.BaseSelector | None = None
+        self._watching: Watch | None = None
         self._slots = 0
         self._process = pool.process
         self._lanes: set[Lane] = set()
@@ -147,7 +146,7 @@ class Round:
         self._until = NEVER if until is None else until
         self._left = iter(range(total))
         self._next: int | None = next(self._left, None)
-        self._selector = selectors.PollSelector() if single else selectors.DefaultSelector()
+        self._watching = Watch(many=not single)
         self._late: list[Late] = []
         try:
             while self._next is not None or self._lanes or self._paused:
@@ -263,7 +262,7 @@ class Round:
 
     def _wait(self) -> None:
         """Wait for what comes next, and let it have its effect."""
-        assert self._selector is not None
+        assert self._watching is not None
         if not self._lanes and not self._paused:
             return
         now = self._now()
@@ -272,11 +271,9 @@ class Round:
             # One that is due, and has no slot, waits for a lane to end.
             due = min(due, self._paused[0][0])
         seconds = None if due == NEVER else max(0.0, due - now)
-        for key, _ in self._selector.select(seconds):
-            lane, connection = key.data
-            sock = key.fileobj
+        for sock, (lane, connection) in self._watching.wait(seconds):
             if lane in self._lanes and lane.connection is connection and sock in lane.watched:
-                self._ready(lane, sock)  # type: ignore[arg-type]
+                self._ready(lane, sock)
         if self._timer <= (now := self._now()):
             self._time_out(now)
 
@@ -421,21 +418,21 @@ class Round:
                 self._pool.drop(lane.connection)
         self._lanes.clear()
         self._paused.clear()
-        if self._selector is not None:
-            self._selector.close()
+        if self._watching is not None:
+            self._watching.close()
         self._pool.give_slots(self._slots, self._process)
         self._slots = 0
 
-    # -- the selector
+    # -- what is watched
 
     def _watch(self, lane: Lane, sock: socket.socket, mask: int) -> None:
-        assert self._selector is not None
+        assert self._watching is not None
         known = lane.watched.get(sock)
         if known is None:
-            self._selector.register(sock, mask, (lane, lane.connection))
-        elif known != mask:
-            self._selector.modify(sock, mask, (lane, lane.connection))
-        lane.watched[sock] = mask
+            lane.watched[sock] = self._watching.add(sock, mask, (lane, lane.connection)), mask
+        elif known[1] != mask:
+            self._watching.change(known[0], mask)
+            lane.watched[sock] = known[0], mask
 
     def _rearm(self, lane: Lane, mask: int) -> None:
         """Something happened on the connection, or is to happen: watch for more, for a while."""
@@ -445,10 +442,9 @@ class Round:
         self._timer = min(self._timer, lane.ends)
 
     def _unwatch(self, lane: Lane, *socks: socket.socket) -> None:
-        assert self._selector is not None
+        assert self._watching is not None
         for sock in socks or tuple(lane.watched):
-            self._selector.unregister(sock)
-            del lane.watched[sock]
+            self._watching.remove(lane.watched.pop(sock)[0])
 
     def _tell(self, lane: Lane) -> None:
         """What observes is not to change what happens."""

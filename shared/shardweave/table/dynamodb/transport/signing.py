@@ -10,6 +10,7 @@ import hmac
 import re
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 
 from ....errors import ConfigurationError
@@ -58,7 +59,7 @@ class Signer:
 
     def head(self, operation: str, body: bytes, now: float) -> bytes:
         """The head of a request, signed at `now` (epoch seconds)."""
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        moment = _moment(int(now))
         state = self._state
         if state[0] != moment[:8]:
             self._state = state = self._of_day(state[1], moment[:8])
@@ -93,6 +94,11 @@ class Signer:
             f"x-amz-security-token:{token}\n" if token else "",
             names,
         )
+
+
+@lru_cache(2)
+def _moment(seconds: int) -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(seconds))
 
 
 _State = tuple[str, Credentials, bytes, str, str, str, str, str]
