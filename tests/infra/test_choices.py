@@ -38,6 +38,7 @@ WRONG: Mapping[str, list[str]] = {
     "deployWith": ["me"],
     "canary": ["true", "10"],
     "snapStart": ["1"],
+    "transport": ["direct", "on", ""],
     "alarmTopic": ["alarms", "arn:aws:sqs:eu-west-1:123456789012:alarms"],
     "emptyAnswers": ["none", "-1", "0", "1.5", "9" * 5000],
     "requestsPerSecond": ["0", "many", "10001"],

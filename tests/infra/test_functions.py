@@ -199,3 +199,9 @@ def test_each_ring_is_turned_and_only_cursor_keys_are_ever_dropped(template: dic
     assert all("<aws.scheduler.scheduled-time>" in event for event in told.values())
     assert all('"keep":1' in event for event in told.values())
     assert EXTERNAL_KEYS.keep is None, "what they signed is valid for ever"
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [("auto", None), ("botocore", "botocore")])
+def test_the_way_to_the_table_can_be_chosen(chosen: str, expected: str | None) -> None:
+    for function in functions(template_for(transport=chosen)).values():
+        assert function["Environment"]["Variables"].get("SHARDWEAVE_TRANSPORT") == expected

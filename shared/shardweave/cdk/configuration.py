@@ -65,6 +65,7 @@ CHOICES: Mapping[str, str] = {
     "deployWith": "roles",
     "canary": "off",
     "snapStart": "off",
+    "transport": "auto",
     "alarmTopic": "",
     "emptyAnswers": "200",
     "requestsPerSecond": "100",
@@ -105,6 +106,7 @@ assets             optional: a template without assets is good enough where the 
 deployWith         roles: those that `cdk bootstrap` made; credentials: your own do it all
 canary             on: a tenth of the calls goes to a new version for five minutes first
 snapStart          on: functions start from a snapshot
+transport          botocore: all requests to the table go over botocore; auto: those on items over our own transport
 alarmTopic         the ARN of the SNS topic that alarms are sent to
 emptyAnswers       how many in five minutes are an alarm
 requestsPerSecond, burst   the most that the API takes
@@ -161,6 +163,7 @@ class Configuration:
     own_credentials: bool
     canary: bool
     snap_start: bool
+    transport: str
     alarm_topic: str
     empty_answers: int
     requests_per_second: int
@@ -217,6 +220,7 @@ class Configuration:
             own_credentials=_one_of(given, "deployWith", ("roles", "credentials")) == "credentials",
             canary=_switch(given, "canary"),
             snap_start=_switch(given, "snapStart"),
+            transport=_one_of(given, "transport", ("auto", "botocore")),
             alarm_topic=_alarm_topic(given["alarmTopic"]),
             empty_answers=_whole(given, "emptyAnswers", 1_000_000),
             requests_per_second=_whole(given, "requestsPerSecond", 10_000),

@@ -75,6 +75,8 @@ class Function(Construct):
             "KEY_FORMAT": configuration.key_format,
             **environment,
         }
+        if configuration.transport != "auto":
+            variables["SHARDWEAVE_TRANSPORT"] = configuration.transport
         check_environment(name, variables)
         self.function = lambda_.Function(
             self,

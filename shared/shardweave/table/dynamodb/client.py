@@ -53,7 +53,9 @@ _SERVICES = ("dynamodb", "dynamodb-streams")
 class PlainSession(Session):  # type: ignore[misc]
     """A session that remembers whether anybody told it something that its clients go by."""
 
-    is_plain = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_plain = True
 
     def register(self, *arguments: Any, **options: Any) -> None:
         self.is_plain = False
