@@ -104,7 +104,10 @@ def service_file(name: str) -> ServiceFile:
     """The module of a service. Raises ConfigurationError that lists the services."""
     if name not in _given and name in shipped_services():
         return ServiceFile(name, f"{SERVICES}.{name}", Path(next(iter(_package()))).resolve(), beside=True)
-    folders = [*([_given[name]] if name in _given else []), project_folder(), LIBRARY.parent]
+    # A function may run below a project's folder, in an emulator, and has what was deployed all the same.
+    deployed = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
+    near = [] if deployed else [*([_given[name]] if name in _given else []), project_folder()]
+    folders = [*near, LIBRARY.parent]
     for folder in folders if can_name(name) else []:
         file = _module_file(folder / f"{name}.py") or _module_file(folder / name)
         if file is not None:

@@ -90,3 +90,13 @@ def test_a_module_that_python_takes_for_it_is_told(project: Path) -> None:
     (project / "pydantic.py").write_text(GOOD)
     with pytest.raises(ConfigurationError, match="Python has another module 'pydantic'"):
         service_schema("pydantic", ORDERED)
+
+
+def test_a_deployed_function_takes_no_service_but_what_was_deployed_with_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "memos.py").write_text(GOOD)
+    assert service_file("memos").path == project / "memos.py"
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "api")
+    with pytest.raises(ConfigurationError, match="there is no service 'memos'"):
+        service_file("memos")
