@@ -14,6 +14,8 @@ from pathlib import Path
 LIBRARY = Path(__file__).resolve().parent
 PROJECT_VARIABLE = "SHARDWEAVE_PROJECT"
 CDK_FILE = "cdk.json"
+TEMPLATES = "cdk.out"
+"""Where the CDK puts templates and assets, in the project."""
 
 
 def project_folder() -> Path:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +16,7 @@ from shardweave.cli.project_files import project_files
 from shardweave.key_format import ORDERED
 from tests.unit.cli_world import shardweave
 
-FILES = {".gitignore", "README.md", "app.py", "cdk.json", "requirements.txt"}
+FILES = {".gitignore", "README.md", "app.py", "cdk.json", "conftest.py", "requirements.txt"}
 
 
 def test_the_project_has_a_service_a_test_and_what_deploys_it(tmp_path: Path) -> None:
@@ -43,6 +45,26 @@ def test_the_entity_is_named_after_the_service(
     schema = module.schema(ORDERED)
     assert list(schema.entities) == [token]
     assert schema.entity(token).identity == (key,)
+
+
+@pytest.mark.parametrize("tests", [["-m", "shardweave.cli", "test"], ["-m", "pytest"]], ids=["test", "pytest"])
+def test_what_was_synthesized_is_no_part_of_the_tests(tmp_path: Path, tests: list[str]) -> None:
+    folder = tmp_path / "orders"
+    shardweave("init", str(folder), "--no-hashes")
+    if "pytest" not in tests:  # The command needs no word of the project's own.
+        fixtures = (folder / "conftest.py").read_text()
+        assert fixtures.count('collect_ignore = ["cdk.out"]\n') == 1
+        (folder / "conftest.py").write_text(fixtures.replace('collect_ignore = ["cdk.out"]\n', ""))
+    layer = folder / "cdk.out" / "asset.0" / "python"
+    for package in ("pydantic", "checked"):
+        (layer / package).mkdir(parents=True)
+        (layer / package / "__init__.py").write_text("raise ImportError('for another machine')\n")
+    (layer / "checked" / "test_cases.py").write_text("")
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, (folder, *sys.path)))}
+    done = subprocess.run(
+        [sys.executable, "-P", *tests], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", ["os", "Orders", "1st", "my orders", "class", "services"])

@@ -52,16 +52,40 @@ TEST = '''"""What the service promises."""
 from __future__ import annotations
 
 from shardweave import Database
-from {service} import {model}, schema
+from {service} import {model}
 
 
-def test_an_owner_finds_what_is_open() -> None:
-    with Database(schema()) as database:
-        kept = database.create({model}(owner_id="ann"))
-        database.create({model}(owner_id="ann", state="done"))
-        database.create({model}(owner_id="bob"))
-        page = database.query({model}, owner_id="ann", state="open")
-        assert list(page.items) == [kept]
+def test_an_owner_finds_what_is_open(database: Database) -> None:
+    kept = database.create({model}(owner_id="ann"))
+    database.create({model}(owner_id="ann", state="done"))
+    database.create({model}(owner_id="bob"))
+    page = database.query({model}, owner_id="ann", state="open")
+    assert list(page.items) == [kept]
+'''
+
+FIXTURES = '''"""What tests may take: a fresh `database`, its `clock`, and a `client` of the service's routes."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+import {service}
+from shardweave import Schema
+
+pytest_plugins = ["shardweave.testing"]
+collect_ignore = ["cdk.out"]
+
+
+@pytest.fixture
+def schema() -> Schema:
+    return {service}.schema()
+
+
+@pytest.fixture
+def service() -> ModuleType:
+    return {service}
 '''
 
 APP = '''"""The CDK app: what is provisioned for the service that `cdk.json` names."""
@@ -116,6 +140,7 @@ def project_files(service: str) -> dict[str, str]:
     return {
         f"{service}.py": SERVICE.format(**names),
         f"test_{service}.py": TEST.format(**names),
+        "conftest.py": FIXTURES.format(**names),
         "app.py": APP,
         CDK_FILE: _cdk_file(service),
         "README.md": README.format(**names),

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ..project import project_folder
+from ..project import TEMPLATES, project_folder
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -15,5 +15,6 @@ def main(arguments: Sequence[str]) -> int:
     folder = project_folder()
     # Python looks in a folder that it is told of before it looks among what is installed; pytest finds the tests.
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, "-m", "pytest", *arguments]
+    # What was synthesized holds packages, for another machine: none of them is the project's.
+    command = [sys.executable, "-m", "pytest", f"--ignore={folder / TEMPLATES}", *arguments]
     return subprocess.run(command, cwd=folder, env=variables, check=False).returncode

@@ -1,0 +1,37 @@
+"""examples/support_desk, deployed: a service that is named by its path, outside of those that ship."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from shardweave.cdk.emulator import Emulator
+from shardweave.cdk.sources import ROOT
+from tests.e2e.conftest import Deployed, deployed
+from tests.e2e.issuer import AUDIENCE, Issuer
+
+SERVICE = "examples/support_desk/support_desk.py"
+
+
+@pytest.fixture(scope="module")
+def stack(start_emulator: Callable[..., Emulator], issuer: Issuer) -> Deployed:
+    assert (ROOT / SERVICE).is_file()
+    return deployed(start_emulator(), SERVICE, issuer=issuer.url, audience=AUDIENCE)
+
+
+def test_conversations_have_numbers_within_their_tenant_and_are_answered(stack: Deployed, issuer: Issuer) -> None:
+    ann, eve = (stack.api(token=issuer.token(tenant=tenant)) for tenant in ("acme", "bolt"))
+    made = []
+    for each in (ann, eve):
+        assert each.call("POST", "/v1/tenants", {"name": "A desk"}).status == 201
+        made.append(each.call("POST", "/v1/conversations", {"subject": "It hums"}).document)
+    assert [each["num"] for each in made] == [1, 1]
+    path = f"/v1/replies/{made[0]['conversationId']}"
+    assert eve.call("POST", path, {"text": "Mine."}).status == 404
+    assert ann.call("POST", path, {"text": "Unplug it.", "closes": True}).status == 201
+    assert ann.get("/v1/numbers/1").document["state"] == "closed"
+    assert eve.get("/v1/numbers/1").document["state"] == "open"
+    assert (
+        ann.get("/v1/messages", conversationId=made[0]["conversationId"]).document["items"][0]["text"] == "Unplug it."
+    )
