@@ -166,7 +166,7 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     by_state = Index("byState", hash_key="state_hash_key", range_key="updated")
     unread = EventProjection("unread", (MessageArrived, MessagesSeen), writes=(Counter,), project=count_unread)
-    entities = [Tenant, Member, Invitation, Tag, Conversation, Message, Counter]
+    entities: list[type[Entity]] = [Tenant, Member, Invitation, Tag, Conversation, Message, Counter]
     return Schema(entities, [by_state], key_format=key_format, projections=[unread])
 
 

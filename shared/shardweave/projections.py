@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
@@ -67,7 +67,10 @@ class Event(BaseModel):
         val_json_bytes="base64",
     )
 
-    type: str = Field(description="Which kind of event it is.")
+    if TYPE_CHECKING:
+        type: Any  # A kind's Literal would not be allowed to narrow another type.
+    else:
+        type: str = Field(description="Which kind of event it is.")
     event_id: str = Field(
         min_length=1,
         max_length=MAX_EVENT_ID_CHARACTERS,

@@ -16,6 +16,7 @@ from shardweave.cdk.configuration import stack_name
 from shardweave.cdk.deploy_local import api_of, deploy
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import CREDENTIALS, REGION, Emulator, free_port
+from shardweave.service_files import named_service
 from tests.e2e.issuer import Issuer
 
 SERVICE = "user_service"
@@ -79,8 +80,8 @@ class Deployed:
 
 
 def deployed(emulator: Emulator, service: str = SERVICE, **context: str) -> Deployed:
-    """The stack, deployed to an emulator that runs."""
-    name = stack_name(service, STAGE)
+    """The stack of a service, by name or path, deployed to an emulator that runs."""
+    name = stack_name(named_service(service), STAGE)
     choices = {"service": service, "stage": STAGE, **context}
     outputs = deploy(
         emulator, name, [part for key, value in choices.items() for part in ("-c", f"{key}={value}")], first=True

@@ -1,4 +1,5 @@
-"""The programs that type checkers are shown, in a folder of their own, beside the service of the README."""
+"""The programs that type checkers are shown, in a folder of their own, beside the service of the README
+and an example."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 SHARED = ROOT / "shared"
 HERE = Path(__file__).parent
 
-RIGHT = ("orders.py", "uses.py", "uses_in_tests.py")
+OWN = ("uses.py", "uses_in_tests.py")
+EXAMPLE = ("support_desk.py", "test_support_desk.py", "conftest.py")
+RIGHT = ("orders.py", *OWN, *EXAMPLE)
 WRONG = "misuses.py"
 
 
@@ -19,8 +22,10 @@ def programs_in(folder: Path) -> None:
     """Write the programs into a folder."""
     (program,) = re.findall(r"```python\n((?:.|\n)*?)```", (ROOT / "README.md").read_text(encoding="utf-8"))
     (folder / "orders.py").write_text(program, encoding="utf-8")
-    for name in (*RIGHT[1:], WRONG):
+    for name in (*OWN, WRONG):
         shutil.copy(HERE / name, folder)
+    for name in EXAMPLE:
+        shutil.copy(ROOT / "examples" / "support_desk" / name, folder)
 
 
 def check_misuses(folder: Path, checker: str, reported: Iterable[int]) -> None:
