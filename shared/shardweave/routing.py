@@ -13,6 +13,8 @@ of its text is the summary, the rest the description. A parameter is what its ty
     `Database`            the records of the caller: rules and claims hold in every method
     `EveryRecord`         the records of everybody; whoever takes it sees to rights itself
     `Caller`, `Clock`     who asks; the epoch milliseconds
+    `TimeLeft`            the milliseconds that are left to answer
+    `Annotated[UUID, Claim("tenant")]`   the value of a claim, of any type that has a text
     any other             one of the path, where the path has its name, else of the query, by its camelCase name;
                           `Annotated[str, Field(description=...)]` describes it, a default makes it optional
 
@@ -20,10 +22,13 @@ What it gives is answered by the return type:
 
     an entity             200 with the record and its ETag; 304 to a GET that has it; 404 for None
     a pydantic model      its JSON; fields that are entities as they are shown everywhere
+    a `RecordView`        a record without some of its properties, and with members more
     None                  204
-    `Listed[Entity]`      a page: `listed(...)` says which records, the request which page
+    `Listed[...]`         a page of entities, or of another form of them: `listed(...)` says which records, the request
+                          which page
     `Writes[...]`         writes that are one transaction: `writes(...)`; a request that is repeated with its
-                          Idempotency-Key is answered as the first time
+                          Idempotency-Key is answered as the first time; `Writes[tuple[A, B]]` shows the records by
+                          their tokens
 
 Another route that is no GET may be repeated with a key too: what it gave is kept once it is done.
 """
@@ -32,16 +37,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, ParamSpec
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Generic, ParamSpec
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypeVar
 
 from .access.caller import Caller
+from .codecs import codec_of
 from .database import Database
 from .entity import Entity
+from .entity_property import Property
 from .errors import ConfigurationError, ShardweaveError
 from .query.shorthand import constraints
 from .query.spec import BranchSpec, Constraint, OneOf
@@ -50,11 +58,15 @@ from .table.conditions import Condition
 
 __all__ = [
     "Caller",
+    "Claim",
     "Clock",
     "EveryRecord",
     "JsonModel",
+    "JsonType",
     "Listed",
+    "RecordView",
     "Route",
+    "TimeLeft",
     "Writes",
     "delete",
     "get",
@@ -69,6 +81,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 E = TypeVar("E", bound=Entity, default=Any)
 M = TypeVar("M", default=Any)
+N = TypeVar("N", default=None)
+T = TypeVar("T", default=Any)
+V = TypeVar("V")
+W = TypeVar("W")
 
 ANY_CALLER = object()
 EveryRecord = Annotated[Database, ANY_CALLER]
@@ -85,6 +101,23 @@ class Clock:
         return self._now_ms()
 
 
+class TimeLeft:
+    """Gives the milliseconds that are left to answer the request; infinity where nothing ends it."""
+
+    def __init__(self, left_ms: Callable[[], float]) -> None:
+        self._left_ms = left_ms
+
+    def __call__(self) -> float:
+        return self._left_ms()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The claim of the caller's token that gives a parameter its value. Who has none is refused with 401 or 403."""
+
+    name: str
+
+
 class JsonModel(BaseModel):
     """A body or an answer: names in JSON are camelCase, and no others are taken."""
 
@@ -98,11 +131,36 @@ class JsonModel(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class Listed(Generic[E]):
-    """Which records a list has. See `listed`."""
+class RecordView(JsonModel, Generic[E]):
+    """A record as it is shown everywhere, without the properties that `hidden` names, and with the members that a
+    subclass declares."""
 
-    entity: type[E] | str
+    hidden: ClassVar[frozenset[str]] = frozenset()
+    record: E
+
+
+class JsonType:
+    """A type that JSON values are read as, as strictly as the properties of records are: for a value whose type
+    depends on others."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+
+    def read(self, value: Any, *where: str | int) -> Any:
+        """The value in Python. Raises ValidationFailed, which names the place in the body."""
+        return self._property.read_json(value, where)
+
+    @cached_property
+    def _property(self) -> Property:
+        codec = codec_of(self._annotation)
+        return Property("value", "value", self._annotation, codec, None, required=True, has_default=False)
+
+
+@dataclass(frozen=True)
+class Listed(Generic[T, N]):
+    """Which records a list has, and how they are shown. See `listed`."""
+
+    entity: type[Entity] | str
     conditions: Mapping[str, Constraint | OneOf]
     index: str | None = None
     filter: Condition | None = None
@@ -110,6 +168,16 @@ class Listed(Generic[E]):
     reverse: bool = False
     earliest: int | None = None
     latest: int | None = None
+    row: Callable[[Any], Any] | None = None
+    members: BaseModel | None = None
+
+    def shown_as(self, row: Callable[[T], V]) -> Listed[V, N]:
+        """The same list, each record in the form that `row` gives it."""
+        return replace(self, row=row)  # type: ignore[return-value]
+
+    def with_members(self, members: W) -> Listed[T, W]:
+        """The same list, the page with the members of a model beside its own."""
+        return replace(self, members=members)  # type: ignore[return-value, arg-type]
 
 
 def listed(
@@ -146,7 +214,7 @@ def writes(
     refusals: Mapping[type[ShardweaveError], ShardweaveError] | None = None,
 ) -> Writes[M]:
     """Writes of the caller's records, all or none. `answer` makes the answer of the records that were written, in their
-    order, and is pure; without it, the one record is the answer. `refusals` say what is raised in place of an error."""
+    order, and is pure; without it they are the answer. `refusals` say what is raised in place of an error."""
     return Writes(operations, answer, refusals or {})
 
 
@@ -160,6 +228,7 @@ class Route(Generic[P, R]):
     status: int | None = None
     tag: str = ""
     errors: tuple[type[ShardweaveError], ...] = ()
+    idempotency_key: bool = True
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -189,10 +258,16 @@ def get(
 
 
 def post(
-    path: str, *, status: int | None = None, tag: str = "", errors: Sequence[type[ShardweaveError]] = ()
+    path: str,
+    *,
+    status: int | None = None,
+    tag: str = "",
+    errors: Sequence[type[ShardweaveError]] = (),
+    idempotency_key: bool = True,
 ) -> Callable[[Callable[P, R]], Route[P, R]]:
-    """A route that does something. It is answered with `status`: by default 201 where a record was made, else 200."""
-    return _route("POST", path, status, tag, errors)
+    """A route that does something. It is answered with `status`: by default 201 where a record was made, else 200.
+    Without `idempotency_key` a request that is sent again is always carried out again: for work that goes on."""
+    return _route("POST", path, status, tag, errors, idempotency_key=idempotency_key)
 
 
 def put(
@@ -217,10 +292,16 @@ def delete(
 
 
 def _route(
-    method: str, path: str, status: int | None, tag: str, errors: Sequence[type[ShardweaveError]]
+    method: str,
+    path: str,
+    status: int | None,
+    tag: str,
+    errors: Sequence[type[ShardweaveError]],
+    *,
+    idempotency_key: bool = True,
 ) -> Callable[[Callable[P, R]], Route[P, R]]:
     def made(function: Callable[P, R]) -> Route[P, R]:
-        found = Route(method, path, function, status, tag, tuple(errors))
+        found = Route(method, path, function, status, tag, tuple(errors), idempotency_key)
         if not isinstance(path, str) or not path.startswith("/v1/"):
             fix = f'give "/v1/{to_camel(function.__name__)}", say'
             raise ConfigurationError("its path must begin with /v1/", where=found.place, fix=fix)

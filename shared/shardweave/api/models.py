@@ -21,7 +21,7 @@ Models are made when they are first asked for: once an entity, and only those th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,10 +116,11 @@ class RecordModels:
     def _checked(self, form: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
         return as_given(self.entity, validated(form, self._writable(document)), document)
 
-    def json(self, record: Entity) -> bytes:
-        """The JSON text of a record. Raises RecordUnreadable."""
+    def json(self, record: Entity, hidden: Set[str] = frozenset()) -> bytes:
+        """The JSON text of a record, without what is private or `hidden` (Python names). Raises RecordUnreadable."""
+        key = self._key(record.key) if self.entity.origin is not None else ""
         try:
-            return record_json(record, self._key(record.key) if self.entity.origin is not None else "", self._private)
+            return record_json(record, key, self._private | hidden)
         except Exception as error:
             raise self.unanswerable(record, "not_answerable") from error
 
@@ -216,18 +217,7 @@ class RecordModels:
 
     @cached_property
     def page(self) -> type[BaseModel]:
-        item: Any = self.read | self.part
-        return create_model(
-            f"{self.name}List",
-            __config__=JSON_CONFIG,
-            __doc__="A page of records, in the order of the index.",
-            items=(list[item], Field(description="The records of this page.")),
-            nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
-            complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
-            failed=(list[str], left_out("Lanes that failed; left out when none did.")),
-            late=(int, left_out("How many of the first records were kept back before.")),
-            unreadable=TOLD,
-        )
+        return page_model(self.name, self.read | self.part)
 
     def _derived(
         self,
@@ -351,3 +341,20 @@ def validated(
         raise
     fields = type(record).model_fields
     return {fields[name].alias or name: getattr(record, name) for name in record.model_fields_set}
+
+
+def page_model(name: str, item: Any, members: Mapping[str, Any] | None = None) -> type[BaseModel]:
+    """A page of some form of records, with more members where there are any."""
+    made: type[BaseModel] = create_model(
+        f"{name}List",
+        __config__=JSON_CONFIG,
+        __doc__="A page of records, in the order of the index.",
+        items=(list[item], Field(description="The records of this page.")),
+        nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
+        complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
+        failed=(list[str], left_out("Lanes that failed; left out when none did.")),
+        late=(int, left_out("How many of the first records were kept back before.")),
+        unreadable=TOLD,
+        **(members or {}),
+    )
+    return made

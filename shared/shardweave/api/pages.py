@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -218,10 +219,10 @@ class Pages:
                     unreadable.append(replace(error.record, position=len(answered)))
         return answered, unreadable if tells else []
 
-    def listed(self, answered: AnsweredPage) -> Response:
-        """A page as lists answer it: what is not as usual is said, the rest left out."""
+    def listed(self, answered: AnsweredPage, more: Mapping[str, Any] = MappingProxyType({})) -> Response:
+        """A page as lists answer it: what is not as usual is said, the rest left out; with some members more."""
         said = {"failed": answered.page.failed, "late": answered.page.late}
-        return self.answer(answered, {name: value for name, value in said.items() if value})
+        return self.answer(answered, {**more, **{name: value for name, value in said.items() if value}})
 
     def answer(self, answered: AnsweredPage, more: Mapping[str, Any]) -> Response:
         """A page as an answer, with some members more."""

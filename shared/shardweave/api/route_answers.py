@@ -1,5 +1,5 @@
-"""What a route gives, as an answer and as it is described: records as they are shown everywhere, other models as they
-are, pages, and writes that are one transaction."""
+"""What a route gives, as an answer and as it is described: plain answers, pages, and writes that are one transaction.
+How records and models are shown in them is for `route_forms`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic import BaseModel
 
 from ..access.access import ACCESS_ERRORS
 from ..entity import Entity
-from ..errors import ConfigurationError, NotFound, ShardweaveError
+from ..errors import ConfigurationError, NotFound, ShardweaveError, TableFull
 from ..query.spec import QuerySpec
-from ..routing import Listed, Route, Writes
+from ..routing import Listed, RecordView, Route, Writes
 from ..store.operations import Written
 from ..store.steps import not_found
 from .caller_database import CallerDatabase
 from .collection import PLACE, TAG, created, stored
 from .messages import Response
-from .models import RecordModels
+from .models import RecordModels, page_model
 from .once import ONCE, ONCE_ERRORS, carried_out, worked
 from .operation import Answer, Call, Operation
 from .pages import PAGING, Pages, paging
 from .preconditions import CONDITIONS_OF_READING, IF_NONE_MATCH, entity_tag, tags_of
 from .query_routes import QUERY_ERRORS
 from .route_arguments import NOT_GIVEN, Arguments, arguments_of, path_of
+from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm, form_of
 
 if TYPE_CHECKING:
     from ..service_parts import Parts
@@ -44,7 +44,8 @@ def _operation(route: Route[..., Any], parts: Parts) -> Operation:
     arguments = arguments_of(route, parts)
     kind = _kind_of(route, arguments, parts)
     summary, description = route.texts
-    once = () if route.method == "GET" else (ONCE,)
+    once = (ONCE,) if route.method != "GET" and route.idempotency_key else ()
+    changing = () if route.method == "GET" else ONCE_ERRORS if once else (TableFull,)
     refusals = ACCESS_ERRORS if parts.access.restricts else ()
     return Operation(
         route.method,
@@ -60,7 +61,7 @@ def _operation(route: Route[..., Any], parts: Parts) -> Operation:
         query_parameters=(*arguments.query, *(PAGING if isinstance(kind, _Page) else ())),
         header_parameters=(*once, *kind.conditions),
         body=arguments.body,
-        errors=tuple(dict.fromkeys((*route.errors, *kind.errors, *(ONCE_ERRORS if once else ()), *refusals))),
+        errors=tuple(dict.fromkeys((*route.errors, *kind.errors, *changing, *refusals))),
     )
 
 
@@ -70,88 +71,13 @@ def _kind_of(route: Route[..., Any], arguments: Arguments, parts: Parts) -> _Pla
         raise ConfigurationError("it must say what it gives", where=route.place, fix="write -> None, say")
     origin, members = typing.get_origin(given), typing.get_args(given)
     if origin is Listed:
-        return _Page(route, parts, RecordModels(parts.schema[members[0]], parts.external_keys))
+        return _Page(route, parts, form_of(route, members[0], parts), _members(members, parts))
     if origin is Writes:
-        return _Transaction(route, parts, _form_of(route, members[0], parts))
+        return _Transaction(route, parts, form_of(route, members[0], parts))
     if origin in (typing.Union, types.UnionType) and len(members) == 2 and type(None) in members:
         (member,) = (each for each in members if each is not type(None))
-        return _Plain(route, parts, _form_of(route, member, parts))
-    return _Plain(route, parts, None if given in (None, type(None)) else _form_of(route, given, parts))
-
-
-def _form_of(route: Route[..., Any], given: Any, parts: Parts) -> _Record | _Model:
-    if isinstance(given, type) and issubclass(given, Entity):
-        return _Record(RecordModels(parts.schema[given], parts.external_keys))
-    if isinstance(given, type) and issubclass(given, BaseModel):
-        return _Model(given, parts)
-    fix = "give an entity, a pydantic model, None, Listed[Entity] or Writes[...]"
-    raise ConfigurationError(f"it can't give {given!r:.60}", where=route.place, fix=fix)
-
-
-# -- forms ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A record, as it is shown everywhere."""
-
-    models: RecordModels
-
-    def model(self) -> type[BaseModel]:
-        return self.models.read
-
-    def text(self, value: Any) -> bytes:
-        return self.models.json(value)
-
-
-@dataclass(frozen=True)
-class _Model:
-    """A model, whose fields that are entities, or lists of some, are shown as records are."""
-
-    declared: type[BaseModel]
-    parts: Parts
-
-    def model(self) -> type[BaseModel]:
-        if not any(self._records.values()):
-            return self.declared
-        fields: dict[str, Any] = {}
-        for name, info in self.declared.model_fields.items():
-            models = self._records[name]
-            shown: Any = info.annotation if models is None else models.read
-            listed = models is not None and typing.get_origin(info.annotation) in (list, tuple)
-            fields[name] = (list[shown] if listed else shown, info)
-        made: type[BaseModel] = create_model(
-            self.declared.__name__, __doc__=self.declared.__doc__, __config__=self.declared.model_config, **fields
-        )
-        return made
-
-    def text(self, value: Any) -> bytes:
-        members = []
-        for name, info in self.declared.model_fields.items():
-            alias, given = info.serialization_alias or info.alias or name, getattr(value, name)
-            models = self._records[name]
-            if models is None:
-                written = self._adapters[name].dump_json(given, by_alias=True)
-            elif isinstance(given, (list, tuple)):
-                written = b"[" + b",".join(map(models.json, given)) + b"]"
-            else:
-                written = b"null" if given is None else models.json(given)
-            members.append(b'"' + alias.encode() + b'":' + written)
-        return b"{" + b",".join(members) + b"}"
-
-    @cached_property
-    def _records(self) -> dict[str, RecordModels | None]:
-        return {name: self._models_of(info.annotation) for name, info in self.declared.model_fields.items()}
-
-    @cached_property
-    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
-        annotations: dict[str, Any] = {name: info.annotation for name, info in self.declared.model_fields.items()}
-        return {name: TypeAdapter(annotations[name]) for name, each in self._records.items() if each is None}
-
-    def _models_of(self, annotation: Any) -> RecordModels | None:
-        inner = [annotation, *typing.get_args(annotation)]
-        entity = next((each for each in inner if isinstance(each, type) and issubclass(each, Entity)), None)
-        return None if entity is None else RecordModels(self.parts.schema[entity], self.parts.external_keys)
+        return _Plain(route, parts, form_of(route, member, parts), may_be_none=True)
+    return _Plain(route, parts, None if given in (None, type(None)) else form_of(route, given, parts))
 
 
 # -- kinds of answers -----------------------------------------------------------------------------------------------
@@ -163,7 +89,8 @@ class _Plain:
 
     route: Route[..., Any]
     parts: Parts
-    form: _Record | _Model | None
+    form: Form | None
+    may_be_none: bool = False
 
     @property
     def status(self) -> int:
@@ -173,7 +100,7 @@ class _Plain:
     def answer(self) -> Answer:
         if self.form is None:
             return Answer(self.status, "It is done.")
-        return Answer(self.status, "The answer.", self.form.model, TAG if isinstance(self.form, _Record) else {})
+        return Answer(self.status, "The answer.", self.form.model, TAG if isinstance(self.form, RecordForm) else {})
 
     @property
     def also(self) -> tuple[Answer, ...]:
@@ -181,11 +108,11 @@ class _Plain:
 
     @property
     def conditions(self) -> tuple[Any, ...]:
-        return CONDITIONS_OF_READING if isinstance(self.form, _Record) and self.route.method == "GET" else ()
+        return CONDITIONS_OF_READING if isinstance(self.form, RecordForm) and self.route.method == "GET" else ()
 
     @property
     def errors(self) -> tuple[type[ShardweaveError], ...]:
-        return (NotFound,) if isinstance(self.form, _Record) else ()
+        return (NotFound,) if self.may_be_none or isinstance(self.form, RecordForm) else ()
 
     def run(self, call: Call, arguments: Arguments) -> Response:
         given = arguments.of(call)
@@ -193,39 +120,66 @@ class _Plain:
         def work() -> Response:
             return self._answered(call, self.route.function(**given))
 
-        return work() if self.route.method == "GET" else worked(self.parts.store, call, work)
+        return worked(self.parts.store, call, work) if self._is_kept else work()
+
+    @property
+    def _is_kept(self) -> bool:
+        return self.route.method != "GET" and self.route.idempotency_key
 
     def _answered(self, call: Call, found: Any) -> Response:
         if self.form is None:
             return Response(self.status)
-        if isinstance(self.form, _Model):
-            return Response.json(self.status, self.form.text(found))
         if found is None:
-            raise not_found(self.form.models.entity)
+            raise self._missing(self.form)
+        if not isinstance(self.form, RecordForm):
+            return Response.json(self.status, self.form.text(found))
         known = tags_of(call.headers, IF_NONE_MATCH) if self.conditions else None
         if known is not None and known.has(found.rev):
             return Response(304, headers=entity_tag(found.rev))
         answer = replace(stored(self.form.models, found), status=self.status)
         return answer if self.route.method == "GET" else replace(answer, places=(self.form.models.keys.path(found),))
 
+    @staticmethod
+    def _missing(form: Form) -> NotFound:
+        if isinstance(form, (RecordForm, ViewForm)):
+            return not_found(form.models.entity)
+        return NotFound("there is nothing at this path", where="path", fix="check what is asked for")
+
+
+def _members(given: tuple[Any, ...], parts: Parts) -> ModelForm | None:
+    """The members that a page has beside its own, where the second argument of `Listed` says some."""
+    return ModelForm(given[1], parts) if len(given) > 1 and given[1] not in (None, type(None)) else None
+
+
+class _Rows(Pages):
+    """Pages of records in the form of a route's own."""
+
+    def __init__(self, models: RecordModels, parts: Parts, text: Callable[[Any], bytes]) -> None:
+        super().__init__(models, parts.queries, parts.access)
+        self._text = text
+
+    def text(self, record: Any) -> bytes:
+        return self._text(record)
+
 
 @dataclass(frozen=True)
 class _Page:
-    """A page of the caller's records."""
+    """A page of the caller's records, as they are or in another form."""
 
     route: Route[..., Any]
     parts: Parts
-    models: RecordModels
+    form: Form
+    members: ModelForm | None = None
     also: tuple[Answer, ...] = ()
     conditions: tuple[Any, ...] = ()
     errors: tuple[type[ShardweaveError], ...] = QUERY_ERRORS
 
     @property
     def answer(self) -> Answer:
-        return Answer(200, "The page, each record once.", lambda: self.models.page)
+        return Answer(200, "The page, each record once.", self._model)
 
     def run(self, call: Call, arguments: Arguments) -> Response:
-        listed: Listed[Any] = self.route.function(**arguments.of(call))
+        listed: Listed[Any, Any] = self.route.function(**arguments.of(call))
         asked = paging(call.query)
         spec = QuerySpec(
             entity=self.parts.schema[listed.entity].token,
@@ -237,8 +191,24 @@ class _Page:
             latest=listed.latest,
             **{**asked, "reverse": asked["reverse"] != listed.reverse},
         )
-        pages = Pages(self.models, self.parts.queries, self.parts.access)
-        return pages.listed(pages.run(spec, call, operation="query"))
+        more = {} if self.members is None else self.members.document(cast("BaseModel", listed.members))
+        pages = self._pages(listed)
+        return pages.listed(pages.run(spec, call, operation="query"), more)
+
+    def _pages(self, listed: Listed[Any, Any]) -> Pages:
+        row = listed.row
+        if isinstance(self.form, RecordForm) and row is None:
+            return Pages(self.form.models, self.parts.queries, self.parts.access)
+        models = RecordModels(self.parts.schema[listed.entity], self.parts.external_keys)
+        return _Rows(models, self.parts, lambda record: self.form.text(record if row is None else row(record)))
+
+    def _model(self) -> type[BaseModel]:
+        if isinstance(self.form, RecordForm) and self.members is None:
+            return self.form.models.page
+        item = self.form.model()
+        beside = {} if self.members is None else self.members.model().model_fields
+        members = {info.alias or name: (info.annotation, info) for name, info in beside.items()}
+        return page_model(item.__name__, item, members)
 
 
 @dataclass(frozen=True)
@@ -247,7 +217,7 @@ class _Transaction:
 
     route: Route[..., Any]
     parts: Parts
-    form: _Record | _Model
+    form: Form
     also: tuple[Answer, ...] = ()
     conditions: tuple[Any, ...] = ()
     errors: tuple[type[ShardweaveError], ...] = ()
@@ -258,8 +228,8 @@ class _Transaction:
 
     @property
     def answer(self) -> Answer:
-        place = PLACE if isinstance(self.form, _Record) else {"Location": "The first record's path."}
-        headers = place if self.status == HTTPStatus.CREATED else {}
+        place = PLACE if isinstance(self.form, RecordForm) else {"Location": "The first record's path."}
+        headers = place if self.status == HTTPStatus.CREATED else TAG if isinstance(self.form, ViewForm) else {}
         return Answer(self.status, "What was written, as it is stored.", self.form.model, headers)
 
     def run(self, call: Call, arguments: Arguments) -> Response:
@@ -277,18 +247,23 @@ class _Transaction:
     def _answer(self, answer: Callable[..., Any] | None) -> Callable[[Sequence[Written]], Response]:
         def answered(made: Sequence[Written]) -> Response:
             records = [each.record for each in made if each.record is not None]
-            found = records[0] if answer is None else answer(*records)
+            found = self._unnamed(records) if answer is None else answer(*records)
             places = tuple(self._models(each).keys.path(each) for each in records)
-            if isinstance(self.form, _Record):
+            if isinstance(self.form, RecordForm):
                 shown = created if self.status == HTTPStatus.CREATED else stored
                 response = shown(self.form.models, found)
             elif self.status == HTTPStatus.CREATED:
                 response = created(self._models(records[0]), records[0], self.form.text(found))
             else:
                 response = Response.json(self.status, self.form.text(found))
-            return replace(response, status=self.status, places=places)
+            headers = {**response.headers, **(entity_tag(found.record.rev) if isinstance(found, RecordView) else {})}
+            return replace(response, status=self.status, headers=headers, places=places)
 
         return answered
+
+    def _unnamed(self, records: list[Entity]) -> Any:
+        """The answer where the function names none: the records that were written, one or all."""
+        return records if isinstance(self.form, RecordsForm) else records[0]
 
     def _models(self, record: Entity) -> RecordModels:
         return RecordModels(self.parts.schema[type(record)], self.parts.external_keys)

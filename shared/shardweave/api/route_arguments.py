@@ -6,6 +6,7 @@ Whatever is wrong with a signature is a ConfigurationError when the service is p
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import typing
 from collections.abc import Callable
@@ -16,15 +17,16 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
+from ..access.access import refusal
 from ..access.caller import Caller
 from ..codecs import codec_of
 from ..database import Database
 from ..entity import Entity
 from ..entity_property import Property
-from ..errors import ConfigurationError, ValidationFailed
+from ..errors import ConfigurationError, InputError, ValidationFailed
 from ..json_reading import read_model
 from ..property_json import as_declared, json_form
-from ..routing import ANY_CALLER, Clock, Route
+from ..routing import ANY_CALLER, Claim, Clock, Route, TimeLeft
 from .caller_database import CallerDatabase
 from .operation import Body, Call, Parameter
 
@@ -82,7 +84,10 @@ def arguments_of(route: Route[..., Any], parts: Parts) -> Arguments:
         else:
             place = _property(route, name, annotation, declared)
             parameter = _described(place, declared)
-            if name in in_path:
+            claim = next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Claim)), None)
+            if claim is not None:
+                reads[name] = _claim_reader(place, claim.name)
+            elif name in in_path:
                 path[name] = parameter
                 reads[name] = _reader(place, "path")
             else:
@@ -115,11 +120,33 @@ def _part(annotation: Any, parts: Parts) -> Read | None:
         return lambda call: call.caller
     if annotation is Clock:
         return lambda call: Clock(parts.queries.now_ms)
+    if annotation is TimeLeft:
+        return lambda call: _time_left(call, parts.queries.monotonic)
     if annotation is Database:
         return lambda call: CallerDatabase(parts.store, parts.queries, parts.access, call.caller)
     if ANY_CALLER in typing.get_args(annotation):
         return lambda call: Database.over(parts.store, parts.queries)
     return None
+
+
+def _time_left(call: Call, monotonic: Callable[[], float]) -> TimeLeft:
+    began, allowed = monotonic(), math.inf if call.time_left_ms is None else call.time_left_ms
+    return TimeLeft(lambda: allowed - (monotonic() - began) * 1000)
+
+
+def _claim_reader(place: Property, claim: str) -> Read:
+    def read(call: Call) -> Any:
+        text = call.caller.claims.get(claim, "")
+        if not text:
+            raise refusal(call.caller, f"the caller has no claim {claim!r} that is one text", claim)
+        try:
+            return place.read_text(text, (claim,))
+        except InputError:
+            raise refusal(
+                call.caller, f"the caller's claim {claim!r} is none that {place.name} can have", claim
+            ) from None
+
+    return read
 
 
 def _body_reader(model: type[BaseModel]) -> Read:
