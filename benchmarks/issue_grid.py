@@ -23,7 +23,7 @@ from rich.progress import Progress
 from benchmarks.tables import Table
 from local.sample_issues import ACME, TUNNEL, generated_issues
 from services.issue_tracker import schema
-from services.issue_tracker.grid import grid_query
+from services.issue_tracker.grid import issues_by
 from services.issue_tracker.records import COLUMNS, Issue
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
@@ -111,7 +111,8 @@ def _sizes(position: int) -> Iterator[int]:
 
 def _rows(queries: QueryRunner, sort: str) -> Iterator[Sequence[object]]:
     for way, text in (("ascending", sort), ("descending", _turned(sort))):
-        spec = replace(grid_query(TUNNEL, text), limit=LIMIT)
+        asked = issues_by(TUNNEL, text)
+        spec = QuerySpec("issue", asked.conditions, asked.index, reverse=asked.reverse, limit=LIMIT)
         found = walk(queries, spec)
         measured = [[queries.run(page) for _ in range(TIMES)] for page in found.pages]
         yield (

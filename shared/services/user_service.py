@@ -169,28 +169,15 @@ class SignUp(JsonModel):
     phone: Phone | None = Field(default_factory=lambda: None)
 
 
-class SignedUp(JsonModel):
-    """The records that were made."""
-
-    user: User
-    email: Email
-
-
 @post("/v1/sign-up", tag="sign-up", errors=(errors.AlreadyExists,))
-def sign_up(given: SignUp) -> Writes[SignedUp]:
+def sign_up(given: SignUp) -> Writes[tuple[User, Email]]:
     """A new user with an e-mail address.
 
     Both records are written in one transaction."""
-    user_id = nanoid()
-    in_use = errors.AlreadyExists(
-        "The e-mail address is in use.", where="email", fix="sign in with it, or give another"
-    )
-    return writes(
-        Create({**given.model_dump(exclude={"email"}, exclude_unset=True), "user_id": user_id}, User),
-        Create({"email": given.email, "user_id": user_id}, Email),
-        answer=lambda user, email: SignedUp(user=user, email=email),
-        refusals={errors.AlreadyExists: in_use},
-    )
+    user = {"user_id": nanoid(), **given.model_dump(exclude={"email"}, exclude_unset=True)}
+    email = {"user_id": user["user_id"], "email": given.email}
+    taken = errors.AlreadyExists("The e-mail address is in use.", where="email", fix="sign in with it, or give another")
+    return writes(Create(user, User), Create(email, Email), refusals={errors.AlreadyExists: taken})
 
 
 @get("/v1/user-search", tag="users")

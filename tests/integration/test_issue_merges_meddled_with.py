@@ -11,6 +11,7 @@ import pytest
 from local.sample_issues import ACME, BRIDGE, TUNNEL
 from services.issue_tracker.merging import Merger
 from services.issue_tracker.records import Merge, MergeState, Project
+from shardweave import Database
 from shardweave.errors import Conflict, HasChildren, NotFound, RevisionConflict
 from shardweave.service import Service
 from shardweave.store import Store
@@ -37,7 +38,7 @@ def me(service: Service) -> Person:
 
 @pytest.fixture
 def merger(service: Service) -> Merger:
-    return Merger(service.parts.store, service.parts.queries)
+    return Merger(Database.over(service.parts.store, service.parts.queries))
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_field_that_is_declared_between_reading_and_writing_is_met(
 
     store: Any = Meddler(service.parts.store, meddle)
     with pytest.raises(RevisionConflict):
-        Merger(store, service.parts.queries).move(merge)
+        Merger(Database.over(store, service.parts.queries)).move(merge)
     assert numbers(grid(me, BRIDGE, "num")) == [1, 2, 3]
     merger.go_on(merge, lambda: True)
     assert _column(me, harbour, "remark") == [None, "Wet", None]

@@ -9,6 +9,7 @@ import pytest
 from local.sample_issues import ACME, BRIDGE, NEWS, TUNNEL
 from services.issue_tracker.merging import FieldPlan, Merger, field_plan
 from services.issue_tracker.records import Issue, MergeState, Project
+from shardweave import Database
 from shardweave.errors import Conflict, HasChildren
 from tests.unit.access_world import Person
 from tests.unit.api_world import json_of, problem_of
@@ -43,7 +44,7 @@ def test_a_merge_sent_again_is_done() -> None:
 def test_a_merge_that_was_cut_off_goes_on(steps: int) -> None:
     service = issue_service()
     load_samples(service, generated=SEVERAL_STEPS)
-    merger = Merger(service.parts.store, service.parts.queries)
+    merger = Merger(Database.over(service.parts.store, service.parts.queries))
     ids = (ACME.tenant_id, TUNNEL.project_id, BRIDGE.project_id)
     merge = merger.begin(*ids)
     left = iter([True] * steps)
@@ -57,7 +58,7 @@ def test_a_merge_that_was_cut_off_goes_on(steps: int) -> None:
 def test_an_issue_that_is_created_meanwhile_moves_too() -> None:
     service = issue_service()
     load_samples(service)
-    store, merger = service.parts.store, Merger(service.parts.store, service.parts.queries)
+    store, merger = service.parts.store, Merger(Database.over(service.parts.store, service.parts.queries))
     merge = merger.begin(ACME.tenant_id, BRIDGE.project_id, TUNNEL.project_id)
     assert merger.move(merge) == 3
     late = store.create({"tenantId": ACME.tenant_id, "projectId": BRIDGE.project_id, "title": "Late"}, Issue)

@@ -12,6 +12,7 @@ import pytest
 from services.issue_tracker import schema
 from services.issue_tracker.merging import Merger
 from services.issue_tracker.records import Issue, MergeState, Project, Tenant
+from shardweave import Database
 from shardweave.errors import HasChildren, NotFound, ParentMissing, RevisionConflict
 from shardweave.query.runner import QueryRunner
 from shardweave.store import Store
@@ -76,7 +77,7 @@ def test_a_merge_that_several_carry_out_while_fields_are_declared_and_filled_los
     source, queries = _project(store), QueryRunner(store.schema, store.table, CURSOR_KEYS)
     target = store.create({"tenantId": source.tenant_id, "name": "To"}, Project)
     ids = [store.create(_values(source, f"Issue {number}"), Issue).issue_id for number in range(70)]
-    merger = Merger(store, queries)
+    merger = Merger(Database.over(store, queries))
     merger.begin(source.tenant_id, source.project_id, target.project_id)
 
     def carry_out(_: int) -> None:

@@ -10,15 +10,6 @@ if TYPE_CHECKING:
 
 PUBLIC = {"shardweave", "shardweave.cdk", "shardweave.routing", "shardweave.testing"}
 PLACES = ("docs/", "examples/", "shared/services/", "README.md")
-BELOW_ROUTES = {
-    "shared/services/issue_tracker/__init__.py",
-    "shared/services/issue_tracker/custom_fields.py",
-    "shared/services/issue_tracker/grid.py",
-    "shared/services/issue_tracker/merging.py",
-}
-"""They make operations by hand, for answers that routes can't give: pages whose records are shown in another way, work
-that ends with the request's time."""
-
 _IMPORT = re.compile(r"^[ \t]*(?:>>> |\.\.\. )?(?:from|import) (shardweave[\w.]*)", re.MULTILINE)
 
 
@@ -27,7 +18,7 @@ def inner_imports(tree: Tree) -> list[str]:
     breaches = []
     for path in tree.files:
         name = tree.name(path)
-        if path.suffix in (".py", ".md") and name.startswith(PLACES) and name not in BELOW_ROUTES:
+        if path.suffix in (".py", ".md") and name.startswith(PLACES):
             found = _IMPORT.findall(path.read_text(encoding="utf-8"))
             breaches += [f"{name}: imports {module}" for module in found if module not in PUBLIC]
     return breaches

@@ -8,8 +8,9 @@ import io
 import pytest
 
 from local.sample_issues import BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
-from services.issue_tracker import schema
-from services.issue_tracker.records import COLUMNS, Issue
+from services.issue_tracker import declare_custom_field, merge_projects, schema
+from services.issue_tracker.merging import AT_ONCE, MAX_MOVES
+from services.issue_tracker.records import COLUMNS, PLACES, FieldKind, Issue
 from services.issue_tracker.sorting import Sorting, sorting
 from shardweave.errors import UnknownName, UnsupportedQuery
 from shardweave.local.loading import load
@@ -112,3 +113,10 @@ def test_a_tenants_projects_by_name(told: Person) -> None:
 def _next(store: Store, tenant_id: object, project_id: object) -> int:
     values = {"tenantId": tenant_id, "projectId": project_id, "title": "One more"}
     return store.create(values, Issue).num
+
+
+def test_the_routes_say_the_numbers_that_hold() -> None:
+    assert f"at most {AT_ONCE * MAX_MOVES:,} issues" in merge_projects.texts[1]
+    places = list(PLACES.values())
+    counts = ", ".join(f"{places.count(kind)} of the kind `{kind.value}`" for kind in FieldKind)
+    assert declare_custom_field.texts[1] == f"A project has at most {counts}."

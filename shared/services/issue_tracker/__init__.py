@@ -17,23 +17,18 @@ import datetime as dt
 from collections.abc import Iterator
 
 from shardweave import ORDERED, Entity, KeyFormat, Schema
-from shardweave.api.operation import Operation
-from shardweave.service_parts import Parts
 
-from .custom_fields import declare_field, set_values
-from .grid import grid
+from .custom_fields import declare_custom_field, set_custom_values
+from .grid import issue_grid
 from .merging import merge_projects
 from .records import INDEXES, Issue, Merge, Project, Tenant
+
+__all__ = ["declare_custom_field", "issue_grid", "merge_projects", "sample_data", "schema", "set_custom_values"]
 
 
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     return Schema(entities=[Tenant, Project, Issue, Merge], indexes=INDEXES, key_format=key_format)
-
-
-def operations(parts: Parts) -> tuple[Operation, ...]:
-    """The routes that this service adds to those of its collections."""
-    return (grid(parts), declare_field(parts), set_values(parts), merge_projects(parts))
 
 
 def sample_data(day: dt.date) -> Iterator[Entity]:

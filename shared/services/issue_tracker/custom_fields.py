@@ -7,47 +7,35 @@ moves an issue by hand has to do it. The places bound how many fields a project 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shardweave import Entity, Update, errors
-from shardweave.access.access import ACCESS_ERRORS
-from shardweave.api.collection import stored
-from shardweave.api.keys import ROOT
-from shardweave.api.messages import Response
-from shardweave.api.models import RecordModels, validated
-from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
-from shardweave.api.operation import Answer, Body, Call, Operation
-from shardweave.api.preconditions import entity_tag
-from shardweave.property_json import JSON_CONFIG, json_bytes
-from shardweave.service_parts import Parts
-from shardweave.store.operations import Written
+from shardweave import Database, Update, errors
+from shardweave.routing import JsonModel, JsonType, Writes, post, writes
 
-from .grid import issue_model, project_of, shown, tenant_of
-from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
+from .grid import IssueWithValues, project_of, with_values
+from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Number, Project, Text
+
+TYPES = {FieldKind.TEXT: JsonType(Text), FieldKind.NUMBER: JsonType(Number), FieldKind.DATE: JsonType(dt.date)}
+"""What values of each kind are."""
 
 
-class NewField(BaseModel):
+class NewField(JsonModel):
     """A custom field of a project."""
 
-    model_config = JSON_CONFIG
-
-    project_id: UUID = Field(alias="projectId")
+    project_id: UUID
     name: FieldName
     kind: FieldKind
 
 
-class NewValues(BaseModel):
+class NewValues(JsonModel):
     """Values of an issue's custom fields."""
 
-    model_config = JSON_CONFIG
-
-    issue_id: UUID = Field(alias="issueId")
+    issue_id: UUID
     values: dict[str, Any] = Field(description="By the fields' names: text, a number, a date; null removes the value.")
 
 
@@ -71,110 +59,56 @@ def at_most(kind: FieldKind) -> str:
     return f"at most {sum(each is kind for each in PLACES.values())} field(s) of the kind {kind.value}"
 
 
-def declare_field(parts: Parts) -> Operation:
-    """A new custom field of a project."""
-    models = RecordModels(parts.schema[Project], parts.external_keys)
+@post("/v1/custom-fields", status=200, tag="projects", errors=(errors.NotFound, errors.AlreadyExists, errors.Conflict))
+def declare_custom_field(given: NewField) -> Writes[Project]:
+    """A new custom field of a project.
 
-    def run(call: Call) -> Response:
-        tenant_id, given = tenant_of(parts, Project, "update", call), validated(NewField, call.document)
-        key = {"tenant_id": tenant_id, "project_id": given["projectId"]}
+    A project has at most 2 of the kind `text`, 1 of the kind `number`, 1 of the kind `date`."""
 
-        def changes(project: Project) -> dict[str, Any]:
-            return {"custom_fields": with_field(project.custom_fields, given["name"], given["kind"])}
+    def changes(project: Project) -> dict[str, Any]:
+        return {"custom_fields": with_field(project.custom_fields, given.name, given.kind)}
 
-        with blaming("projectId"):
-            return carried_out(parts.store, call, [Update(Project, key, changes)], answer_with(models))
-
-    return Operation(
-        "POST",
-        f"{ROOT}/custom-fields",
-        "declareCustomField",
-        "A new custom field of a project",
-        run,
-        Answer(200, "The project as it is stored.", lambda: models.read),
-        description=f"A project has at most {_most()}.",
-        tag="projects",
-        header_parameters=(ONCE,),
-        body=Body(NewField),
-        errors=(errors.NotFound, errors.AlreadyExists, errors.Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
+    return writes(
+        Update(Project, {"project_id": given.project_id}, changes),
+        refusals={errors.NotFound: missing("project", "projectId")},
     )
 
 
-def set_values(parts: Parts) -> Operation:
-    """Values of an issue's custom fields."""
-    entity = parts.schema[Issue]
-    models = RecordModels(entity, parts.external_keys)
+@post("/v1/custom-values", status=200, tag="issues", errors=(errors.NotFound, errors.Conflict))
+def set_custom_values(given: NewValues, database: Database) -> Writes[IssueWithValues]:
+    """Values of an issue's custom fields, by name.
 
-    def run(call: Call) -> Response:
-        tenant_id, given = tenant_of(parts, Issue, "update", call), validated(NewValues, call.document)
-        fields: dict[str, str] = {}
+    Fields that are not named keep their values."""
+    fields: dict[str, str] = {}
 
-        def changes(issue: Issue) -> dict[str, Any]:
-            fields.clear()
-            fields.update(project_of(parts.store, issue.tenant_id, issue.project_id).custom_fields)
-            return dict(placed(name, value, fields) for name, value in given["values"].items())
+    def changes(issue: Issue) -> dict[str, Any]:
+        fields.clear()
+        fields.update(project_of(database, {"project_id": issue.project_id}).custom_fields)
+        return {place_of(name, fields): read(name, value, fields) for name, value in given.values.items()}
 
-        def by_name(made: Sequence[Written]) -> Response:
-            record = record_of(made)
-            assert isinstance(record, Issue)
-            answer = Response.json(200, json_bytes(shown(record, fields)), **entity_tag(record.rev))
-            return written(models, record, answer)
-
-        def placed(name: str, value: Any, fields: Mapping[str, str]) -> tuple[str, Any]:
-            if name not in fields:
-                listed = ", ".join(fields) or "(it has none)"
-                shown = name[:40]
-                raise errors.UnknownName(
-                    f"the project has no custom field {shown!r}", where=f"values.{shown}", fix=f"use some of {listed}"
-                )
-            place = entity.properties[fields[name]]
-            return place.stored, None if value is None else place.read_json(value, ("values", name))
-
-        key = {"tenant_id": tenant_id, "issue_id": given["issueId"]}
-        with blaming("issueId"):
-            return carried_out(parts.store, call, [Update(Issue, key, changes)], by_name)
-
-    return Operation(
-        "POST",
-        f"{ROOT}/custom-values",
-        "setCustomValues",
-        "Values of an issue's custom fields, by name",
-        run,
-        Answer(200, "The issue, its custom fields by name.", lambda: issue_model(models, "IssueWithValues")),
-        description="Fields that are not named keep their values.",
-        tag="issues",
-        header_parameters=(ONCE,),
-        body=Body(NewValues),
-        errors=(errors.NotFound, errors.Conflict, *ONCE_ERRORS, *ACCESS_ERRORS),
+    return writes(
+        Update(Issue, {"issue_id": given.issue_id}, changes),
+        answer=lambda issue: with_values(issue, fields),
+        refusals={errors.NotFound: missing("issue", "issueId")},
     )
 
 
-def _most() -> str:
-    counts = {kind: sum(each is kind for each in PLACES.values()) for kind in FieldKind}
-    return ", ".join(f"{count} of the kind `{kind.value}`" for kind, count in counts.items())
+def place_of(name: str, fields: Mapping[str, str]) -> str:
+    """Where issues hold a custom field. Raises UnknownName."""
+    if name not in fields:
+        listed = ", ".join(fields) or "(it has none)"
+        shown = name[:40]
+        raise errors.UnknownName(
+            f"the project has no custom field {shown!r}", where=f"values.{shown}", fix=f"use some of {listed}"
+        )
+    return fields[name]
 
 
-@contextmanager
-def blaming(where: str) -> Iterator[None]:
-    """Names the property of the body that leads to no record. Raises NotFound."""
-    try:
-        yield
-    except errors.NotFound as missing:
-        raise errors.NotFound(missing.message, where=where, fix="give one of the tenant's") from missing
+def read(name: str, value: Any, fields: Mapping[str, str]) -> Any:
+    """A custom field's value. Raises ValidationFailed."""
+    return None if value is None else TYPES[PLACES[fields[name]]].read(value, "values", name)
 
 
-def answer_with(models: RecordModels) -> Callable[[Sequence[Written]], Response]:
-    """The answer to a write of one record: the record as it is stored."""
-
-    return lambda made: written(models, record_of(made), stored(models, record_of(made)))
-
-
-def written(models: RecordModels, record: Entity, answer: Response) -> Response:
-    """The answer to a request that does not name the record that it writes by a path, with the record's."""
-    return replace(answer, places=(models.keys.path(record),))
-
-
-def record_of(made: Sequence[Written]) -> Entity:
-    """The one record that a write leaves."""
-    (record,) = (each.record for each in made if each.record is not None)
-    return record
+def missing(what: str, where: str) -> errors.NotFound:
+    """The property of the body that leads to no record."""
+    return errors.NotFound(f"there is no such {what}", where=where, fix="give one of the tenant's")

@@ -24,30 +24,19 @@ Costs: four reads, one write for the numbers and one transaction for each 20 iss
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shardweave import Check, Create, Delete, Update, errors
-from shardweave.access.access import ACCESS_ERRORS
-from shardweave.api.keys import ROOT
-from shardweave.api.messages import Response
-from shardweave.api.models import validated
-from shardweave.api.operation import Answer, Body, Call
-from shardweave.api.operation import Operation as Route
-from shardweave.property_json import JSON_CONFIG, json_bytes
-from shardweave.query.runner import QueryRunner
-from shardweave.query.spec import Equal, QuerySpec
-from shardweave.service_parts import Parts
-from shardweave.store import Operation, Store
+from shardweave import Check, Create, Database, Delete, Update, errors
+from shardweave.routing import Claim, EveryRecord, JsonModel, TimeLeft, post
 
 from .custom_fields import at_most, free_place
-from .grid import project_of, tenant_of
-from .records import PLACES, Issue, Merge, MergeState, Project
+from .grid import project_of
+from .records import CLAIM, PLACES, Issue, Merge, MergeState, Project
 
 AT_ONCE = 20
 """Issues moved by one transaction: each is 4 of its 100 actions, their projects are 6 more."""
@@ -61,6 +50,8 @@ RESERVE_MS = 3_000
 LAGS = 3
 """How often in a row the index may show what has moved already, or another writer may be faster, before a request
 leaves the rest to the next."""
+
+Step = Create | Update | Delete | Check
 
 OVERTAKEN = (errors.AlreadyExists, errors.HasChildren, errors.NotFound, errors.ParentMissing, errors.RevisionConflict)
 """What a step meets where another writer was faster. Looked at again, it goes on, or says what is wrong."""
@@ -112,8 +103,7 @@ def moved_values(issue: Issue, places: Mapping[Any, str]) -> dict[str, object]:
 class Merger:
     """Carries merges out."""
 
-    store: Store
-    queries: QueryRunner
+    database: Database
 
     def begin(self, tenant_id: UUID, source_id: UUID, target_id: UUID) -> Merge:
         """The merge of a source, begun if it is not yet. Raises NotFound, Conflict, InputError."""
@@ -127,7 +117,7 @@ class Merger:
                 return _same_target(known, target_id)
             beginning = self.beginning(known, tenant_id, source_id, target_id)
             try:
-                made = self.store.transact(beginning)[0]
+                made = self.database.transact(beginning)[0]
             except OVERTAKEN:
                 continue
             assert isinstance(made, Merge)
@@ -137,16 +127,16 @@ class Merger:
     def move(self, merge: Merge) -> int:
         """Move some of the issues that are still to be moved, and say how many; 0 when none was found. Raises
         Conflict where custom fields find no place."""
-        asked = {"tenantId": Equal(merge.tenant_id), "projectId": Equal(merge.source_id)}
-        page = self.queries.run(QuerySpec("issue", asked, "gridNum", limit=AT_ONCE))
+        asked = {"tenant_id": merge.tenant_id, "project_id": merge.source_id}
+        page = self.database.query(Issue, asked, index="gridNum", limit=AT_ONCE)
         keys = [{"tenant_id": each.tenant_id, "issue_id": each.issue_id} for each in page.items]
-        issues = [each for each in self.store.batch_get(Issue, keys) if each and each.project_id == merge.source_id]
+        issues = [each for each in self.database.batch_get(Issue, keys) if each and each.project_id == merge.source_id]
         if not issues:
             return 0
         source, target = self._projects(merge.tenant_id, merge.source_id, merge.target_id)
         plan = field_plan(source.custom_fields, target.custom_fields)
         scope = {"tenant_id": merge.tenant_id, "project_id": merge.target_id}
-        numbers = self.store.take(Issue, "num", within=scope, count=len(issues))
+        numbers = self.database.store.take(Issue, "num", within=scope, count=len(issues))
         steps = [
             Update(
                 Issue,
@@ -156,18 +146,18 @@ class Merger:
             )
             for issue, number in zip(issues, numbers, strict=True)
         ]
-        self.store.transact([*steps, _unchanged(source), _with_fields(target, plan)])
+        self.database.transact([*steps, _unchanged(source), _with_fields(target, plan)])
         return len(issues)
 
     def end(self, merge: Merge) -> Merge:
         """Remove the source and call the merge done. Raises HasChildren while it has issues."""
         key = {"tenant_id": merge.tenant_id, "source_id": merge.source_id}
-        operations: list[Operation] = [Update(Merge, key, {"state": MergeState.DONE}, merge.rev)]
+        operations: list[Step] = [Update(Merge, key, {"state": MergeState.DONE}, merge.rev)]
         if self._project(merge.tenant_id, merge.source_id) is not None:
             source, target = self._projects(merge.tenant_id, merge.source_id, merge.target_id)
             plan = field_plan(source.custom_fields, target.custom_fields)
             operations += [Delete(Project, _key(source), source.rev), _with_fields(target, plan)]
-        made = self.store.transact(operations)[0]
+        made = self.database.transact(operations)[0]
         assert isinstance(made, Merge)
         return made
 
@@ -189,7 +179,7 @@ class Merger:
 
     # -- parts
 
-    def beginning(self, known: Merge | None, tenant_id: UUID, source_id: UUID, target_id: UUID) -> list[Operation]:
+    def beginning(self, known: Merge | None, tenant_id: UUID, source_id: UUID, target_id: UUID) -> list[Step]:
         """What begins a merge, or opens the one that makes way. Raises NotFound, Conflict."""
         source, target = self._projects(tenant_id, source_id, target_id)
         onward = self._merge(tenant_id, target_id)
@@ -197,7 +187,7 @@ class Merger:
             raise errors.Conflict(
                 "the target is being merged with another project itself", where="targetId", fix="give that one"
             )
-        if self.store.find_by(Merge, "openTargetId", source_id, within={"tenantId": tenant_id}, limit=1).items:
+        if self.database.find_by(Merge, "openTargetId", source_id, within={"tenantId": tenant_id}, limit=1).items:
             raise errors.Conflict(
                 "another project is being merged with the source", where="sourceId", fix="wait until that is done"
             )
@@ -219,14 +209,14 @@ class Merger:
         return known.state is MergeState.DONE or self._project(known.tenant_id, known.target_id) is None
 
     def _projects(self, tenant_id: UUID, source_id: UUID, target_id: UUID) -> tuple[Project, Project]:
-        source = project_of(self.store, tenant_id, source_id, "sourceId")
-        return source, project_of(self.store, tenant_id, target_id, "targetId")
+        source = project_of(self.database, _named(tenant_id, source_id), "sourceId")
+        return source, project_of(self.database, _named(tenant_id, target_id), "targetId")
 
     def _project(self, tenant_id: UUID, project_id: UUID) -> Project | None:
-        return self.store.get(Project, {"tenant_id": tenant_id, "project_id": project_id})
+        return self.database.get(Project, _named(tenant_id, project_id))
 
     def _merge(self, tenant_id: UUID, source_id: UUID) -> Merge | None:
-        return self.store.get(Merge, {"tenant_id": tenant_id, "source_id": source_id})
+        return self.database.get(Merge, {"tenant_id": tenant_id, "source_id": source_id})
 
 
 def _unchanged(project: Project) -> Check:
@@ -249,63 +239,58 @@ def _same_target(merge: Merge, target_id: UUID) -> Merge:
 
 
 def _key(project: Project) -> dict[str, UUID]:
-    return {"tenant_id": project.tenant_id, "project_id": project.project_id}
+    return _named(project.tenant_id, project.project_id)
+
+
+def _named(tenant_id: UUID, project_id: UUID) -> dict[str, UUID]:
+    return {"tenant_id": tenant_id, "project_id": project_id}
 
 
 # -- the route --------------------------------------------------------------------------------------------------------
 
 
-class ProjectMerge(BaseModel):
+class ProjectMerge(JsonModel):
     """Which project is merged with which."""
 
-    model_config = JSON_CONFIG
-
-    source_id: UUID = Field(alias="sourceId", description="The project whose issues move. It is removed in the end.")
-    target_id: UUID = Field(alias="targetId", description="The project that they move to.")
+    source_id: UUID = Field(description="The project whose issues move. It is removed in the end.")
+    target_id: UUID = Field(description="The project that they move to.")
 
 
-class MergeProgress(BaseModel):
+class MergeProgress(JsonModel):
     """How far a merge is."""
 
     state: MergeState = Field(description="`open`: send the request again. `done`: all issues have moved.")
     moved: int = Field(description="How many issues this request has moved.")
 
 
-def merge_projects(parts: Parts) -> Route:
-    """The route of merges."""
-    merger = Merger(parts.store, parts.queries)
+@post(
+    "/v1/project-merges",
+    tag="projects",
+    errors=(errors.NotFound, errors.Conflict),
+    idempotency_key=False,
+)
+def merge_projects(
+    given: ProjectMerge, tenant_id: Annotated[UUID, Claim(CLAIM)], database: EveryRecord, time_left: TimeLeft
+) -> MergeProgress:
+    """Move all issues of a project to another.
 
-    def run(call: Call) -> Response:
-        tenant_id, given = tenant_of(parts, Project, "delete", call), validated(ProjectMerge, call.document)
-        merge = merger.begin(tenant_id, given["sourceId"], given["targetId"])
-        merge, moved = merger.go_on(merge, _in_time(call))
-        return Response.json(200, json_bytes({"state": merge.state.value, "moved": moved}))
-
-    return Route(
-        "POST",
-        f"{ROOT}/project-merges",
-        "mergeProjects",
-        "Move all issues of a project to another",
-        run,
-        Answer(200, "How far the merge is.", MergeProgress),
-        description="The issues keep their ids and get new numbers, in the order of the old ones. A request does as "
-        f"much as it has time for, and at most {AT_ONCE * MAX_MOVES:,} issues; sent again, also by others and after "
-        "it was cut off, it goes on where it stands. Until it is done neither project can be deleted, nor merged "
-        "elsewhere. A project that is made again with the id of one that was merged can be merged again.",
-        tag="projects",
-        body=Body(ProjectMerge),
-        errors=(errors.NotFound, errors.Conflict, errors.TableFull, *ACCESS_ERRORS),
-    )
+    The issues keep their ids and get new numbers, in the order of the old ones. A request does as much as it has time
+    for, and at most 2,000 issues; sent again, also by others and after it was cut off, it goes on where it stands.
+    Until it is done neither project can be deleted, nor merged elsewhere. A project that is made again with the id of
+    one that was merged can be merged again."""
+    merger = Merger(database)
+    merge = merger.begin(tenant_id, given.source_id, given.target_id)
+    merge, moved = merger.go_on(merge, _in_time(time_left))
+    return MergeProgress(state=merge.state, moved=moved)
 
 
-def _in_time(call: Call) -> Callable[[], bool]:
+def _in_time(time_left: TimeLeft) -> Callable[[], bool]:
     """Whether there is time for another step, counting them."""
-    began, left = time.monotonic(), MAX_MOVES + LAGS
+    left = MAX_MOVES + LAGS
 
     def in_time() -> bool:
         nonlocal left
         left -= 1
-        spent_ms = (time.monotonic() - began) * 1000
-        return left >= 0 and (call.time_left_ms is None or spent_ms < call.time_left_ms - RESERVE_MS)
+        return left >= 0 and time_left() > RESERVE_MS
 
     return in_time
