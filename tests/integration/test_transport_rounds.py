@@ -25,6 +25,7 @@ from tests.integration.raw_server import (
     answered,
     item,
     open_files,
+    says,
     transport_to,
     whole,
 )
@@ -106,6 +107,14 @@ def test_what_has_no_time_left_is_late(world: World) -> None:
     assert [type(outcome.error) for outcome in outcomes[1:3]] == [DeadlineTooShort, Throttled]
     assert transport.pool.idle <= 2
     assert name_read(transport, "b") == "of b"
+
+
+def test_a_pause_that_would_end_too_late_is_not_waited_for(plain: World) -> None:
+    """A25."""
+    transport = plain.transport(plain.server(says(whole({"__type": "ThrottlingException"}, 400))))
+    (outcome,) = transport.run_many(Lanes([read("a")], 1, lambda *_: 7200.0, seconds=3600))
+    assert outcome.late
+    assert isinstance(outcome.error, Throttled)
 
 
 def test_reads_that_pause_hold_nothing(plain: World) -> None:
