@@ -67,12 +67,12 @@ class InputError(ShardweaveError):
 
 
 class ValidationFailed(InputError):
-    """A record does not fit its entity. `fields` lists every property at fault."""
+    """A record does not fit its entity. `fields` lists every property at fault; `more` are unknown ones beyond."""
 
     code = "validation_failed"
 
-    def __init__(self, fields: Sequence[FieldFault], *, where: str = "") -> None:
-        self.fields = tuple(fields)
+    def __init__(self, fields: Sequence[FieldFault], *, where: str = "", more: int = 0) -> None:
+        self.fields, self.more = tuple(fields), more
         listed = "; ".join(f"{location_text(each.location) or '(record)'}: {each.message}" for each in self.fields)
         super().__init__(f"not valid: {listed}", where=where, fix="correct what is listed, and give it again")
 

@@ -40,6 +40,10 @@ UNREADABLE_CODES = {
     "not_answerable": "it has no JSON form",
     "too_large": "it leads to more records than one answer has room for",
     "lookup_damaged": "the lookup record that leads to it is damaged",
+    "counter_damaged": "its counter is damaged",
+    "answer_damaged": "the answer that is kept for it is damaged",
+    "counting_damaged": "what says by which relations it is counted is damaged",
+    "events_damaged": "what is kept of the events about it is damaged",
 }
 """What can be wrong with a stored record, and what that says."""
 
@@ -88,6 +92,11 @@ _FIXES = MappingProxyType(
         "not_answerable": "let its properties and computed fields have a JSON form, whatever is stored",
         "too_large": "expand fewer relations, or read what it leads to by key, some at a time",
         "lookup_damaged": "put the record whole that the value is of, or fill the lookup again",
+        "counter_damaged": "set the counter with the table's own tools, to the highest number that was given, or to "
+        "how many records belong to it",
+        "counting_damaged": "set `_counted` with the table's own tools to the relations whose parents count it",
+        "answer_damaged": "use a new key, once it is known what became of the request",
+        "events_damaged": "remove the item with the table's own tools, and send its events again",
     }
 )
 

@@ -23,12 +23,16 @@ M = TypeVar("M", bound=BaseModel)
 
 Place = tuple[str | int, ...]
 
+MAX_UNKNOWN = 100
+"""Members that a model has not which are told one by one; of others it is told how many they are."""
+
 
 def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection[str] = ()) -> M:
     """What a model reads from a JSON object. `every_digit` names the members whose numbers are taken from the object
     itself, so that what the model has of them may be near. Raises ValidationFailed that lists every fault, or
     MalformedRequest for text without UTF-8."""
     faults: list[FieldFault] = []
+    value, more = with_few_unknown(model, value)
     try:
         read = model.model_validate_json(json_bytes(value), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -39,8 +43,18 @@ def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection
             message = "Readers of JSON make another number of it: write fewer digits, or a decimal as text"
             faults.append(FieldFault(place, message, "number_inexact"))
     if faults:
-        raise ValidationFailed(faults)
+        raise ValidationFailed(faults, more=more)
     return read
+
+
+def with_few_unknown(model: type[BaseModel], value: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
+    """The object with no more members that the model has not than are told one by one, and how many were left out."""
+    if model.model_config.get("extra") != "forbid":
+        return value, 0
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    unknown = [name for name in value if name not in known]
+    left_out = set(unknown[MAX_UNKNOWN:])
+    return {name: each for name, each in value.items() if name not in left_out}, len(left_out)
 
 
 def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:

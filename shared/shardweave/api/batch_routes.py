@@ -35,6 +35,7 @@ from ..errors import (
     ValidationFailed,
     location_text,
 )
+from ..json_reading import MAX_UNKNOWN
 from ..property_json import JSON_CONFIG, json_bytes
 from ..store import Delete, Put, Store, WriteOutcome
 from .carried import fitting_page
@@ -163,7 +164,7 @@ class Batches:
                 read.append(self._models.written(document, self._models.put))
             except ValidationFailed as error:
                 faults = [replace(fault, location=("puts", at, *fault.location)) for fault in error.fields]
-                refused.append(ValidationFailed(faults, where="body"))
+                refused.append(ValidationFailed(faults, where="body", more=error.more))
             except InputError as error:
                 error.where = location_text(("puts", at, error.where))
                 refused.append(error)
@@ -289,8 +290,9 @@ def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
 def _check_members(document: Mapping[str, Any], *names: str) -> None:
     extra = [name for name in document if name not in names]
     if extra:
-        faults = [FieldFault((name,), f"it is none of {', '.join(names)}", "extra_forbidden") for name in extra]
-        raise ValidationFailed(faults, where="body")
+        message, few = f"it is none of {', '.join(names)}", extra[:MAX_UNKNOWN]
+        faults = [FieldFault((name,), message, "extra_forbidden") for name in few]
+        raise ValidationFailed(faults, where="body", more=len(extra) - len(few))
 
 
 def _refuse(refused: Sequence[InputError]) -> None:
@@ -298,13 +300,15 @@ def _refuse(refused: Sequence[InputError]) -> None:
     if len(refused) == 1:
         raise refused[0]
     faults: list[FieldFault] = []
+    more = 0
     for error in refused:
         if isinstance(error, ValidationFailed):
             faults += error.fields
+            more += error.more
         else:
             faults.append(FieldFault((error.where,), error.message, error.code))
     if faults:
-        raise ValidationFailed(faults, where="body")
+        raise ValidationFailed(faults, where="body", more=more)
 
 
 def _check_count(where: str, count: int) -> None:

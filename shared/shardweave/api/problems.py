@@ -193,7 +193,7 @@ def _row(kind: type[errors.ShardweaveError]) -> tuple[int, str]:
 def _detail(error: errors.ShardweaveError) -> str:
     if isinstance(error, errors.ValidationFailed):
         shown = "; ".join(f"{_path(fault)}: {_message(fault)}" for fault in error.fields[:MAX_FAULTS])
-        more = len(error.fields) - MAX_FAULTS
+        more = max(0, len(error.fields) - MAX_FAULTS) + error.more
         return f"{shown}; and {more} more" if more > 0 else shown
     return error.message
 

@@ -22,7 +22,7 @@ from pydantic.alias_generators import to_camel
 from ..access.access import refusal
 from ..entity_type import EntityType
 from ..errors import Conflict, ReshardRefused, RouteNotFound, TableFull, Unauthenticated, ValidationFailed
-from ..json_reading import field_faults
+from ..json_reading import field_faults, with_few_unknown
 from ..reshard.operator import Estimate, Operator, Status
 from ..sharding import ShardBump
 from .messages import JSON, Response
@@ -233,7 +233,8 @@ def _answered(model: type[BaseModel], fields: Mapping[str, Any]) -> bytes:
 
 
 def _read(model: type[M], call: Call) -> M:
+    document, more = with_few_unknown(model, call.document)
     try:
-        return model.model_validate(dict(call.document))
+        return model.model_validate(dict(document))
     except ValidationError as error:
-        raise ValidationFailed(field_faults(error), where="body") from None
+        raise ValidationFailed(field_faults(error), where="body", more=more) from None

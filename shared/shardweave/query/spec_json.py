@@ -23,6 +23,7 @@ from ..codecs import BinaryCodec, DateTimeCodec, TimestampCodec
 from ..entity_property import Property
 from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
+from ..json_reading import MAX_UNKNOWN
 from ..property_json import integral
 from ..stored_form import stored_form
 from ..table.conditions import Condition as FilterCondition
@@ -109,19 +110,20 @@ def _check(
     if not isinstance(content, Mapping):
         raise ValidationFailed([FieldFault(place, "it is an object", "dict_type")])
     faults = []
-    for name, value in content.items():
-        expected = types.get(name)
-        if expected is None:
-            allowed = ", ".join((*types, *beside))
-            faults.append(FieldFault((*place, str(name)[:80]), f"unknown; use some of {allowed}", "extra_forbidden"))
-        elif value is None:
+    unknown = [name for name in content if name not in types]
+    if unknown:
+        message = f"unknown; use some of {', '.join((*types, *beside))}"
+        faults += [FieldFault((*place, str(name)[:80]), message, "extra_forbidden") for name in unknown[:MAX_UNKNOWN]]
+    for name, expected in types.items():
+        value = content.get(name)
+        if value is None:
             continue
-        elif not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
             kinds = expected if isinstance(expected, tuple) else (expected,)
             words = " or ".join(_WORDS[kind] for kind in kinds)
             faults.append(FieldFault((*place, name), f"it is {words}", f"{kinds[0].__name__}_type"))
     if faults:
-        raise ValidationFailed(faults)
+        raise ValidationFailed(faults, more=max(0, len(unknown) - MAX_UNKNOWN))
 
 
 def _branches(entity: EntityType[Any], content: list[Any]) -> tuple[BranchSpec, ...]:

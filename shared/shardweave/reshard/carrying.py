@@ -14,7 +14,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import InputError, InvalidRequest, ShardweaveError, TransactionCanceled
-from ..store.sending import CONDITION_FAILED, Sender
+from ..store.sending import CONDITION_FAILED, INVALID, Sender
 from ..table.operations import Action, ConditionCheck
 from .copying import Piece, batches
 from .work import WorkItem, token_check
@@ -87,5 +87,5 @@ class Carrier:
 def _is_about_content(error: ShardweaveError) -> bool:
     """Whether a transaction was refused for what is in it, so that sending it again would not help."""
     if isinstance(error, TransactionCanceled):
-        return any(reason.code == "ValidationError" for reason in error.reasons)
+        return any(reason.code == INVALID for reason in error.reasons)
     return True

@@ -6,7 +6,8 @@
     anything                       counted by shard; of records, for the policy (see `watch`)
 
 Guarantees: a change is a hint only, which may come twice, late or never: what is done goes by what is in the table.
-`wake` goes on with whatever nobody has gone on with, and with waits that are over. Between two calls of `drain` slices
+`wake` goes on with whatever nobody has gone on with, and with waits that are over; where what is kept of an entity's
+re-shard can't be read, it goes on with the others, and then raises that. Between two calls of `drain` slices
 take `budget_ms` together, and one page each beyond that; none begins after half as much again, so that a batch of
 changes ends in time. What is left then is gone on with by a wake.
 """
@@ -14,11 +15,13 @@ changes ends in time. What is left then is gone on with by a wake.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ..changes import ChangeCounts, Traffic
 from ..entity import now_ms
 from ..entity_type import MARK, EntityType
+from ..errors import ReshardUnreadable
 from ..schema import Schema
 from ..table.operations import StreamRecord
 from .control import CONTROL, partition_key
@@ -71,7 +74,9 @@ class ReshardDriver:
                 self._watch.count(change)
             self._catch_up(hash_key, change)
         elif change.new is not None:
-            self._go_on(entity, str(change.key[self._schema.range_key]), change)
+            # The change is a hint only: each wake says what can't be read, and the changes of others must come.
+            with suppress(ReshardUnreadable):
+                self._go_on(entity, str(change.key[self._schema.range_key]), change)
 
     def drain(self) -> Mapping[str, Traffic]:
         """What was seen since the last time, by shard."""
@@ -84,7 +89,14 @@ class ReshardDriver:
         """Go on with what nobody has gone on with, and say how many steps and slices that were. Raises what the table
         raises."""
         self._ends = None
-        done = sum(self._woken(entity) for entity in self._schema.entities.values())
+        done, unreadable = 0, None
+        for entity in self._schema.entities.values():
+            try:
+                done += self._woken(entity)
+            except ReshardUnreadable as error:
+                unreadable = unreadable or error
+        if unreadable is not None:
+            raise unreadable
         if self._watch is not None:
             self._watch.judge()
         return done

@@ -140,7 +140,8 @@ class Operator:
         """How far it is."""
         seen = self._coordinator.read(entity)
         record = self._asking.item(verdict_key(entity))
-        why, advice = ("", "") if record is None else (decode_verdict(record).why, decode_verdict(record).advice)
+        verdict = None if record is None else decode_verdict(record)
+        why, advice = ("", "") if verdict is None else (verdict.why, verdict.advice)
         if seen is None:
             phase, shards = Phase.STABLE.name.lower(), _shards(entity.shard_map)
             return Status(entity.token, phase, "rest", shards=shards, proposal=why, advice=advice)

@@ -212,8 +212,15 @@ def encode_verdict(entity: EntityType[Any], verdict: Verdict, rev: str) -> dict[
     }
 
 
-def decode_verdict(record: Item) -> Verdict:
-    """The verdict of a record."""
+def decode_verdict(record: Item) -> Verdict | None:
+    """The verdict of a record; None of one that is damaged, which the next verdict replaces."""
+    try:
+        return _decoded(record)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _decoded(record: Item) -> Verdict:
     target = record["target"]
     return Verdict(
         at_ms=int(record["at"]),

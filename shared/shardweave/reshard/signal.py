@@ -102,4 +102,6 @@ def decode_loads(entity: EntityType[Any], records: Iterable[Item]) -> dict[str, 
 
 
 def _load(suffix: str, record: Mapping[str, Any]) -> Load:
-    return Load(suffix, *(int(record.get(name, 0)) for name in ("items", "bytes", "writes", "hot", "throttled")))
+    counted = (record.get(name) for name in ("items", "bytes", "writes", "hot", "throttled"))
+    # A number that something else stands in place of counts as none: what goes by it goes by differences.
+    return Load(suffix, *(number if type(number) is int else 0 for number in counted))

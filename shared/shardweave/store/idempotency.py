@@ -31,7 +31,16 @@ from hashlib import sha256
 
 from ..entity import Entity
 from ..entity_type import REVISION
-from ..errors import Conflict, IdempotencyMismatch, InputError, LimitExceeded, NotFound, StillInProgress
+from ..errors import (
+    Conflict,
+    IdempotencyMismatch,
+    InputError,
+    LimitExceeded,
+    NotFound,
+    RecordUnreadable,
+    StillInProgress,
+    Unreadable,
+)
 from ..key_format import crc32
 from ..schema import Schema
 from ..table.conditions import Compare, Condition, Missing, Or
@@ -51,6 +60,7 @@ MAX_KEY_CHARACTERS = 255
 PART_BYTES = 300 * 1024
 MAX_PARTS = 10
 _HASH = "_idempotency"
+_DIGEST_CHARACTERS = 64
 _REQUEST, _ANSWER, _PARTS, _UNTIL = "_request", "_answer", "_parts", "_until"
 
 Keeping = Callable[[Sequence[Plan]], list[PlannedAction]]
@@ -154,7 +164,10 @@ class Idempotency:
     def _read(self, once: Once, *, under_way: bool = False) -> Item | None:
         """The key's record, None when it is free. With `under_way` also one whose work was abandoned."""
         (record,) = self.reader.items([self._key(once, 0)])
-        if record is None or record.get(self._ttl, 0) <= self.clock() // 1000:
+        if record is None:
+            return None
+        self._check(once, record)
+        if record[self._ttl] <= self.clock() // 1000:
             return None
         if record[_REQUEST] != _digest(once.fingerprint):
             raise IdempotencyMismatch(
@@ -167,7 +180,22 @@ class Idempotency:
     def _answer(self, once: Once, record: Item) -> bytes:
         keys = [self._key(once, part) for part in range(1, int(record[_PARTS]))]
         parts = [record, *self.reader.items(keys)] if keys else [record]
-        return zlib.decompress(b"".join(part[_ANSWER] for part in parts if part is not None))
+        try:
+            return zlib.decompress(b"".join(part[_ANSWER] for part in parts if part is not None))
+        except (zlib.error, KeyError, TypeError):
+            raise self._damaged(once) from None
+
+    def _check(self, once: Once, record: Item) -> None:
+        """The record has what one has of a request that is answered, or under way. Raises RecordUnreadable."""
+        needed = {_REQUEST: str, self._ttl: int, REVISION: str}
+        needed |= {_ANSWER: bytes, _PARTS: int} if _ANSWER in record else {_UNTIL: int}
+        fits = all(type(record.get(name)) is kind for name, kind in needed.items())
+        if not fits or len(record[_REQUEST]) != _DIGEST_CHARACTERS or not 1 <= record.get(_PARTS, 1) <= MAX_PARTS:
+            raise self._damaged(once)
+
+    def _damaged(self, once: Once) -> RecordUnreadable:
+        stored = tuple(self._key(once, 0).values())
+        return RecordUnreadable(Unreadable("idempotency key", {}, "answer_damaged", stored_key=stored))
 
     def _actions(self, once: Once, answer: bytes, condition: Condition) -> list[PlannedAction]:
         """What keeps an answer. Raises LimitExceeded."""

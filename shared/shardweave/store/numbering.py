@@ -18,8 +18,8 @@ item, so about 1,000 calls a second in one scope; a call that takes a block coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +29,15 @@ from ..entity_type import EntityType
 from ..errors import (
     ConditionFailed,
     InputError,
+    InvalidRequest,
     ParentMissing,
+    RecordUnreadable,
     ShardweaveError,
     TableUnavailable,
     Throttled,
     TransactionConflict,
     UnknownName,
+    Unreadable,
     use_one_of,
 )
 from ..table import Table
@@ -101,8 +104,10 @@ class Numbering:
             return_values="ALL_NEW",
             return_on_failure=True,
         )
-        counter = self._sent(update)
-        last = int(counter[LAST])
+        with _reading_counter(entity, sequence, scope):
+            last = self._sent(update)[LAST]
+            if type(last) is not int:
+                raise TypeError(LAST)
         return range(last - count + 1, last + 1)
 
     def advance(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, to: int) -> None:
@@ -113,7 +118,9 @@ class Numbering:
             condition=Or((Missing(LAST), Compare(LAST, "<", to))),
             return_on_failure=True,
         )
-        self._sent(update)
+        with _reading_counter(entity, sequence, scope):
+            if type(self._sent(update).get(LAST, to)) is not int:
+                raise TypeError(LAST)
 
     def numbered(
         self, operations: Sequence[Operation], failed: dict[int, ShardweaveError] | None = None
@@ -254,6 +261,20 @@ def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> It
         listed = ", ".join(names) or "nothing"
         raise UnknownName(f"numbers are taken within {listed}", where="within", fix=f"give {listed}")
     return {name: entity.properties[name].parse(value) for name, value in given.items()}
+
+
+@contextmanager
+def _reading_counter(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> Iterator[None]:
+    """Around what goes by a counter. Raises RecordUnreadable for one that is damaged: the table adds to a number
+    alone."""
+    try:
+        yield
+    except (InvalidRequest, KeyError, TypeError):
+        shown = {name: value for name, value in scope.items() if not entity.properties[name].private}
+        stored = tuple(counter_key(entity, sequence, scope).values())
+        more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
+        found = Unreadable(entity.token, {} if len(shown) < len(scope) else shown, "counter_damaged", **more)
+        raise RecordUnreadable(found) from None
 
 
 def counter_key(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> dict[str, Value]:

@@ -36,7 +36,7 @@ from typing import Any
 
 from ..declared import RelationType
 from ..entity_type import EntityType
-from ..errors import HasChildren, ParentMissing, ValidationFailed, ValueRefused
+from ..errors import HasChildren, ParentMissing, RecordUnreadable, Unreadable, ValidationFailed, ValueRefused
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import Delete, Update
 from ..table.values import Item, Value
@@ -111,7 +111,7 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
     parents: list[Parent] = []
     tallies: list[Tally] = []
     counted: list[str] = []
-    was_counted = () if before is None else before.get(COUNTED, ())
+    was_counted = () if before is None else _counted(entity, before)
     for relation in enforced(entity):
         old = None if before is None else _old_parent(entity, relation, before, entities)
         new = None if after is None else _parent(entity, relation, after, entities)
@@ -130,7 +130,7 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
 
 def uncounted(entity: EntityType[Any], stored: Item, names: Sequence[str], entities: Entities) -> Kinship:
     """What it means to count a stored child by relations that it is not counted by yet."""
-    counted = list(stored.get(COUNTED, ()))
+    counted = _counted(entity, stored)
     tallies = []
     for relation in enforced(entity):
         parent = _parent(entity, relation, stored, entities)
@@ -170,6 +170,33 @@ def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int])
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     delete = Delete(counter_key(entity, identity), condition, return_on_failure=True)
     return PlannedAction(delete, Part.COUNTER)
+
+
+def closed_by(
+    entity: EntityType[Any], identity: Item, counter: Item | None, related: Related | None, *, some: bool
+) -> HasChildren | RecordUnreadable:
+    """The refusal of a deletion, by what the counter showed: it has children, or, unless whoever asks sees `some`
+    records alone, the counter is damaged."""
+    numbers = ((counter or {}).get(link.attribute, 0) for link in entity.children)
+    if not some and not all(type(number) is int for number in numbers):
+        return damaged_counter(entity, identity)
+    return has_children(entity, counter, related)
+
+
+def damaged_counter(entity: EntityType[Any], identity: Item) -> RecordUnreadable:
+    """What is said of a parent's counter."""
+    named = {name: entity.properties[name].python(value) for name, value in identity.items()}
+    stored = tuple(counter_key(entity, identity).values())
+    more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
+    return RecordUnreadable(Unreadable(entity.token, named, "counter_damaged", **more))
+
+
+def _counted(entity: EntityType[Any], stored: Item) -> list[str]:
+    """The relations whose parents count a stored child. Raises RecordUnreadable."""
+    names = stored.get(COUNTED, ())
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise entity.unreadable(stored, "counting_damaged")
+    return list(names)
 
 
 def has_children(entity: EntityType[Any], counter: Item | None, related: Related | None = None) -> HasChildren:

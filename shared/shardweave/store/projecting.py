@@ -37,10 +37,10 @@ from .actions import remove_actions
 from .checks import absence_actions
 from .drafts import new_draft
 from .idempotency import Idempotency, Keeping, Once
-from .merging import PROJECTED, Known, Marks, Part, When, Whole
+from .merging import PROJECTED, Known, Part, When, Whole
 from .places import Sighting
 from .planned import Moment, key_of
-from .remnants import known_of
+from .remnants import known_of, marks_of
 from .steps import Context, Plan, Step, creation, replacement
 from .writer import Writer
 
@@ -102,13 +102,13 @@ class ProjectStep(Step):
         return seen.found is not None and PROJECTED in seen.found.item
 
     def _known(self, seen: Sighting) -> Known:
-        waiting = known_of(self.remnant)
+        waiting = known_of(self.entity, self.identity, self.remnant)
         if seen.found is None:
             return waiting
         item = seen.found.item
         own = {name: item[name] for name in self.entity.properties if name in item and name not in self.identity}
         if self._by_marks(seen):
-            return Known(own, Marks.decode(item[PROJECTED]))
+            return Known(own, marks_of(self.entity, self.identity, item))
         # Only a program that knows no remnants leaves one beside a record, which is then the younger.
         return Known(own, replace(waiting.marks, gone=False))
 

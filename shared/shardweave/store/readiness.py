@@ -113,7 +113,7 @@ class Readiness:
         """Read markers, note which say ready, and give the names of those that are missing."""
         markers = self._reader.items([each.marker_key for each in names])
         for each, marker in zip(names, markers, strict=True):
-            if marker is not None and marker[STATE] == READY:
+            if marker is not None and marker.get(STATE) == READY:
                 self._ready.add((each.entity.token, each.name))
         return [each for each, marker in zip(names, markers, strict=True) if marker is None]
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..entity_type import REVISION, EntityType
+from ..errors import RecordUnreadable, Unreadable
 from ..schema import Schema
 from ..table.conditions import Compare, Condition, Or
 from ..table.operations import Delete, Put
@@ -80,18 +81,37 @@ class Remnants:
         return has_revision(remnant.get(REVISION))
 
 
-def known_of(remnant: Item | None) -> Known:
-    """What a remnant says; nothing when there is none."""
+def known_of(entity: EntityType[Any], identity: Item, remnant: Item | None) -> Known:
+    """What a remnant says; nothing when there is none. Raises RecordUnreadable."""
     if remnant is None:
         return Known()
-    return Known(remnant[_VALUES], Marks.decode(remnant[PROJECTED]))
+    marks, values = marks_of(entity, identity, remnant), remnant.get(_VALUES)
+    if not isinstance(values, Mapping):
+        raise _damaged(entity, identity, remnant)
+    return Known(values, marks)
 
 
-def taken_over(remnant: Item | None) -> dict[str, Value]:
-    """What a record that is made by hand notes of a remnant: who said what before, but no values."""
+def marks_of(entity: EntityType[Any], identity: Item, item: Item) -> Marks:
+    """Who said what, as a record or a remnant has it. Raises RecordUnreadable."""
+    try:
+        return Marks.decode(item[PROJECTED])
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise _damaged(entity, identity, item) from None
+
+
+def _damaged(entity: EntityType[Any], identity: Item, item: Item) -> RecordUnreadable:
+    named = {name: entity.properties[name].python(value) for name, value in identity.items()}
+    stored = tuple(item[name] for name in (entity.keys.design.hash_name, entity.keys.design.range_name))
+    more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
+    return RecordUnreadable(Unreadable(entity.token, named, "events_damaged", **more))
+
+
+def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) -> dict[str, Value]:
+    """What a record that is made by hand notes of a remnant: who said what before, but no values. Raises
+    RecordUnreadable."""
     if remnant is None:
         return {}
-    return {PROJECTED: replace(known_of(remnant).marks, gone=False).encode()}
+    return {PROJECTED: replace(known_of(entity, identity, remnant).marks, gone=False).encode()}
 
 
 def remnants_of(schema: Schema) -> Mapping[str, Remnants]:

@@ -46,6 +46,7 @@ from .retries import IN_CONFLICT, UNANSWERED, Waiting
 
 CONDITION_FAILED = "ConditionalCheckFailed"
 CONFLICT = "TransactionConflict"
+INVALID = "ValidationError"
 _PASSING = {"None", CONFLICT, *THROTTLED_CODES}
 _AGAIN = (TableUnavailable, Throttled, TransactionConflict, TransactionInProgress)
 

@@ -35,7 +35,7 @@ from .checks import absence_actions, presence_actions
 from .claims import NOTHING_MET, Met
 from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_attributes
 from .operations import Among, Changes, Check, Create, Delete, Operation, Put, Related, Rev, Update
-from .parents import COUNTED, Entities, Kinship, Parent, Tally, enforced, has_children, kinship, record_name
+from .parents import COUNTED, Entities, Kinship, Parent, Tally, closed_by, enforced, kinship, record_name
 from .places import Sighting, places
 from .planned import Moment, Part, PlannedAction, is_known, key_of
 from .remnants import Remnants, taken_over
@@ -303,7 +303,7 @@ class DeleteStep(Step):
     def again(self, refused: Refused, moment: Moment) -> Step:
         counters = [reason.item for planned, reason in refused if planned.part is Part.COUNTER]
         if counters and all(planned.part is not Part.RECORD for planned, _ in refused):
-            raise has_children(self.entity, counters[0], self.related)
+            raise closed_by(self.entity, self.identity, counters[0], self.related, some=self.among is not None)
         return replace(self.having_met(refused), direct=False)
 
     def on_another_map(self) -> Step:
@@ -385,7 +385,7 @@ def _made_by_hand(step: Step, draft: Draft, seen: Sighting, moment: Moment, cont
     entity, identity, remnants = step.entity, step.identity, context.remnants.get(step.entity.token)
     if remnants is None or draft.generated:
         return creation(entity, draft, seen, moment, context, step.met)
-    plan = creation(entity, draft, seen, moment, context, step.met, taken_over(step.remnant))
+    plan = creation(entity, draft, seen, moment, context, step.met, taken_over(entity, identity, step.remnant))
     return replace(plan, actions=(*plan.actions, remnants.clear(entity, identity, step.remnant, moment)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..entity_type import EntityType
 from ..errors import (
+    ImmutableProperty,
     InputError,
     LimitExceeded,
     OutcomeUnknown,
@@ -21,6 +22,8 @@ from ..errors import (
     RecordUnreadable,
     ShardMapChanged,
     ShardweaveError,
+    TransactionCanceled,
+    ValueRefused,
 )
 from ..outcomes import note_maybe_written
 from ..shard_maps import Lease
@@ -30,13 +33,13 @@ from ..table.values import Item
 from .checks import presence_actions
 from .combining import Placed, combined
 from .idempotency import Keeping, TakenMeanwhile
-from .parents import Parent
+from .parents import Parent, counter_key, damaged_counter
 from .places import Sighting
 from .planned import Moment, Part, PlannedAction, PrimaryKey, is_known
 from .readiness import Readiness
 from .reads import Reader, Wanted
 from .retries import CONTENDED, Waiting
-from .sending import CONDITION_FAILED, Refusal, Sender
+from .sending import CONDITION_FAILED, INVALID, Refusal, Sender
 from .steps import Context, Plan, Refused, Step, kept_changing, name_operation
 
 Moments = Callable[[EntityType[Any]], Moment]
@@ -113,6 +116,8 @@ class Writer:
                 check_size(planned)
                 leases += [moment.lease for moment in moments if moment.lease is not None]
                 refusal = self._sender.send([each.action for each in planned], leases) if planned else None
+            except TransactionCanceled as error:
+                raise _of_counter(plans, planned, error) or error from None
             except ShardMapChanged:
                 steps, seen = tuple(step.on_another_map() for step in steps), None
                 if not pauses.pause():
@@ -209,7 +214,7 @@ class Writer:
                 # To whoever sees some records alone, one that can't be read is none.
                 raise placed(error if step.among is None else step.not_found(), position) from error.__cause__
             except ShardweaveError as error:
-                raise placed(error, position) from error.__cause__
+                raise placed(_of_stored(step, sightings[position], error), position) from error.__cause__
         return tuple(plans)
 
     @staticmethod
@@ -226,6 +231,29 @@ class Writer:
             except ShardweaveError as error:
                 raise placed(error, position) from None
         return tuple(renewed)
+
+
+def _of_counter(
+    plans: Sequence[Plan], planned: Sequence[PlannedAction], error: TransactionCanceled
+) -> RecordUnreadable | None:
+    """What a refusal means where it was a parent's counter that the table could not add to: None where it was not."""
+    of_counters = zip(planned, error.reasons, strict=False)
+    refused = [each.key_or_item for each, reason in of_counters if each.part is Part.COUNTER and reason.code == INVALID]
+    parents = [tally.parent for plan in plans for tally in plan.tallies]
+    found = (each for each in parents if counter_key(each.entity, each.identity) in refused)
+    parent = next(found, None)
+    return None if parent is None else damaged_counter(parent.entity, parent.identity)
+
+
+def _of_stored(step: Step, seen: Sighting, error: ShardweaveError) -> ShardweaveError:
+    """What went wrong while a write was planned: the stored record, where another identity than its key's stands in
+    it."""
+    if not isinstance(error, (ImmutableProperty, ValueRefused)) or seen.found is None or step.among is not None:
+        return error
+    stored = seen.found.item
+    if all(name in stored and stored[name] == value for name, value in step.identity.items()):
+        return error
+    return step.entity.unreadable(stored, step.entity.keys.fault_in(stored) or "invalid")
 
 
 def _readable(seen: Sighting) -> Sighting:
