@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .document_links import broken_links
+from .needed_packages import packages_without_an_extra
 from .public_imports import inner_imports
 
 LONGEST_MODULE = 500
@@ -346,6 +347,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     impure_modules,
     circles_of_modules,
     inner_imports,
+    packages_without_an_extra,
     static_shard_maps,
     skipped_tests,
     patched_tests,

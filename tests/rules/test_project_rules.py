@@ -30,6 +30,11 @@ BREACHES = {
         "docs/one.md": "```python\n>>> from shardweave.schema import Schema\n```\n",
         "shared/services/orders.py": "from shardweave import Schema\nfrom shardweave.store import Store\n",
     },
+    "packages_without_an_extra": {
+        "shared/shardweave/store/write.py": "def write():\n    import rich.table\n",
+        "shared/shardweave/cli/show.py": "from aws_cdk import App\n",
+        "shared/shardweave/testing.py": "import moto\n",
+    },
     "static_shard_maps": {
         "shared/shardweave/local/open.py": "def open(table, maps=None):\n    return maps or StaticMaps()\n"
     },
