@@ -187,6 +187,23 @@ def test_no_number_of_callers_waits_for_each_other(plain: World) -> None:
     assert server.connections <= 2
 
 
+def test_guards_that_read_do_not_wait_for_each_other(plain: World) -> None:
+    """A22: each holds a slot while it asks for another."""
+    server = plain.server()
+    transport = plain.transport(server, connections=1)
+    all_in = threading.Barrier(2)
+
+    def guard() -> None:
+        all_in.wait(10)
+        name_read(transport, "guarded")
+        assert transport.run_many(Lanes([read("a"), read("b")], 2, never))[1].answer is not None
+
+    with ThreadPoolExecutor(2) as pool:
+        for each in [pool.submit(transport.run, PUT, guard) for _ in range(2)]:
+            each.result(timeout=30)
+    assert transport.pool.take_slot(single=False, until=0.0)
+
+
 def test_the_first_slot_is_waited_for_no_longer_than_there_is_time() -> None:
     """A22."""
     now = [0.0]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -65,6 +67,7 @@ class DirectTransport:
         self._quota = RetryQuota()
         # The kernel's, so that processes that were one do not draw the same.
         self._draw = draw or random.SystemRandom().random
+        self._depth = threading.local()
         self.pool = Pool(connections, self._clocks.monotonic)
         _TRANSPORTS.add(self)
 
@@ -78,7 +81,8 @@ class DirectTransport:
             needs_checksum=self._needs_checksum,
         )
         try:
-            self._round().run(lambda _: exchange, 1, 1, _nothing, single=True)
+            with self._running() as nested:
+                self._round().run(lambda _: exchange, 1, 1, _nothing, single=True, nested=nested)
         except BaseException as error:
             if call.attempts.maybe_written:
                 note_maybe_written(error)
@@ -107,7 +111,8 @@ class DirectTransport:
             else:
                 outcomes[number] = Outcome(None, ended.error, milliseconds)
 
-        late = self._round().run(make, len(operations), lanes.at_once, done, until=until)
+        with self._running() as nested:
+            late = self._round().run(make, len(operations), lanes.at_once, done, until=until, nested=nested)
         for number, error, milliseconds in late:
             outcomes[number] = Outcome(None, error or too_late(), milliseconds, late=True)
         return outcomes
@@ -121,6 +126,16 @@ class DirectTransport:
         self.pool.leave_to_parent()
         self._quota.unlock()
         self._endpoint.unlock()
+
+    @contextmanager
+    def _running(self) -> Iterator[bool]:
+        """Whether this thread is in a call already, whose guard makes this one."""
+        depth = getattr(self._depth, "calls", 0)
+        self._depth.calls = depth + 1
+        try:
+            yield depth > 0
+        finally:
+            self._depth.calls = depth
 
     def _round(self) -> Round:
         return Round(self.pool, self._endpoint, self._limits, self._clocks, self._observe)

@@ -51,6 +51,11 @@ class Pool:
                 self._waiting -= 1
             return True
 
+    def exceed(self) -> None:
+        """A slot beyond the budget, for a call within a call: its thread has one, and would wait for others like it."""
+        with self._lock:
+            self._in_use += 1
+
     def try_slot(self, *, single: bool) -> bool:
         """A slot, if one is free now, and nobody waits for the first of theirs."""
         with self._lock:

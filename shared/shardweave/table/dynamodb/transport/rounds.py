@@ -138,11 +138,13 @@ class Round:
         *,
         until: float | None = None,
         single: bool = False,
+        nested: bool = False,
     ) -> list[Late]:
         """Carry all out. `make` gives the exchange of a number below `total`; an error of ours that it raises is that
         exchange's outcome. At most `at_once` are under way. `done` is told of each that ended: its number, the exchange
-        or the error, and the milliseconds. Gives those for which `until`, a time of the clock, left no time."""
-        self._make, self._done, self._single = make, done, single
+        or the error, and the milliseconds. Gives those for which `until`, a time of the clock, left no time. A round
+        that is `nested` in another one of its thread, as when a guard reads, waits for no slot."""
+        self._make, self._done, self._single, self._nested = make, done, single, nested
         self._until = NEVER if until is None else until
         self._left = iter(range(total))
         self._next: int | None = next(self._left, None)
@@ -167,7 +169,9 @@ class Round:
         while len(self._lanes) < at_once and (self._next is not None or (self._paused and self._paused[0][0] <= now)):
             if self._slots == 0:
                 until = None if self._until == NEVER else self._until
-                if not self._pool.take_slot(single=self._single, until=until):
+                if self._nested:
+                    self._pool.exceed()
+                elif not self._pool.take_slot(single=self._single, until=until):
                     return
             elif not self._pool.try_slot(single=self._single):
                 return
