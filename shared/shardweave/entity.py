@@ -93,10 +93,21 @@ class RangeKey(Declaration):
         self.stored = None if stored is None else name_of(stored)
 
 
-@dataclass_transform(
-    kw_only_default=True, field_specifiers=(Field, PrivateAttr, unique_property, claim_property, private_property)
-)
-class Entity(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+
+    # What a metaclass says of its classes' properties goes before what a base class says, so that pydantic's own would
+    # hold: a property by one of these functions, without a default, would not be required.
+    @dataclass_transform(
+        kw_only_default=True, field_specifiers=(Field, PrivateAttr, unique_property, claim_property, private_property)
+    )
+    class _EntityMetaclass(ModelMetaclass):
+        pass
+else:
+    _EntityMetaclass = type(BaseModel)
+
+
+class Entity(BaseModel, metaclass=_EntityMetaclass):
     """Base of every record type. `rev` is the stored revision, None for a record that was never stored. A record of an
     entity with an origin has a `key`, its shard key, which says where it was when it was read or written."""
 

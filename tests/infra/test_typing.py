@@ -44,4 +44,4 @@ def test_a_program_and_its_tests_have_no_error(folder: Path) -> None:
 
 def test_wrong_use_is_an_error(folder: Path) -> None:
     errors = [each for each in pyright(folder, WRONG) if each["severity"] == "error"]
-    check_misuses(folder, "pyright", (each["range"]["start"]["line"] + 1 for each in errors))
+    check_misuses(folder, (each["range"]["start"]["line"] + 1 for each in errors))

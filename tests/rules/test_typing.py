@@ -42,4 +42,4 @@ def test_a_program_and_its_tests_have_no_error(folder: Path) -> None:
 
 def test_wrong_use_is_an_error(folder: Path) -> None:
     _, said = mypy(folder, WRONG)
-    check_misuses(folder, "mypy", map(int, re.findall(rf"^{WRONG}:(\d+): error:", said, re.MULTILINE)))
+    check_misuses(folder, map(int, re.findall(rf"^{WRONG}:(\d+): error:", said, re.MULTILINE)))

@@ -18,7 +18,7 @@ from shardweave import (
     unique_property,
     where,
 )
-from shardweave.routing import get
+from shardweave.routing import JsonModel, Listed, RecordView, get, listed
 from shardweave.testing import Client
 
 db = Database(schema())
@@ -69,6 +69,24 @@ def route() -> None: ...
 Client(5)  # error
 
 
+class Line(RecordView[Order]):
+    """An order with its tax."""
+
+    tax: int
+
+
+class Sum(JsonModel):
+    """What all lines come to."""
+
+    total: int
+
+
+Line(record=5, tax=1)  # error
+plain: Listed[Line] = listed(Order)  # error
+listed(Order).shown_as(lambda order: order.colour)  # error
+summed: Listed[Order, Sum] = listed(Order).with_members(5)  # error
+
+
 # -- what identifies a record, without a default
 class Note(Entity, token="note"):
     """A note."""
@@ -81,6 +99,6 @@ class Note(Entity, token="note"):
 
 Note(note_id="x", tenant_id="y", made=5, secret="z")
 Note(note_id="x", tenant_id="y")
-Note(tenant_id="y")  # error to mypy
-Note(note_id="x")  # error to mypy
+Note(tenant_id="y")  # error
+Note(note_id="x")  # error
 Note(note_id=5, tenant_id="y")  # error

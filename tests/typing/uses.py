@@ -27,7 +27,19 @@ from shardweave import (
     unique_property,
     where,
 )
-from shardweave.routing import Caller, Clock, EveryRecord, JsonModel, Listed, Writes, get, listed, post, writes
+from shardweave.routing import (
+    Caller,
+    Clock,
+    EveryRecord,
+    JsonModel,
+    Listed,
+    RecordView,
+    Writes,
+    get,
+    listed,
+    post,
+    writes,
+)
 
 
 class Customer(Entity, token="customer", partition="region", sort=("city", "name")):
@@ -131,6 +143,26 @@ def orders_of(customer_id: str, database: EveryRecord) -> Listed[Order]:
     """The orders of a customer."""
     assert_type(database, Database)
     return listed(Order, customer_id=customer_id)
+
+
+class Line(RecordView[Order]):
+    """An order with its tax."""
+
+    tax: int
+
+
+class Sum(JsonModel):
+    """What all lines come to."""
+
+    total: int
+
+
+@get("/v1/lines")
+def lines() -> Listed[Line, Sum]:
+    """Orders with their tax."""
+    found = listed(Order, index="created").shown_as(lambda order: Line(record=order, tax=order.total // 5))
+    assert_type(found, Listed[Line])
+    return found.with_members(Sum(total=5))
 
 
 assert_type(change_state("x", Given(state="open"), Caller(), Clock(lambda: 0)), Writes[Order])
