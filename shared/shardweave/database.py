@@ -64,6 +64,9 @@ class Database:
     and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of a folder are kept in it,
     others are made up here where none are given, and tokens are good in this object alone. `clock` gives epoch
     milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at once.
+
+    Any method may raise what the table raises (a TableError, such as Throttled or TableUnavailable), and one that
+    writes OutcomeUnknown, when it is not known whether the write was carried out.
     """
 
     def __init__(
@@ -177,7 +180,7 @@ class Database:
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None. `key` is the value that identifies it, a mapping where several do, or its shard
-        key."""
+        key. Raises RecordUnreadable for a stored record that can't be read as one of the entity."""
         return self.store.get(self._model(entity), key)
 
     def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
@@ -189,25 +192,29 @@ class Database:
         return self.store.update(self._model(entity), key, changes, rev=rev)
 
     def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
-        """Remove a record; False when there was none. Raises RevisionConflict, and HasChildren where others belong to
-        it."""
+        """Remove a record; False when there was none. What belongs to it goes first, where the relation says so.
+        Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete where the time ended before
+        all of them were gone: deleted again, it goes on."""
         check_revision(rev)
         return self.store.delete(self._model(entity), key, rev=rev)
 
     # -- several records
 
     def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
-        """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete."""
+        """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete, which
+        has what was found, where some could not be read in time, and RecordUnreadable."""
         return self.store.batch_get(self._model(entity), key_list(keys))
 
     def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
-        """Carry out puts and deletes, each on its own, and say of each what became of it."""
+        """Carry out puts and deletes, each on its own, and say of each what became of it, errors included. Raises
+        InputError when two are about one record."""
         check_batch(puts, deletes)
         return self.store.batch_write(puts, deletes)
 
     def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
-        error says which operation it is about."""
+        error says which operation it is about. Raises what the methods of the operations' names raise, NotFound for a
+        delete or a check of what is not there, and LimitExceeded for more than one transaction can hold."""
         check_operations(operations)
         return self.store.transact(operations)
 
@@ -217,7 +224,8 @@ class Database:
         self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
     ) -> E | None:
         """The live record whose unique property has this value, or None. `name` is the property's, or its Unique's;
-        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed."""
+        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed and
+        RecordUnreadable."""
         check_lookup(name, within)
         return self.store.get_by(self._model(entity), name, value, within=within)
 
@@ -232,8 +240,9 @@ class Database:
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
     ) -> Page[E]:
-        """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. Raises as
-        `get_by` does, and LimitExceeded."""
+        """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. The page's
+        `unreadable` has the records that can't be read. Raises LookupNotReady, LimitExceeded, InvalidCursor and other
+        InputErrors."""
         return self._found(entity, name, value, within, limit, next_token)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
@@ -267,7 +276,8 @@ class Database:
         Conditions are given by name; those of a property that is called like a parameter go into `conditions`. A plain
         value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
         chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
-        answer, other InputErrors, LaneFailed and DeadlineTooShort."""
+        answer, other InputErrors, LaneFailed, DeadlineTooShort and TooManyLaggingLanes. The page's `unreadable` has the
+        records that can't be read."""
         spec = self._spec(
             entity,
             constraints(conditions, equal),
@@ -303,7 +313,7 @@ class Database:
         **equal: Any,
     ) -> Iterator[E]:
         """Every record that meets the conditions, in order; `limit` is how many are read at a time. Conditions are as
-        in `query`."""
+        in `query`. Raises as that does, and RecordUnreadable in the place of a record that can't be read."""
         spec = self._spec(
             entity,
             constraints(conditions, equal),
