@@ -23,6 +23,7 @@ from typing import Any, Self, cast, overload
 from typing_extensions import TypeVar
 
 from .database_input import (
+    branches_of,
     check_batch,
     check_changes,
     check_expanded,
@@ -32,7 +33,6 @@ from .database_input import (
     check_revision,
     check_schema,
     key_list,
-    kind_of,
     named_here,
     record_of,
 )
@@ -64,9 +64,6 @@ class Database:
     and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of a folder are kept in it,
     others are made up here where none are given, and tokens are good in this object alone. `clock` gives epoch
     milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at once.
-
-    Any method may raise what the table raises (a TableError, such as Throttled or TableUnavailable), and one that
-    writes OutcomeUnknown, when it is not known whether the write was carried out.
     """
 
     def __init__(
@@ -206,8 +203,7 @@ class Database:
         return self.store.batch_get(self._model(entity), key_list(keys))
 
     def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
-        """Carry out puts and deletes, each on its own, and say of each what became of it, errors included. Raises
-        InputError when two are about one record."""
+        """Carry out puts and deletes, each on its own, and say of each what became of it."""
         check_batch(puts, deletes)
         return self.store.batch_write(puts, deletes)
 
@@ -224,8 +220,7 @@ class Database:
         self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
     ) -> E | None:
         """The live record whose unique property has this value, or None. `name` is the property's, or its Unique's;
-        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed and
-        RecordUnreadable."""
+        `within` has the values of what it is unique within. Raises LookupNotReady, RecordUnreadable, InputErrors."""
         check_lookup(name, within)
         return self.store.get_by(self._model(entity), name, value, within=within)
 
@@ -276,8 +271,7 @@ class Database:
         Conditions are given by name; those of a property that is called like a parameter go into `conditions`. A plain
         value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
         chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
-        answer, other InputErrors, LaneFailed, DeadlineTooShort and TooManyLaggingLanes. The page's `unreadable` has the
-        records that can't be read."""
+        answer, other InputErrors, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
         spec = self._spec(
             entity,
             constraints(conditions, equal),
@@ -465,11 +459,7 @@ class Database:
         return cast("type[E]", self.schema[entity].model)
 
     def _spec(self, entity: type[Entity] | str, conditions: Mapping[str, Any], **options: Any) -> QuerySpec:
-        given = options.pop("branches")
-        if given is not None and not isinstance(given, (list, tuple)):
-            message = f"it must be a list of branches, got {kind_of(given)}"
-            raise InputError(message, where="branches", fix='give [branch(state="open"), ...]')
-        branches = None if given is None else tuple(given)
+        branches = branches_of(options.pop("branches"))
         return QuerySpec(self.schema[entity].token, conditions, branches=branches, **options)
 
     def _found(

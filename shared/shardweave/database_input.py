@@ -9,6 +9,7 @@ from typing import Any, get_args
 from .entity import Entity
 from .errors import InputError, ShardweaveError
 from .query.cursor import CursorKeys
+from .query.spec import BranchSpec
 from .schema import Schema
 from .store import Waiting
 from .store.operations import Delete, Operation, Put
@@ -144,3 +145,11 @@ def named_here() -> Iterator[None]:
     except ShardweaveError as error:
         error.where = _PLACES.get(error.where, error.where)
         raise
+
+
+def branches_of(given: Any) -> tuple[BranchSpec, ...] | None:
+    """The branches of a query, None where it has none. Raises InputError."""
+    if given is not None and not isinstance(given, (list, tuple)):
+        message = f"it must be a list of branches, got {kind_of(given)}"
+        raise InputError(message, where="branches", fix='give [branch(state="open"), ...]')
+    return None if given is None else tuple(given)
