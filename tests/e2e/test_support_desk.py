@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from shardweave.cdk.deploy_local import how_to_call
 from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
 from tests.e2e.conftest import Deployed, deployed
@@ -35,3 +36,9 @@ def test_conversations_have_numbers_within_their_tenant_and_are_answered(stack: 
     assert (
         ann.get("/v1/messages", conversationId=made[0]["conversationId"]).document["items"][0]["text"] == "Unplug it."
     )
+
+
+def test_how_to_call_an_api_that_takes_tokens_is_said(stack: Deployed) -> None:
+    said = how_to_call(stack.emulator, stack.outputs, ["conversation"])
+    assert f"curl -s -H 'Authorization: Bearer TOKEN' -H 'Host: {stack.outputs['ApiId']}." in said
+    assert stack.outputs["TableName"] in said

@@ -147,7 +147,12 @@ def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> Deploy
 def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence[str]) -> str:
     """Calls of the deployed API, to copy into a shell. `tokens` are those of the service's entities."""
     api = api_of(emulator, outputs, credentials=CREDENTIALS)
-    described = api.get("/openapi.json").document
+    description = api.get("/openapi.json")
+    if description.status in (401, 403):
+        token = ["-H", "Authorization: Bearer TOKEN", "-H", f"Host: {api.host}", f"{emulator.url}/openapi.json"]
+        called = f"# All that there is, with a token of the issuer for TOKEN\n{shlex.join(['curl', '-s', *token])}\n"
+        return f"{called}\n{_beside(emulator, outputs)}"
+    described = description.document
     curl = ["curl", "-s", "--aws-sigv4", f"aws:amz:{REGION}:execute-api", "--user", ":".join(CREDENTIALS)]
     curl += ["-H", f"Host: {api.host}"]
     calls: dict[str, list[str]] = {}
@@ -168,10 +173,13 @@ def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence
     calls["Nobody comes in without signing"] = ["curl", "-s", *curl[-2:], f"{emulator.url}/openapi.json"]
     none = [] if found else ["# Its records need a token's claims: deploy it with -c issuer=... -c audience=...\n"]
     lines = none + [f"# {meaning}\n{shlex.join(call)}\n" for meaning, call in calls.items()]
+    return "\n".join([*lines, _beside(emulator, outputs)])
+
+
+def _beside(emulator: Emulator, outputs: Mapping[str, str]) -> str:
+    """What else there is to know of what was deployed."""
     table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
-    return "\n".join(
-        [*lines, f"{table}# The emulator's log is {emulator.log}.\n# {command_name('deploy-local')} --stop ends it."]
-    )
+    return f"{table}# The emulator's log is {emulator.log}.\n# {command_name('deploy-local')} --stop ends it."
 
 
 def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
