@@ -1,5 +1,5 @@
 """The JSON forms of what a route gives: records as they are shown everywhere, views of them, several by their tokens,
-and models of a service's own, whose fields that are entities are shown as records are."""
+and models of a service's own, in which entities are shown as records are."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic import BaseModel, create_model
 from pydantic.alias_generators import to_pascal
+from pydantic_core import SchemaSerializer
 
 from ..entity import Entity
 from ..errors import ConfigurationError
 from ..property_json import JSON_CONFIG
 from ..routing import RecordView, Route
 from .models import EXPANDED, RecordModels
+from .shown_values import ShownValues
 
 if TYPE_CHECKING:
     from ..service_parts import Parts
@@ -101,24 +103,14 @@ class ViewForm:
 
 @dataclass(frozen=True)
 class ModelForm:
-    """A model, whose fields that are entities, or lists of some, are shown as records are."""
+    """A model, in which entities are shown as records are."""
 
     declared: type[BaseModel]
     parts: Parts
 
     def model(self) -> type[BaseModel]:
-        if not any(self._records.values()):
-            return self.declared
-        fields: dict[str, Any] = {}
-        for name, info in self.declared.model_fields.items():
-            models = self._records[name]
-            shown: Any = info.annotation if models is None else models.read
-            listed = models is not None and typing.get_origin(info.annotation) in (list, tuple)
-            fields[name] = (list[shown] if listed else shown, info)
-        made: type[BaseModel] = create_model(
-            self.declared.__name__, __doc__=self.declared.__doc__, __config__=self.declared.model_config, **fields
-        )
-        return made
+        described: type[BaseModel] = self._values.described(self.declared)
+        return described
 
     def document(self, value: BaseModel) -> dict[str, Any]:
         """The same as a JSON object."""
@@ -128,32 +120,25 @@ class ModelForm:
     def text(self, value: Any, without: Sequence[str] = ()) -> bytes:
         members = []
         for name, info in self.declared.model_fields.items():
-            if name in without:
-                continue
-            alias, given = info.serialization_alias or info.alias or name, getattr(value, name)
-            models = self._records[name]
-            if models is None:
-                written = self._adapters[name].dump_json(given, by_alias=True)
-            elif isinstance(given, (list, tuple)):
-                written = b"[" + b",".join(map(models.json, given)) + b"]"
-            else:
-                written = b"null" if given is None else models.json(given)
-            members.append(_member(alias, written))
+            if name not in without:
+                alias = info.serialization_alias or info.alias or name
+                members.append(_member(alias, self._text_of(name, getattr(value, name))))
         return b"{" + b",".join(members) + b"}"
 
-    @cached_property
-    def _records(self) -> dict[str, RecordModels | None]:
-        return {name: self._models_of(info.annotation) for name, info in self.declared.model_fields.items()}
+    def _text_of(self, name: str, given: Any) -> bytes:
+        if isinstance(given, Entity):
+            return self._values.records(type(given)).json(given)
+        if name not in self._serializers:
+            self._serializers[name] = self._values.serializer(self.declared.model_fields[name].annotation)
+        return self._serializers[name].to_json(given, by_alias=True)
 
     @cached_property
-    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
-        annotations: dict[str, Any] = {name: info.annotation for name, info in self.declared.model_fields.items()}
-        return {name: TypeAdapter(annotations[name]) for name, each in self._records.items() if each is None}
+    def _values(self) -> ShownValues:
+        return ShownValues(self.parts)
 
-    def _models_of(self, annotation: Any) -> RecordModels | None:
-        inner = [annotation, *typing.get_args(annotation)]
-        entity = next((each for each in inner if isinstance(each, type) and issubclass(each, Entity)), None)
-        return None if entity is None else RecordModels(self.parts.schema[entity], self.parts.external_keys)
+    @cached_property
+    def _serializers(self) -> dict[str, SchemaSerializer]:
+        return {}
 
 
 def _member(name: str, text: bytes) -> bytes:
