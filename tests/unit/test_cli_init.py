@@ -7,15 +7,21 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from contextlib import suppress
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from shardweave.cli.project_files import project_files
+from shardweave.cli.project_name import BROUGHT
 from shardweave.key_format import ORDERED
 from tests.unit.cli_world import shardweave
 
+ROOT = Path(__file__).resolve().parents[2]
 FILES = {".gitignore", "README.md", "app.py", "cdk.json", "conftest.py", "requirements.txt"}
 
 
@@ -67,11 +73,63 @@ def test_what_was_synthesized_is_no_part_of_the_tests(tmp_path: Path, tests: lis
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["os", "Orders", "1st", "my orders", "class", "services"])
-def test_a_name_that_no_service_can_have_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("os", "Python has a module"),
+        ("test", "Python has a module"),
+        ("Orders", "not in lower case"),
+        ("1st", "beginning with a letter"),
+        ("_orders", "beginning with a letter"),
+        ("my orders", "of letters from a to z"),
+        ("größe", "of letters from a to z"),
+        ("class", "word of the language"),
+        ("services", "the library has a module"),
+        ("pytest", "a package that is installed"),
+        ("aws-cdk", "a package that is installed"),
+        ("app", "something else of the name"),
+        ("conftest", "something else of the name"),
+        ("manifests", "something else of the name"),
+        ("test_orders", "pytest takes a file"),
+        ("orders_test", "pytest takes a file"),
+        ("a" * 300, "it has 300 characters"),
+    ],
+)
+def test_a_name_that_no_service_can_have_is_refused_and_the_rule_said(tmp_path: Path, name: str, rule: str) -> None:
     done = shardweave("init", str(tmp_path / name), "--no-hashes")
     assert done.code == 2
     assert "can't name a service" in done.errors
+    assert rule in done.errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_project_is_named_as_a_module_of_what_the_library_needs() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    waiting = [*declared["dependencies"], *chain.from_iterable(declared["optional-dependencies"].values())]
+    needed: set[str] = set()
+    while waiting:
+        name = _distribution(waiting.pop())
+        if name not in needed:
+            needed.add(name)
+            with suppress(metadata.PackageNotFoundError):
+                waiting += [line for line in metadata.requires(name) or () if "extra ==" not in line]
+    modules = {
+        module
+        for module, owners in metadata.packages_distributions().items()
+        if needed & set(map(_distribution, owners)) and not module.startswith("_")
+    }
+    assert {"aws_cdk", "boto3", "pydantic", "pytest", "uvicorn"} <= modules
+    assert modules <= BROUGHT
+
+
+def _distribution(line: str) -> str:
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line, maxsplit=1)[0]).lower()
+
+
+def test_no_folder_above_the_project_is_made(tmp_path: Path) -> None:
+    done = shardweave("init", str(tmp_path / "missing" / "orders"), "--no-hashes")
+    assert done.code == 2
+    assert "there is no folder" in done.errors
     assert list(tmp_path.iterdir()) == []
 
 

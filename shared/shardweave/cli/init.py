@@ -19,9 +19,9 @@ from importlib import metadata
 from pathlib import Path
 
 from ..errors import ConfigurationError
-from ..service_files import can_name
 from ..version import __version__
 from .project_files import project_files
+from .project_name import project_name
 from .streams import Streams
 
 LOCK = "requirements.txt"
@@ -41,12 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Make the folder. Raises ConfigurationError."""
     folder: Path = options.folder
-    name = folder.resolve().name.replace("-", "_")
-    if not (can_name(name) and name == name.lower()):
+    name = project_name(folder.resolve().name)
+    if not folder.resolve().parent.is_dir():
         raise ConfigurationError(
-            f"{folder.resolve().name[:80]!r} can't name a service",
-            where="NAME",
-            fix="use lower-case letters, digits and _, beginning with a letter, and no name of Python's own modules",
+            f"there is no folder {str(folder.resolve().parent)[:200]}", where="NAME", fix="make it first, or name another"
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigurationError(
@@ -54,7 +52,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         )
     files = {**project_files(name), LOCK: LOCK_HEADER + _locked(_installed(), hashes=not options.no_hashes)}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         for file, content in files.items():
             (folder / file).write_text(content, encoding="utf-8")
     except OSError as error:
