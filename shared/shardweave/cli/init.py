@@ -44,7 +44,9 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     name = project_name(folder.resolve().name)
     if not folder.resolve().parent.is_dir():
         raise ConfigurationError(
-            f"there is no folder {str(folder.resolve().parent)[:200]}", where="NAME", fix="make it first, or name another"
+            f"there is no folder {str(folder.resolve().parent)[:200]}",
+            where="NAME",
+            fix="make it first, or name another",
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigurationError(

