@@ -156,8 +156,31 @@ def test_filters_are_made_of_properties(db: Database) -> None:
     assert balances(where("email").contains("d18")) == [18]
     assert balances(where("city").missing()) == []
     assert len(balances(where("city").exists() & (where("email").size("=", 17)))) == 10
-    with pytest.raises(TypeError, match="neither true nor false"):
-        assert balance
+    assert balances(where("email").size("<", 17)) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(lambda: (where("balance") > 2) and (where("limit") < 8), id="and"),
+        pytest.param(lambda: (where("balance") > 2) or (where("limit") < 8), id="or"),
+        pytest.param(lambda: not (where("balance") > 2), id="not"),
+        pytest.param(lambda: not where("balance").exists(), id="not exists"),
+        pytest.param(lambda: 2 < where("balance") < 8, id="chained"),
+        pytest.param(lambda: where("city") in ("Oslo", "Lima"), id="in a tuple"),
+        pytest.param(lambda: "Oslo" in where("city"), id="in a property"),
+        pytest.param(lambda: "Oslo" in (where("city") == "Oslo"), id="in a test"),
+        pytest.param(lambda: (where("city") == "Oslo") if where("city") else None, id="if"),
+        pytest.param(lambda: [*where("city")], id="each of a property"),
+        pytest.param(lambda: [*(where("city") == "Oslo")], id="each of a test"),
+        pytest.param(lambda: all(((where("balance") > 2) & (where("limit") < 8), where("city").missing())), id="all"),
+    ],
+)
+def test_what_python_would_drop_of_a_filter_is_refused(written: Callable[[], object]) -> None:
+    with pytest.raises(
+        errors.InputError, match=r"^filter: .* Fix: (join tests with &, \| and ~|use where|give the test)"
+    ):
+        written()
 
 
 def test_branches_are_merged_into_one_answer(db: Database) -> None:

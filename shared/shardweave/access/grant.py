@@ -227,7 +227,7 @@ class Grant:
         asked = [(name, "properties") for name in spec.properties or ()]
         for branch in (BranchSpec(spec.conditions, None, spec.filter), *(spec.branches or ())):
             asked += [(name, "conditions") for name in branch.conditions]
-            asked += [(name, "filter") for name in (branch.filter.attributes() if branch.filter else ())]
+            asked += [(name, "filter") for name in (() if branch.filter is None else branch.filter.attributes())]
         for name, where in asked:
             if self.entity.stored_name(name) in private:
                 known = ", ".join(each for each in self.entity.properties if each not in private)

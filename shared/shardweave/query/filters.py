@@ -64,11 +64,11 @@ class SplitFilter:
 
     def attributes(self) -> frozenset[str]:
         """Every attribute that either part looks at."""
-        return self.attributes_here() | frozenset(self.by_table.attributes() if self.by_table else ())
+        return self.attributes_here() | frozenset(() if self.by_table is None else self.by_table.attributes())
 
     def attributes_here(self) -> frozenset[str]:
         """Those that the part here looks at."""
-        return frozenset(self.here.attributes() if self.here else ()) - self.in_keys | self.keys
+        return frozenset(() if self.here is None else self.here.attributes()) - self.in_keys | self.keys
 
     def holds_here(self, item: Item) -> bool:
         """The answer of the part here for an item that has the keys of its view."""

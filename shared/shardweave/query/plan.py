@@ -92,7 +92,7 @@ class Plan:
     @property
     def leaves_out(self) -> bool:
         """Whether records that are read may be left out: by a filter, or by the time window."""
-        filtered = any(branch.filter.by_table or branch.filter.here for branch in self.branches)
+        filtered = any((branch.filter.by_table, branch.filter.here) != (None, None) for branch in self.branches)
         return filtered or (self.window != ANY_TIME and not all(branch.time_ordered for branch in self.branches))
 
     @property

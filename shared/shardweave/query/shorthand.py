@@ -27,6 +27,7 @@ from ..table.conditions import (
     In,
     Missing,
     Size,
+    Undecided,
 )
 from .spec import BranchSpec, Constraint, Equal, OneOf, Prefix, Range
 
@@ -94,7 +95,7 @@ def constraint(name: str, value: Any) -> Constraint | OneOf:
 
 
 @dataclass(frozen=True, eq=False)
-class Where:
+class Where(Undecided):
     """A property that a filter tests: each comparison and method gives a condition, joined by `&`, `|` and `~`."""
 
     property: str
@@ -118,9 +119,6 @@ class Where:
         return self._compared(">=", value)
 
     __hash__ = None  # type: ignore[assignment]  # no two are equal, or different
-
-    def __bool__(self) -> bool:
-        raise TypeError("a property of a filter is neither true nor false; compare it, or call exists()")
 
     def between(self, low: Any, high: Any) -> Condition:
         """Whether the value lies between two others, both included."""
@@ -147,7 +145,8 @@ class Where:
         return Missing(self.property)
 
     def size(self, operator: Comparator, size: int) -> Condition:
-        """How the size compares: of a text in UTF-16 code units, of bytes, of a list, set or mapping in members."""
+        """How the size compares, as in `size(">", 3)`: of a text in UTF-16 code units, of bytes, of a list, set or
+        mapping in members."""
         return Size(self.property, operator, size)
 
     def _compared(self, operator: Comparator, value: Any) -> Condition:

@@ -20,9 +20,9 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
-from ..errors import ValueRefused
+from ..errors import InputError, ValueRefused
 from .values import AttributeValue, Item, Value, to_attribute_value
 
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -59,7 +59,30 @@ class Names:
         return parts
 
 
-class Condition:
+class Undecided:
+    """What is true or false of a record and never of itself, so that `and`, `or`, `not`, `in` and chained comparisons,
+    which would each drop a part of what was written, are refused. Raises InputError."""
+
+    def __bool__(self) -> NoReturn:
+        raise InputError(
+            "a test is neither true nor false before a record is given to it",
+            where="filter",
+            fix='join tests with &, | and ~, each in parentheses: (where("total") > 2) & (where("total") < 8); '
+            "`and`, `or`, `not`, `in` and 2 < x < 8 would drop a part",
+        )
+
+    def __contains__(self, value: object) -> NoReturn:
+        raise InputError(
+            "a test holds no values",
+            where="filter",
+            fix='use where("tags").contains(...) or where("state").one_of(...)',
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise InputError("a test holds no values", where="filter", fix="give the test itself")
+
+
+class Condition(Undecided):
     """A predicate over one item."""
 
     def evaluate(self, item: Item) -> bool:
