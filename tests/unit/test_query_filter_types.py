@@ -280,7 +280,7 @@ def check_answers(world: World, asked: str, word: str, operand: Any, met: Counte
     assert {one for one, item in world.stored.items() if compiled.evaluate(item)} == expected, (word, operand)
     if met["HTTP"] % 5 == 0:
         assert sorted(world.walked(test, reverse=met["HTTP"] % 2 == 0)) == sorted(expected)
-    met["by us" if compiled.here else "by the table"] += 1
+    met["by the table" if compiled.here is None else "by us"] += 1
     condition = condition_of(word, operand)
     if world.has_index and asked == "value" and condition is not None:
         assert world.found({asked: condition}) == expected, (condition,)
