@@ -55,6 +55,9 @@ REVISION = "rev"
 MARK = "_mark"
 """The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
 
+PREPARE_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What `prepare` raises of properties that it does not expect."""
+
 MARK_RESERVE_BYTES = len(MARK) + 21
 """Kept free in every record for that attribute."""
 
@@ -219,6 +222,23 @@ class EntityType(Generic[E]):
             return self._validation.validate(values, self._kept(stored))
         except ValidationError as error:
             raise ValidationFailed(field_faults(error), where=self.token) from None
+
+    def prepared(self, values: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the entity's `prepare` makes of properties by stored name. Where it can't go on with them, they are
+        checked as they are (unless `stored` is None), as what is missing or of another type is at fault. Raises
+        ValidationFailed."""
+        try:
+            found: Any = self.model.prepare(dict(values))
+        except PREPARE_FAULTS as error:
+            if stored is not None:
+                self.revalidate(values, stored)
+            raise self._not_prepared(f"prepare ended with {type(error).__name__}") from error
+        if not isinstance(found, Mapping):
+            raise self._not_prepared(f"prepare must return the properties, got {type(found).__name__}")
+        return dict(found)
+
+    def _not_prepared(self, message: str) -> ValidationFailed:
+        return ValidationFailed([FieldFault((), message, "prepare")], where=self.token)
 
     def _kept(self, stored: Mapping[str, Any]) -> Kept:
         kept = {}

@@ -20,7 +20,7 @@ from ..table.values import Value
 def item_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
     """The stored properties of a record, in the order given. Raises ValidationFailed that lists every fault,
     ValueRefused."""
-    return _stored(entity, entity.model.prepare(_read(entity, values)))
+    return _stored(entity, entity.prepared(_read(entity, values), None))
 
 
 def values_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:

@@ -115,7 +115,7 @@ def changed_draft(
     _set_updated(entity, values, now_ms)
     try:
         others = {name: value for name, value in values.items() if name not in given}
-        item = entity.dump(entity.revalidate(entity.model.prepare(values), others))
+        item = entity.dump(entity.revalidate(entity.prepared(values, others), others))
     except ValidationFailed as error:
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # where nothing that was given is at fault, what is stored may be
@@ -167,7 +167,7 @@ def _draft(
     if isinstance(given, Mapping):
         values = entity.by_stored_name(given)
         set_times(values)
-        values = entity.model.prepare(values)
+        values = entity.prepared(values, kept)
         item = entity.dump(entity.revalidate(values, kept))
         generated = entity.unique in entity.identity and entity.unique not in values
     else:
@@ -175,9 +175,9 @@ def _draft(
         # default may have made it up when the record was made.
         item = entity.dump(given)
         set_times(item)
-        prepared = entity.model.prepare(dict(item))
+        prepared = entity.prepared(item, None)
         if prepared != item:
-            item = entity.dump(entity.revalidate(entity.whole(dict(prepared)), entity.whole(dict(item))))
+            item = entity.dump(entity.revalidate(entity.whole(prepared), entity.whole(dict(item))))
     _check_forms(entity, item, {})
     _keep_order_of_times(entity, item)
     return Draft(item | {REVISION: rev}, generated)

@@ -119,7 +119,7 @@ class ProjectStep(Step):
         values = {**after.values, **self.identity}
         if self.entity.updated is not None:
             values.pop(self.entity.updated, None)
-        complete = self.entity.model.prepare(dict(values))
+        complete = self.entity.prepared(values, None)
         needed = (each.stored for each in self.entity.properties.values() if each.required)
         return values if all(complete.get(name) is not None for name in needed) else None
 
