@@ -1,5 +1,5 @@
-"""`prepare` is called before the properties are checked, so it meets what is missing or of another type: that is refused
-as what is wrong with the record, and one of a batch fails alone."""
+"""`prepare` is called before the properties are checked, so it meets what is missing or of another type: that is
+refused as what is wrong with the record, and one of a batch fails alone."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_one_of_a_batch_fails_alone(db: Database) -> None:
     ],
 )
 def test_what_it_can_not_go_on_with_is_refused(db: Database, ask: Callable[[Database], object]) -> None:
-    with pytest.raises(errors.ValidationFailed, match="^ratio: not valid: .*prepare ended with ZeroDivisionError"):
+    with pytest.raises(errors.ValidationFailed, match=r"^ratio: not valid: .*prepare ended with ZeroDivisionError"):
         ask(db)
 
 
