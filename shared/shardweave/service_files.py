@@ -13,6 +13,7 @@ import keyword
 import os
 import pkgutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,16 +59,33 @@ def service_names() -> list[str]:
     """The services that can be named here."""
     found = {path.stem for path in project_folder().glob("*.py") if _DECLARES in path.read_text(errors="replace")}
     found |= {path.parent.name for path in project_folder().glob("*/__init__.py") if _DECLARES in path.read_text()}
-    return sorted({*shipped_services(), *(name for name in found if can_name(name))})
+    return sorted({*shipped_services(), *(name for name in found if can_name(name) and not _is_for_tests(name))})
 
 
 def default_service() -> str:
-    """The service where none is named: what `cdk.json` says, else the only one that there is."""
+    """The service where none is named: what `cdk.json` says, else the only one that there is. Raises
+    ConfigurationError."""
     chosen = committed_context().get("service")
     if isinstance(chosen, str) and chosen:
         return named_service(chosen)
-    names = service_names()
-    return names[0] if len(names) == 1 else DEFAULT_SERVICE
+    return only_service(service_names())
+
+
+def only_service(names: Sequence[str]) -> str:
+    """The one of these that is meant where none is named: the only one, or the example of the library's own repository.
+    Raises ConfigurationError when there is none, or a choice."""
+    if len(names) == 1:
+        return names[0]
+    if DEFAULT_SERVICE in names:
+        return DEFAULT_SERVICE
+    if names:
+        known = ", ".join(names)
+        raise ConfigurationError(
+            f"there are several here: {known}", where="service", fix=f"say which, such as {names[0]}"
+        )
+    raise ConfigurationError(
+        "there is none here", where="service", fix="`shardweave init NAME` makes one; or name the file of its module"
+    )
 
 
 def named_service(text: str) -> str:
@@ -139,6 +157,11 @@ def _module_file(path: Path) -> Path | None:
     if path.is_dir():
         return inside if inside.is_file() else None
     return path if path.is_file() and path.suffix == ".py" else None
+
+
+def _is_for_tests(name: str) -> bool:
+    """Whether pytest takes a module for its own: a fixture may be named `schema` as well."""
+    return name == "conftest" or name.startswith("test_") or name.endswith("_test")
 
 
 def can_name(name: str) -> bool:

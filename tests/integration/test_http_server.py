@@ -139,7 +139,7 @@ class TestStarting:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--service", "nosuch"], "there is no service 'nosuch'"),
+            (["--service", "nosuch"], "error: argument --service: there is no service 'nosuch'"),
             (["--service", "nosuch.py"], "there is no module 'nosuch.py'"),
             (["--port", "99999"], "'99999' is no port; give a number from 1 to 65535"),
             (["--port", "-1"], "is no port"),

@@ -11,7 +11,14 @@ import pytest
 
 from shardweave.errors import ConfigurationError
 from shardweave.key_format import ORDERED
-from shardweave.service_files import default_service, named_service, service_file, service_names, service_text
+from shardweave.service_files import (
+    default_service,
+    named_service,
+    only_service,
+    service_file,
+    service_names,
+    service_text,
+)
 from shardweave.service_modules import service_schema
 from tests.unit.test_service_modules import GOOD
 
@@ -61,6 +68,23 @@ def test_a_path_names_a_module_anywhere_and_what_stands_beside_it_can_be_importe
 def test_the_only_service_of_a_project_needs_no_name_and_cdk_json_may_choose(project: Path) -> None:
     (project / "cdk.json").write_text('{"context": {"service": "memos"}}')
     assert default_service() == "memos"
+
+
+def test_where_none_is_named_and_none_can_be_meant_the_choice_is_said() -> None:
+    assert only_service(["memos"]) == "memos"
+    assert only_service(["letters", "user_service"]) == "user_service"
+    with pytest.raises(ConfigurationError, match=r"several here: letters, memos. Fix: say which, such as letters"):
+        only_service(["letters", "memos"])
+    with pytest.raises(ConfigurationError, match=r"none here. Fix: `shardweave init NAME` makes one"):
+        only_service([])
+
+
+@pytest.mark.parametrize("name", ["conftest", "test_memos", "memos_test"])
+def test_a_file_of_tests_with_a_fixture_named_schema_is_no_service(project: Path, name: str) -> None:
+    (project / f"{name}.py").write_text("def schema():\n    return None\n")
+    (project / "memos.py").write_text(GOOD)
+    assert "memos" in service_names()
+    assert name not in service_names()
 
 
 @pytest.mark.parametrize("name", ["os", "json", "shardweave", "services", "functions", "no such", "", "../x", "class"])

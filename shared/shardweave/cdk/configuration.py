@@ -96,7 +96,7 @@ CHOICES: Mapping[str, str] = {
     "protection": "on",
     "waves": "",
 }
-"""service            the service's name, or the path of its module; without it the only one, or user_service
+"""service            the service's name, or the path of its module; without it the only one
 stage              names the stack, and decides what is protected
 keyFormat          how keys are written: ordered, article, entity_manager
 issuer, audience   who signs the tokens of callers, and for whom (several audiences are separated by commas)

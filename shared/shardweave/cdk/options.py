@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
     defaults = {**CHOICES, "stage": stage}
     for key, meaning in _COMMON.items():
         option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
-        default = defaults[key] or "the only one, or user_service"
+        default = defaults[key] or "the only one"
         parser.add_argument(f"--{option}", dest=key, metavar="NAME", help=f"{meaning} (default: {default})")
     others = ", ".join(name for name in CHOICES if name not in _COMMON)
     parser.add_argument(

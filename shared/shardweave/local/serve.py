@@ -35,6 +35,7 @@ from ..cli.streams import visible
 from ..cli.tables import folder_path
 from ..data_folder import DataFolder, SampleState
 from ..errors import ConfigurationError, ShardweaveError
+from ..fault_text import with_fix
 from ..key_format import KEY_FORMATS, key_format
 from ..project import command_name, data_folder
 from ..query.fanout import DEFAULT_THROTTLE
@@ -90,7 +91,8 @@ def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFol
         options.service = named_service(given) if given else default_service()
         service_file(options.service)
     except ConfigurationError as error:
-        parser().error(visible(f"argument --service: {error}"))
+        place = "" if error.where == "service" else f"{error.where}: "
+        parser().error(visible(f"argument --service: {place}{with_fix(error.message, error.fix)}"))
     written = configure(sys.stderr)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
@@ -321,7 +323,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--version", action="version", version=__version__)
     which = found.add_mutually_exclusive_group()
     which.add_argument("given", nargs="?", metavar="SERVICE", help="a name, or a path such as orders.py")
-    which.add_argument("--service", metavar="SERVICE", help="the same (default: the only one, or user_service)")
+    which.add_argument("--service", metavar="SERVICE", help="the same (default: what cdk.json says, or the only one)")
     found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
     found.add_argument(
