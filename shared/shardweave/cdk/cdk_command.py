@@ -6,26 +6,29 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..project import project_folder
 from .tools import cdk_program, with_node
 
+WORD_SECONDS = 15.0
+"""How long nothing is said while something runs whose output is not shown."""
+
 
 def cdk(arguments: Sequence[str], *, variables: Mapping[str, str] | None = None, quiet: bool = False) -> int:
-    """Run `cdk` in the project, and give its exit code. `quiet` shows nothing of it unless it fails. When this process
+    """Run `cdk` in the project, and give its exit code. `quiet` shows nothing of it unless it fails, but
+    that it runs. When this process
     is told to stop, so is that one. Raises ConfigurationError."""
     command, folder = [*cdk_program(), *arguments], project_folder()
     python = str(Path(sys.executable).parent)
     own = {**(os.environ if variables is None else variables), "PATH": f"{python}{os.pathsep}{with_node()['PATH']}"}
     if quiet:
-        done = subprocess.run(
-            command, cwd=folder, env=own, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        if done.returncode:
-            print(done.stdout[-6000:], flush=True)
-        return done.returncode
+        code, written = run_quietly(command, folder, own, still=_still)
+        if code:
+            print(written[-6000:], flush=True)
+        return code
     child = subprocess.Popen(command, cwd=folder, env=own)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -38,3 +41,32 @@ def cdk(arguments: Sequence[str], *, variables: Mapping[str, str] | None = None,
         if child.poll() is None:
             child.terminate()
             child.wait()
+
+
+def run_quietly(
+    command: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str],
+    *,
+    still: Callable[[float], None],
+    every_seconds: float = WORD_SECONDS,
+) -> tuple[int, str]:
+    """The exit code of a program, and what it wrote. While it runs, `still` is told every so often how long it has."""
+    started = time.monotonic()
+    with subprocess.Popen(
+        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as child:
+        while True:
+            try:
+                written, _ = child.communicate(timeout=every_seconds)
+            except subprocess.TimeoutExpired:
+                still(time.monotonic() - started)
+            except BaseException:
+                child.kill()
+                raise
+            else:
+                return child.returncode, written
+
+
+def _still(seconds: float) -> None:
+    print(f"  ... {seconds:.0f} s", file=sys.stderr, flush=True)

@@ -17,11 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import boto3
+from botocore.config import Config
+
 from ..errors import ConfigurationError, ShardweaveError
 from ..project import command_name, data_folder
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names
 from .deployed_api import DeployedApi
+from .deployed_stack import described, outputs_of
 from .emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
 from .options import Given, add_options, choices_of, context_of, stack_of
 from .target import target_of
@@ -32,6 +36,7 @@ MOST_PORTS = 65_535
 STAGE = "local"
 CALLER = f"arn:aws:iam::{ACCOUNT}:root"
 """Whom the emulator takes its credentials for."""
+_KEYS = dict(zip(("aws_access_key_id", "aws_secret_access_key"), CREDENTIALS, strict=True))
 EXAMPLES = {
     "date-time": "2025-01-31T09:30:00Z",
     "date": "2025-01-31",
@@ -132,7 +137,24 @@ def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) ->
         say(said)
         if cdk([*command, "--ci"], variables=emulator.variables, quiet=True):
             return None
-    return dict(json.loads(outputs.read_text())[name])
+    here = Config(proxies={})
+    client = boto3.client("cloudformation", endpoint_url=emulator.url, region_name=REGION, config=here, **_KEYS)
+    return deployed_outputs(outputs, name, lambda: described(client, name))
+
+
+def deployed_outputs(file: Path, name: str, ask: Callable[[], Mapping[str, Any] | None]) -> dict[str, str]:
+    """The outputs of a stack: what the CDK wrote of it into a file, and where it wrote nothing, since it had nothing to
+    do, what the stack says. Raises ConfigurationError for a stack without any, as one has whose creation was
+    stopped."""
+    written = json.loads(file.read_text()).get(name) if file.is_file() else None
+    outputs = dict(written or outputs_of(ask()))
+    if "ApiId" not in outputs:
+        raise ConfigurationError(
+            "the stack has no outputs: its deployment was stopped before its end.",
+            where=name,
+            fix=f"run `{command_name('deploy-local')} --stop`, and deploy again",
+        )
+    return outputs
 
 
 def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> DeployedApi:
