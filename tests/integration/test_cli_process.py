@@ -42,11 +42,17 @@ def test_what_can_not_be_said_is_lost_and_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "code"),
-    [("shardweave.cli", ["catalog"], 130), ("shardweave.local", ["--port", "0", "--empty"], 0)],
+    ("module", "arguments", "number", "code"),
+    [
+        ("shardweave.cli", ["catalog"], signal.SIGINT, 130),
+        ("shardweave.cli", ["serve", "--port", "0", "--empty"], signal.SIGINT, 0),
+        ("shardweave.cli", ["serve", "--port", "0", "--empty"], signal.SIGTERM, 0),
+        ("shardweave.local", ["--port", "0", "--empty"], signal.SIGINT, 0),
+        ("shardweave.local", ["--port", "0", "--empty"], signal.SIGTERM, 0),
+    ],
 )
 def test_an_interruption_while_it_is_loaded_is_silent(
-    module: str, arguments: list[str], code: int, tmp_path: Path
+    module: str, arguments: list[str], number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-P", "-X", "importtime", "-m", module, *arguments, "--data", str(tmp_path)]
     with subprocess.Popen(
@@ -60,7 +66,7 @@ def test_an_interruption_while_it_is_loaded_is_silent(
         for line in child.stderr:
             if "pydantic_core" in line:
                 break
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         try:
             _, rest = child.communicate(timeout=START_SECONDS)
         finally:
