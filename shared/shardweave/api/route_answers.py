@@ -29,6 +29,7 @@ from .pages import PAGING, Pages, paging
 from .preconditions import CONDITIONS_OF_READING, IF_NONE_MATCH, entity_tag, tags_of
 from .query_routes import QUERY_ERRORS
 from .route_arguments import NOT_GIVEN, Arguments, arguments_of, path_of
+from .route_faults import check_answer, check_listed, check_status, check_writes
 from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm, form_of
 
 if TYPE_CHECKING:
@@ -73,11 +74,17 @@ def _kind_of(route: Route[..., Any], arguments: Arguments, parts: Parts) -> _Pla
     if origin is Listed:
         return _Page(route, parts, form_of(route, members[0], parts), _members(members, parts))
     if origin is Writes:
-        return _Transaction(route, parts, form_of(route, members[0], parts))
+        form = None if members[0] in (None, type(None)) else form_of(route, members[0], parts)
+        check_status(route, form)
+        return _Transaction(route, parts, form)
     if origin in (typing.Union, types.UnionType) and len(members) == 2 and type(None) in members:
         (member,) = (each for each in members if each is not type(None))
-        return _Plain(route, parts, form_of(route, member, parts), may_be_none=True)
-    return _Plain(route, parts, None if given in (None, type(None)) else form_of(route, given, parts))
+        given, may_be_none = member, True
+    else:
+        may_be_none = False
+    form = None if given in (None, type(None)) else form_of(route, given, parts)
+    check_status(route, form)
+    return _Plain(route, parts, form, may_be_none)
 
 
 # -- kinds of answers -----------------------------------------------------------------------------------------------
@@ -131,6 +138,7 @@ class _Plain:
             return Response(self.status)
         if found is None:
             raise self._missing(self.form)
+        check_answer(self.route, self.form, found)
         if not isinstance(self.form, RecordForm):
             return Response.json(self.status, self.form.text(found))
         known = tags_of(call.headers, IF_NONE_MATCH) if self.conditions else None
@@ -180,6 +188,7 @@ class _Page:
 
     def run(self, call: Call, arguments: Arguments) -> Response:
         listed: Listed[Any, Any] = self.route.function(**arguments.of(call))
+        check_listed(self.route, listed)
         asked = paging(call.query)
         spec = QuerySpec(
             entity=self.parts.schema[listed.entity].token,
@@ -200,7 +209,13 @@ class _Page:
         if isinstance(self.form, RecordForm) and row is None:
             return Pages(self.form.models, self.parts.queries, self.parts.access)
         models = RecordModels(self.parts.schema[listed.entity], self.parts.external_keys)
-        return _Rows(models, self.parts, lambda record: self.form.text(record if row is None else row(record)))
+
+        def text(record: Any) -> bytes:
+            shown = record if row is None else row(record)
+            check_answer(self.route, self.form, shown)
+            return self.form.text(shown)
+
+        return _Rows(models, self.parts, text)
 
     def _model(self) -> type[BaseModel]:
         if isinstance(self.form, RecordForm) and self.members is None:
@@ -217,23 +232,28 @@ class _Transaction:
 
     route: Route[..., Any]
     parts: Parts
-    form: Form
+    form: Form | None
     also: tuple[Answer, ...] = ()
     conditions: tuple[Any, ...] = ()
     errors: tuple[type[ShardweaveError], ...] = ()
 
     @property
     def status(self) -> int:
+        if self.form is None:
+            return self.route.status or HTTPStatus.NO_CONTENT
         return self.route.status or (HTTPStatus.CREATED if self.route.method == "POST" else HTTPStatus.OK)
 
     @property
     def answer(self) -> Answer:
+        if self.form is None:
+            return Answer(self.status, "It is done.")
         place = PLACE if isinstance(self.form, RecordForm) else {"Location": "The first record's path."}
         headers = place if self.status == HTTPStatus.CREATED else TAG if isinstance(self.form, ViewForm) else {}
         return Answer(self.status, "What was written, as it is stored.", self.form.model, headers)
 
     def run(self, call: Call, arguments: Arguments) -> Response:
         given: Writes[Any] = self.route.function(**arguments.of(call))
+        check_writes(self.route, self.form, given, self.status, self.parts.schema)
         database = CallerDatabase(self.parts.store, self.parts.queries, self.parts.access, call.caller)
         operations = [database.granted(each) for each in given.operations]
         try:
@@ -247,8 +267,11 @@ class _Transaction:
     def _answer(self, answer: Callable[..., Any] | None) -> Callable[[Sequence[Written]], Response]:
         def answered(made: Sequence[Written]) -> Response:
             records = [each.record for each in made if each.record is not None]
-            found = self._unnamed(records) if answer is None else answer(*records)
             places = tuple(self._models(each).keys.path(each) for each in records)
+            if self.form is None:
+                return Response(self.status, places=places)
+            found = self._unnamed(records) if answer is None else answer(*records)
+            check_answer(self.route, self.form, found)
             if isinstance(self.form, RecordForm):
                 shown = created if self.status == HTTPStatus.CREATED else stored
                 response = shown(self.form.models, found)
