@@ -51,6 +51,14 @@ def test_a_method_that_a_path_does_not_take(client: Client, method: str, path: s
     assert answer.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize("action", ["query", "count", "explain"])
+def test_a_query_that_is_asked_by_get_is_told_that_post_asks_it(client: Client, action: str) -> None:
+    refused = problem_of(client.get(f"/v1/users/{action}?firstNameCanonical=ann"), 400, "unknown_name")
+    assert "GET takes the path's end for a record's key, POST asks what it names" in refused["fix"]
+    other = problem_of(client.get("/v1/users/u1?firstNameCanonical=ann"), 400, "unknown_name")
+    assert "POST" not in other["fix"]
+
+
 def test_head_is_get_without_the_body(client: Client) -> None:
     answer = client.request("HEAD", "/v1/users")
     assert (answer.status, answer.body, answer.headers) == (200, b"", client.get("/v1/users").headers)

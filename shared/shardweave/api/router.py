@@ -84,8 +84,9 @@ def build_router(
     """A resolver for the events of an HTTP API, for one thread. `claims` together are a caller's tenant, `limit` is
     what one may ask for."""
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
+    posted = frozenset(each.path for each in operations if each.method == "POST")
     for operation in operations:
-        handler = _handler(router, operation, max_body_bytes, claims, limit if operation.counted else None)
+        handler = _handler(router, operation, max_body_bytes, claims, limit if operation.counted else None, posted)
         for method in (operation.method, "HEAD") if operation.method == "GET" else (operation.method,):
             router.route(router_rule(operation.path), method=method)(handler)
     _answer_errors(router, paths)
@@ -115,6 +116,7 @@ def _handler(
     max_body_bytes: int,
     claims: Sequence[str],
     limit: RateLimit | None,
+    posted: frozenset[str],
 ) -> Callable[..., Any]:
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
@@ -129,7 +131,9 @@ def _handler(
         with nullcontext() if limit is None else limit.spending(who.caller):
             call = replace(
                 who,
-                query=_checked_query(operation, decode_query(event.raw_query_string)),
+                query=_checked_query(
+                    operation, decode_query(event.raw_query_string), posts=bool(keys) and event.path in posted
+                ),
                 document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
                 headers=_headers(operation, event.headers),
             )
@@ -155,14 +159,16 @@ def _headers(operation: Operation, given: Mapping[str, str]) -> dict[str, str]:
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
-def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The query parameters that say something: one that is given at its default is as one that is not given. Raises
-    UnknownName, InputError."""
+def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]], *, posts: bool) -> dict[str, str]:
+    """The query parameters that say something: one that is given at its default is as one that is not given. `posts`:
+    the path, here that of a record, is that of another operation by POST. Raises UnknownName, InputError."""
     allowed = [parameter.name for parameter in operation.query_parameters]
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in allowed:
             fix = f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here"
+            if posts:
+                fix += f"; {operation.method} takes the path's end for a record's key, POST asks what it names"
             raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)
         if name in found:
             raise InputError("the query parameter is given more than once", where=name, fix="give it once")
