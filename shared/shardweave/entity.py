@@ -117,6 +117,7 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         extra="forbid",
         frozen=True,
         ignored_types=(Declaration,),
+        hide_input_in_errors=True,
         ser_json_bytes="base64",
         val_json_bytes="base64",
     )

@@ -64,7 +64,10 @@ def _field_faults(field: FieldInfo) -> Iterator[tuple[str, str]]:
     if any(each != aliases[0] for each in aliases):
         yield "it is taken, stored and shown by different names", "give it one, with alias= alone"
     if field.exclude_if is not None:
-        yield "exclude_if hides some of its values, which a body could not keep", "use exclude=True, or Private()"
+        yield (
+            "exclude_if hides some of its values, which a body could not keep",
+            "use exclude=True, or private_property",
+        )
     noted = (*field.metadata, *metadata_of(field.annotation, object))
     if any(isinstance(each, (PlainSerializer, WrapSerializer)) for each in noted):
         yield "its serializer shows another form than bodies are read by", _SHOWN_OTHERWISE

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from shardweave import (
     Check,
@@ -72,6 +73,54 @@ def test_a_class_and_its_token_are_taken_alike(db: Database) -> None:
     assert db.find_by("account", "city", "Oslo").items == db.find_by(Account, "city", "Oslo").items
     assert db.transact([Update("account", key, {"limit": 1}), Check("account", "red000")])
     assert db.delete("account", key)
+
+
+async def _gives_changes(_: Account) -> dict[str, Any]:
+    return {"city": "Rome"}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("given", [lambda _: None, lambda _: [("city", "Rome")], lambda _: 5, _gives_changes])
+def test_a_function_that_gives_no_changes_is_refused(db: Database, given: Any) -> None:
+    refused = r"changes: the function must return a mapping .* got (NoneType|list|int|coroutine)\. Fix: return"
+    before = db.get(Account, "red003")
+    with pytest.raises(errors.InputError, match=refused):
+        db.update(Account, "red003", given)
+    with pytest.raises(errors.InputError, match=refused):
+        db.transact([Update(Account, "red003", given)])
+    assert db.get(Account, "red003") == before
+
+
+def test_what_pydantic_refuses_shows_no_value() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Account.model_validate({"team_id": ["secret"], "email": "ann@example.org"})
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "condition", [between(), between(5, 1), prefix("5")], ids=["without a bound", "the wrong way round", "of a number"]
+)
+def test_the_fix_of_a_range_names_what_python_has(db: Database, condition: Any) -> None:
+    with pytest.raises(errors.InputError, match=r"Fix: .*in Python between\(low, high\)"):
+        db.query(Account, {"limit": condition}, team_id="red", index="teamLimit")
+
+
+@pytest.mark.parametrize(
+    ("current", "secrets"),
+    [
+        ("a", {"a": "x" * 32}),
+        ("a", {"a": b"x" * 32, "b": None}),
+        ("a", {"a": list(b"x" * 32)}),
+        (1, {1: b"x" * 32}),
+        ("a", [b"x" * 32]),
+        ("a", "a"),
+        (["a"], {"a": b"x" * 32}),
+    ],
+)
+def test_secrets_of_cursors_are_bytes_by_their_ids(current: Any, secrets: Any) -> None:
+    with pytest.raises(errors.ConfigurationError, match=r"cursor keys: .* Fix: give (bytes|CursorKeys)") as refused:
+        CursorKeys(current, secrets)
+    assert "xxx" not in str(refused.value)
 
 
 def test_a_transaction_is_carried_out_as_a_whole_or_not_at_all(db: Database) -> None:

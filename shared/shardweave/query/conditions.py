@@ -34,6 +34,9 @@ Conditions = Mapping[str, Constraint]
 """Stored property name -> constraint whose values are in stored form."""
 
 
+RANGE = "use from and to, or in Python between(low, high)"
+"""How a range is asked for."""
+
 MAX_CHOICES = 50
 """Values of one property that a query may ask for at once."""
 
@@ -87,14 +90,22 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
             found[each.stored] = Equal(value)
         elif isinstance(constraint, Prefix):
             if not each.codec.is_text or not isinstance(constraint.text, str):
-                raise UnsupportedQuery("a prefix is for text", where=each.stored, fix="use from and to")
+                raise UnsupportedQuery(
+                    "a prefix is for text",
+                    where=each.stored,
+                    fix=RANGE,
+                )
             _check_characters(each.stored, constraint.text)
             begin = Prefix(each.begin(constraint.text))
             _check_prefix(entity.keys, each.stored, begin.text)
             found[each.stored] = begin
         else:
             if constraint.low is None and constraint.high is None:
-                raise UnsupportedQuery("a range needs a bound", where=each.stored, fix="give from, to or both")
+                raise UnsupportedQuery(
+                    "a range needs a bound",
+                    where=each.stored,
+                    fix=RANGE,
+                )
             found[each.stored] = _checked_range(entity.keys, each, constraint)
     return found
 
@@ -135,7 +146,7 @@ def _placed_at(where: str) -> Iterator[None]:
 
 
 def _reversed(name: str) -> ValueRefused:
-    return ValueRefused("the range begins above its end", where=name, fix="swap from and to")
+    return ValueRefused("the range begins above its end", where=name, fix=f"swap the bounds: {RANGE}")
 
 
 def _check(keys: EntityKeys, element: Element, value: Value) -> None:
@@ -266,7 +277,7 @@ def _generated_interval(
     start = lead + element.name + key_format.value_delimiter
     if isinstance(last, Prefix):
         if element.descending:
-            raise UnsupportedQuery("a prefix on a descending element", where=element.name, fix="use from and to")
+            raise UnsupportedQuery("a prefix on a descending element", where=element.name, fix=RANGE)
         return prefix_text(start + (escape(last.text) if key_format.ordered else last.text))
     if isinstance(last, Range):
         return _text_range(keys, element, start, last, follows=matched.fixed + 1 < len(elements))

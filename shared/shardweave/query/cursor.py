@@ -76,6 +76,14 @@ class CursorKeys:
     secrets: Mapping[str, bytes]
 
     def __post_init__(self) -> None:
+        given: Any = self.secrets
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in (self.current, *given)):
+            message = "cursor keys are an id, and the secrets by their ids"
+            raise ConfigurationError(message, where="cursor keys", fix='give CursorKeys("2025", {"2025": secret})')
+        for secret in given.values():
+            if not isinstance(secret, bytes):
+                message = f"a secret must be bytes, got {type(secret).__name__}"
+                raise ConfigurationError(message, where="cursor keys", fix="give bytes: secrets.token_bytes(32), say")
         if self.current not in self.secrets:
             raise ConfigurationError(
                 "the current cursor key is not among the keys", where="cursor keys", fix="add its secret"

@@ -11,6 +11,7 @@ Costs one validation; none when a record needs nothing derived, since it was val
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from ..codecs import TimestampCodec
 from ..declared import SequenceType
 from ..entity import Entity
 from ..entity_type import MARK, REVISION, EntityType
-from ..errors import ImmutableProperty, ValidationFailed, ValueRefused
+from ..errors import ImmutableProperty, InputError, ValidationFailed, ValueRefused
 from ..keys import Element
 from ..stored_form import stored_form
 from ..table.values import Item, Value
@@ -96,8 +97,7 @@ def changed_draft(
     if code := entity.keys.fault_in(stored):
         raise entity.unreadable(stored, code)
     values = entity.whole(entity.visible(stored))
-    given = changes if isinstance(changes, Mapping) else changes(entity.load(stored))
-    given = entity.by_stored_name(given)
+    given = entity.by_stored_name(changes if isinstance(changes, Mapping) else _told(changes(entity.load(stored))))
     if not given:
         return None
     if from_json:
@@ -126,6 +126,17 @@ def changed_draft(
     for sequence in entity.sequences:
         _check_number(sequence, stored, item, given=sequence.property_name in given)
     return Draft(item | {REVISION: rev})
+
+
+def _told(changes: Any) -> Mapping[str, Any]:
+    """What a function gave as changes. Raises InputError where that is none."""
+    if isinstance(changes, Mapping):
+        return changes
+    if inspect.iscoroutine(changes):
+        changes.close()
+    message = f"the function must return a mapping of properties to new values, got {type(changes).__name__}"
+    fix = 'return {"state": "shipped"}, or {} to change nothing; an async function is not awaited'
+    raise InputError(message, where="changes", fix=fix)
 
 
 def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) -> dict[str, Any]:
