@@ -40,7 +40,21 @@ def test_the_project_has_a_service_a_test_and_what_deploys_it(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("service", "token", "key"),
-    [("orders", "order", "orderId"), ("address", "address", "addressId"), ("unit_tests", "unitTest", "unitTestId")],
+    [("orders", "order", "orderId"), ("address", "address", "addressId"), ("unit_tests", "unitTest", "unitTestId")]
+    + [
+        (plural, one, f"{one}Id")
+        for plural, one in (
+            ("boxes", "box"),
+            ("companies", "company"),
+            ("branches", "branch"),
+            ("addresses", "address"),
+            ("houses", "house"),
+            ("movies", "movie"),
+            ("ties", "tie"),
+            ("series", "series"),
+            ("bus", "bus"),
+        )
+    ],
 )
 def test_the_entity_is_named_after_the_service(
     service: str, token: str, key: str, monkeypatch: pytest.MonkeyPatch
@@ -124,6 +138,13 @@ def test_no_project_is_named_as_a_module_of_what_the_library_needs() -> None:
 
 def _distribution(line: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line, maxsplit=1)[0]).lower()
+
+
+def test_the_help_of_test_is_short_and_says_where_that_of_pytest_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shardweave("test", "--help").code == 0
+    said = capsys.readouterr().out
+    assert "python -m pytest --help" in said
+    assert len(said.splitlines()) < 20
 
 
 def test_no_folder_above_the_project_is_made(tmp_path: Path) -> None:

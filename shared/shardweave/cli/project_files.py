@@ -127,6 +127,19 @@ __pycache__/
 """
 
 
+_OTHERWISE = {
+    "axes": "axis",
+    "caches": "cache",
+    "cookies": "cookie",
+    "movies": "movie",
+    "news": "news",
+    "people": "person",
+    "series": "series",
+    "species": "species",
+}
+"""Words whose ends tell something else."""
+
+
 def project_files(service: str) -> dict[str, str]:
     """The content of each file, by its name."""
     words = _singular(service).split("_")
@@ -149,8 +162,19 @@ def project_files(service: str) -> dict[str, str]:
 
 
 def _singular(service: str) -> str:
-    plural = len(service) > 3 and service.endswith("s") and not service.endswith(("ss", "us", "is"))
-    return service[:-1] if plural else service
+    """The service's name with its last word in the singular, as far as its end tells."""
+    before, underscore, word = service.rpartition("_")
+    return before + underscore + _of_one(word)
+
+
+def _of_one(word: str) -> str:
+    if word in _OTHERWISE:
+        return _OTHERWISE[word]
+    if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("sses", "xes", "ches", "shes", "zzes")) else word[:-1]
 
 
 def _cdk_file(service: str) -> str:

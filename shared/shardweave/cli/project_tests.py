@@ -7,11 +7,25 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ..project import TEMPLATES, project_folder
+from ..project import TEMPLATES, command_name, project_folder
+
+HELP = """usage: {name} [pytest's arguments]
+
+The project's tests, with pytest: the files test_*.py in the project's folder and below it.
+
+  {name} -k owner               the tests whose names have `owner`
+  {name} test_orders.py -x      those of a file, until the first that fails
+  python -m pytest --help       all that pytest takes
+
+Exit codes are pytest's: 0 all passed; 1 a test failed; 2 it was stopped; 4 the arguments are wrong; 5 no test found.
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
     """pytest's exit code: 1 a test failed, 5 there was none."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(HELP.format(name=command_name("test")), end="")
+        return 0
     folder = project_folder()
     # Python looks in a folder that it is told of before it looks among what is installed; pytest finds the tests.
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
