@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
+from shardweave.entity import Entity
 from shardweave.errors import ReshardUnreadable
 from shardweave.reshard.control import control_key
 from shardweave.reshard.phases import Phase, Step
 from shardweave.reshard.policy import verdict_key
 from shardweave.reshard.signal import load_key
-from shardweave.table.operations import GetItem, Put
+from shardweave.sharding import ShardBump
+from shardweave.table.operations import Delete, GetItem, Put
 from tests.integration.test_reshard_driver import PATH, SIXTEEN, Stage
 from tests.unit.reshard_world import SIXTEEN as WIDER
 from tests.unit.reshard_world import ReshardWorld, add_notes
-from tests.unit.store_world import Note
+from tests.unit.store_world import Note, Person
 
 DAMAGE: dict[str, dict[str, Any]] = {
     "its id is missing": {"noteId": None},
@@ -31,6 +33,20 @@ MOVED_AS_IT_IS: dict[str, dict[str, Any]] = {
     "its time is before all time": {"created": -1},
     "its mark is a text": {"_mark": "x"},
 }
+WIDER_PEOPLE = ShardBump(0, char_bits=2, chars=4)
+IN_A_KEY: dict[str, dict[str, Any]] = {
+    "what a key is built from is missing": {"group": None},
+    "what a key is built from is another": {"nameCanonical": "zzz"},
+    "what a key is built from is a list": {"nameCanonical": ["x"]},
+    "a hash key is of another record": {"groupHashKey": "zzz"},
+    "a range key is of another record": {"nameRangeKey": "zzz"},
+}
+BESIDE_THE_KEYS: dict[str, dict[str, Any]] = {
+    "a property beside the keys is missing": {"name": None},
+    "a property beside the keys is a list": {"name": ["x"]},
+    "a property that an index has as it is": {"phone": "zzz"},
+    "a built key is missing": {"groupHashKey": None},
+}
 
 
 def damaged(world: ReshardWorld, name: str, change: dict[str, Any]) -> dict[str, Any]:
@@ -40,15 +56,15 @@ def damaged(world: ReshardWorld, name: str, change: dict[str, Any]) -> dict[str,
     return whole
 
 
-def run(world: ReshardWorld) -> None:
+def run(world: ReshardWorld, model: type[Entity] = Note) -> None:
     """Until the re-shard has ended, or needs attention."""
     for _ in range(3000):
-        control = world.control(Note)
+        control = world.control(model)
         if control.attention or (control.phase is Phase.STABLE and control.step is Step.REST):
             return
-        if not world.act(Note):
+        if not world.act(model):
             world.clock.now += 500
-    raise AssertionError(f"it never rests: {world.control(Note)}")
+    raise AssertionError(f"it never rests: {world.control(model)}")
 
 
 @pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
@@ -84,6 +100,66 @@ def test_what_decides_no_place_moves_as_it_is(change: dict[str, Any]) -> None:
     (moved,) = [item for item in world.items_of(Note) if item["noteId"] == "note-3"]
     kept = {name: value for name, value in change.items() if name != "_mark"}
     assert {name: moved.get(name) for name in kept} == kept
+
+
+def with_people() -> tuple[ReshardWorld, set[str]]:
+    world = ReshardWorld()
+    names = {f"p{number}" for number in range(4)}
+    for name in names:
+        person = {"personId": name, "group": "g", "name": name.upper(), "nameCanonical": name, "phone": name}
+        world.store.create(person, Person)
+    return world, names
+
+
+def damaged_person(world: ReshardWorld, change: dict[str, Any]) -> dict[str, Any]:
+    (whole,) = [item for item in world.items_of(Person) if item["personId"] == "p3"]
+    world.inner.run(Put({key: value for key, value in {**whole, **change}.items() if value is not None}))
+    return whole
+
+
+@pytest.mark.parametrize("change", IN_A_KEY.values(), ids=IN_A_KEY)
+def test_what_differs_from_the_keys_of_its_indexes_is_named_and_the_rest_moves(change: dict[str, Any]) -> None:
+    world, names = with_people()
+    whole = damaged_person(world, change)
+    world.start(Person, WIDER_PEOPLE)
+    run(world, Person)
+    control = world.control(Person)
+    assert (control.phase, control.step, bool(control.attention)) == (Phase.DUAL_OLD, Step.VERIFY, True)
+    assert (whole["hashKey"], whole["rangeKey"]) in control.concerned
+    assert {range_key for _, range_key in control.concerned} == {whole["rangeKey"]}, "no other is named"
+    wide = [item for item in world.items_of(Person) if len(item["hashKey"].partition("!")[2]) == WIDER_PEOPLE.chars]
+    assert {item["personId"] for item in wide} >= names - {"p3"}, "the rest has moved meanwhile"
+    world.inner.run(Put(whole))
+    world.resume(Person)
+    world.finish(Person)
+    assert {item["personId"]: item["nameCanonical"] for item in world.items_of(Person)} == {
+        each: each for each in names
+    }
+
+
+def test_a_damaged_record_that_is_deleted_leaves_no_copy() -> None:
+    world, names = with_people()
+    whole = damaged_person(world, {"nameCanonical": "zzz"})
+    world.start(Person, WIDER_PEOPLE)
+    run(world, Person)
+    assert world.control(Person).attention
+    world.inner.run(Delete({name: whole[name] for name in ("hashKey", "rangeKey")}))
+    world.resume(Person)
+    world.finish(Person)
+    assert {item["personId"] for item in world.items_of(Person)} == names - {"p3"}
+
+
+@pytest.mark.parametrize("change", BESIDE_THE_KEYS.values(), ids=BESIDE_THE_KEYS)
+def test_what_no_key_is_built_from_moves_as_it_is_and_a_key_that_is_missing_is_built(change: dict[str, Any]) -> None:
+    world, names = with_people()
+    whole = damaged_person(world, change)
+    world.start(Person, WIDER_PEOPLE)
+    world.finish(Person)
+    assert {item["personId"] for item in world.items_of(Person)} == names
+    (moved,) = [item for item in world.items_of(Person) if item["personId"] == "p3"]
+    kept = {name: value for name, value in {**whole, **change}.items() if not name.endswith("Key") and name != "_mark"}
+    assert {name: moved.get(name) for name in kept} == kept
+    assert moved["groupHashKey"] == moved["hashKey"] + " |group#g"
 
 
 def _broken(stage: Stage, key: dict[str, Any], **change: Any) -> dict[str, Any]:

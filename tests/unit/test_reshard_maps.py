@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from shardweave.codecs import Timestamp
 from shardweave.entity import Entity, nanoid, timestamp_property, unique_property
-from shardweave.errors import CursorExpired, OutcomeUnknown, ShardMapChanged, TableUnavailable
+from shardweave.errors import CursorExpired, OutcomeUnknown, ReshardUnreadable, ShardMapChanged, TableUnavailable
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.reshard.control import encode_control
+from shardweave.reshard.control import control_key, encode_control
 from shardweave.reshard.maps import LeasedMaps
 from shardweave.reshard.phases import Control, Phase, Step, Waits, started
 from shardweave.reshard.placement import placement_of
@@ -20,7 +22,7 @@ from shardweave.schema import Index, Schema
 from shardweave.sharding import ShardBump
 from shardweave.store import Store, Waiting
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Delete, GetItem, Query, Scan
+from shardweave.table.operations import Delete, GetItem, Query, Scan, Update
 from shardweave.table.operations import Put as TablePut
 from shardweave.table.simulated import LoseAnswer, LoseRequest, Meanwhile, Script, SimulatedTable
 
@@ -180,6 +182,34 @@ def test_the_last_copy_serves_for_a_lease_when_no_newer_one_can_be_read(world: W
     world.clocks.pass_by(2)
     with pytest.raises(TableUnavailable):
         world.maps.view(THING)
+
+
+@pytest.mark.parametrize("clock", ["wall", "monotonic"])
+@pytest.mark.parametrize("damage", [{"phase": "x"}, {"format": 99}], ids=["damaged", "of a newer version"])
+def test_a_control_record_that_can_not_be_read_is_said_half_a_lease_later_at_most(
+    world: World, clock: str, damage: dict[str, Any]
+) -> None:
+    kept = world.store.create(Thing())
+    control = world.set_phase(Phase.PURGE)
+    world.clocks.pass_by(WAITS.lease_ms)
+    assert world.store.get(Thing, kept.thing_id) is None, "the records are read by this control record from here on"
+    world.inner.run(Update(control_key(THING), damage))
+
+    setattr(world.clocks, clock, getattr(world.clocks, clock) + WAITS.lease_ms // 2 - 1)
+    there = world.store.create(Thing())
+    assert world.store.get(Thing, there.thing_id) is not None
+    setattr(world.clocks, clock, getattr(world.clocks, clock) + 1)
+    asked: list[Callable[[], object]] = [
+        lambda: world.store.get(Thing, there.thing_id),
+        lambda: world.store.create(Thing()),
+        lambda: world.store.delete(Thing, there.thing_id),
+    ]
+    for ask in [*asked, *asked]:
+        with pytest.raises(ReshardUnreadable):
+            ask()
+
+    world.inner.run(TablePut(encode_control(THING, control, "mended")))
+    assert world.store.get(Thing, there.thing_id) is not None
 
 
 def test_a_write_whose_map_grew_old_before_it_was_sent_is_planned_anew(world: World) -> None:
