@@ -131,6 +131,7 @@ def log(seen: Observation) -> None:
             logger.info("audit", extra=written)
     for each in seen.unreadable:
         logger.warning("record unreadable", extra={**each, "requestId": seen.request_id})
+    query_metrics.count_unreadable(seen.uncounted)
     if seen.failure is not None:
         logger.error("request failed", extra={**extra, "problem": seen.problem, "trace": trace(seen.failure)})
     else:

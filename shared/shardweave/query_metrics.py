@@ -7,7 +7,7 @@
     RecordsRead, RecordsReturned
     EmptyLanes        lanes that had nothing
     LaneFailures      lanes that failed
-    UnreadableRecords records on the way that can't be read
+    UnreadableRecords records on the way that can't be read; also where no query met them
     DeadlineCuts      pages that ended at their deadline or budget, and queries that had no time at all
 
 Every figure is given query by query, so that CloudWatch has their distribution. Dimensions are `service`, those of the
@@ -17,8 +17,8 @@ deployment, and `entity`; no figure has a name of a shard or a value in it.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
@@ -35,19 +35,27 @@ class QueryMetrics:
         self._write = write
         self._dimensions = {**dimensions, "service": service}
         self._seen: dict[str, list[QueryStats]] = defaultdict(list)
+        self._unreadable: Counter[str] = Counter()
 
     def observe(self, plan: Plan, stats: QueryStats) -> None:
         """Take in one page or count: an `Observer` of a QueryRunner."""
         self._seen[plan.entity.token].append(stats)
 
+    def count_unreadable(self, entities: Iterable[str]) -> None:
+        """Take in a record that can't be read and that no query met, for each of these tokens."""
+        self._unreadable.update(entities)
+
     def flush(self) -> None:
         """Write what was collected, and forget it. Nothing is written when nothing was asked."""
         seen, self._seen = self._seen, defaultdict(list)
-        for entity, queries in seen.items():
+        unreadable, self._unreadable = self._unreadable, Counter()
+        for entity in {**seen, **unreadable}:
             metrics = EphemeralMetrics(namespace=NAMESPACE, default_dimensions={**self._dimensions, "entity": entity})
-            for stats in queries:
+            for stats in seen[entity]:
                 for name, figure in _figures(stats).items():
                     metrics.add_metric(name, MetricUnit.Count, figure)
+            if unreadable[entity]:
+                metrics.add_metric("UnreadableRecords", MetricUnit.Count, unreadable[entity])
             self._write(json.dumps(metrics.serialize_metric_set()))
 
 

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from shardweave.access import Allow
+from shardweave.api.application import Observation
+from shardweave.api.audit import key_hash
+from shardweave.api.messages import Response
 from shardweave.declarations import Unique, belongs_to, has_many
 from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.schema import Index, Schema
@@ -21,6 +24,7 @@ from shardweave.table.operations import Put, Scan
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, json_of
 
+SECRET = "sesame"
 RELATIONS = ("one", "many", "byNumber", "whole", "narrow", "hydrated")
 
 
@@ -110,3 +114,37 @@ def test_whoever_may_read_all_is_led_to_all(relation: str) -> None:
     found = json_of(admin.get(f"/v1/cards/start?expand={relation}"))["expanded"][relation]
     assert found, "it is there"
     assert not expanded(ann)[relation]
+
+
+def test_what_is_hidden_since_it_can_not_be_read_is_logged_once_and_counted() -> None:
+    """The caller learns nothing of it, and who runs the service which record it is."""
+    seen: list[Observation] = []
+    table = EmbeddedTable(SCHEMA.layout)
+    store = Store(SCHEMA, table)
+    for name, leads in (("a", {}), ("b", {}), ("c", {"see": "a", "see_all": ["a", "b"], "see_number": 0})):
+        number = NAMES.index(name)
+        store.create(Card(card_id=name, name=name, user_id="ann", colour="red", number=number, **leads))
+    for item in table.run(Scan()).items:
+        if item.get("cardId") in ("a", "b"):
+            table.run(Put({**item, "colour": [SECRET]}))
+    api = api_of(SCHEMA, table=table, observe=seen.append)
+    ann, admin = person(api, sub="ann"), person(api, sub="root", groups="admin")
+
+    def met(answer: Response, status: int = 200) -> tuple[list[str], tuple[str, ...]]:
+        assert (answer.status, SECRET in answer.body.decode()) == (status, False)
+        assert SECRET not in str(seen[-1].unreadable)
+        assert {(each["entity"], each["code"]) for each in seen[-1].unreadable} <= {("card", "invalid")}
+        return sorted(each["key"] for each in seen[-1].unreadable), seen[-1].uncounted
+
+    one, other = key_hash("cards/a"), key_hash("cards/b")
+    assert met(ann.get("/v1/cards/a"), 404) == ([one], ("card",))
+    assert met(admin.get("/v1/cards/a"), 500) == ([one], ("card",))
+    assert met(ann.ask("PATCH", "/v1/cards/a", {"words": "x"}), 404) == ([one], ("card",))
+    assert met(ann.get("/v1/cards/nosuch"), 404) == ([], ())
+    both = (sorted([one, other]), ("card", "card"))
+    for who in (ann, admin):
+        assert met(who.get("/v1/cards/c")) == ([], ())
+        assert met(who.get("/v1/cards/c?expand=one,many,byNumber")) == both
+        assert met(who.get("/v1/cards?lookup=number&number=0")) == ([one], ("card",))
+        assert met(who.post("/v1/cards/batch-get", {"keys": ["a", "b", "c"]})) == both
+        assert met(who.get("/v1/cards?cardId=a")) == ([one], ()), "its query counts it"

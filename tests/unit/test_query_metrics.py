@@ -124,3 +124,14 @@ def test_no_line_holds_a_value() -> None:
     world = World()
     world.client.get("/v1/users?index=userBeneficiaryPhone&beneficiaryId=secret&phone=secret")
     assert "secret" not in json.dumps(world.flushed())
+
+
+def test_what_can_not_be_read_is_counted_where_no_query_met_it() -> None:
+    world = World()
+    world.client.get("/v1/users?index=phone")
+    world.metrics.count_unreadable(["user", "email", "email"])
+    lines = {line["entity"]: line for line in world.flushed()}
+    assert lines["user"]["UnreadableRecords"] == [0, 1]
+    assert lines["email"]["UnreadableRecords"] == [2]
+    assert "Queries" not in lines["email"]
+    assert world.flushed() == []

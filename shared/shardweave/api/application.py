@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Unauthenticated
+from ..store.noticed import identity_of
 from .messages import PageFacts, Response
 from .openapi import tidied
 from .operation import Answer, Call, Operation
@@ -42,8 +43,8 @@ class Observation:
     """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
     code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
     says that the service did not do what it should, for a reason that no caller can bring about; `audit` is what the
-    audit trail says of it, `beside` what it says of each record that was written beside, and `unreadable` the stored
-    records that it met and that can't be read."""
+    audit trail says of it, `beside` what it says of each record that was written beside. `unreadable` are the stored
+    records that it met and that can't be read, `uncounted` the entities of those that no query's metrics count."""
 
     method: str
     route: str
@@ -57,6 +58,7 @@ class Observation:
     audit: dict[str, Any] | None = None
     unreadable: tuple[Mapping[str, str], ...] = ()
     beside: tuple[dict[str, Any], ...] = ()
+    uncounted: tuple[str, ...] = ()
 
 
 Observe = Callable[[Observation], None]
@@ -170,6 +172,10 @@ class Api:
 def _observation(method: str, status: int, milliseconds: float, exchange: Exchange) -> Observation:
     said, ended = exchange.audit, (status, exchange.problem, exchange.request_id)
     beside = () if said is None else tuple(said.of_beside(each).document(*ended) for each in exchange.beside)
+    met = {identity_of(each): each for each in (*exchange.noticed.values(), *unreadable_in(exchange.failure))}
+    for each in exchange.unreadable:
+        met.pop(identity_of(each), None)
+    noticed = tuple(met.values())
     return Observation(
         method,
         exchange.route,
@@ -181,8 +187,9 @@ def _observation(method: str, status: int, milliseconds: float, exchange: Exchan
         exchange.failing,
         exchange.request_id,
         None if said is None else said.document(*ended),
-        tuple(map(logged, (*exchange.unreadable, *unreadable_in(exchange.failure)))),
+        tuple(map(logged, (*exchange.unreadable, *noticed))),
         beside,
+        tuple(each.entity for each in noticed),
     )
 
 

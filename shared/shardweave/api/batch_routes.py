@@ -38,6 +38,7 @@ from ..errors import (
 from ..json_reading import MAX_UNKNOWN
 from ..property_json import JSON_CONFIG, json_bytes
 from ..store import Delete, Put, Store, WriteOutcome
+from ..store.noticed import notice
 from .carried import fitting_page
 from .child_trail import ChildTrail
 from .expansion import Expansion
@@ -91,6 +92,7 @@ class Batches:
             try:
                 whole |= {} if record is None else {at: self._models.json(record)}
             except RecordUnreadable as error:
+                notice(error.record)
                 unreadable += [replace(error.record, position=at)] if grant.among is None else []
         found = list(whole)
         there = [record for at, record in enumerate(records) if record is not None and at in whole]
@@ -106,8 +108,9 @@ class Batches:
         shown = {at: each.text for at, each in zip(found[:room], texts, strict=False)}
         items = b",".join(shown.get(at, b"null") for at in range(len(records)))
         rest = json_bytes({"unprocessed": unprocessed, **self._models.told(unreadable)})
-        answer = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
-        return replace(answer, unreadable=tuple(unreadable))
+        for each in unreadable:
+            notice(each)
+        return Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
 
     def write(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)

@@ -24,9 +24,10 @@ from ..entity_type import EntityType
 from ..errors import InputError, RecordUnreadable, UnknownName, UnsupportedQuery
 from ..query.cursor import CursorCodec
 from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
-from ..query.spec import Page, QueryStats
+from ..query.spec import Page
 from ..store import Store
 from ..store.lookups import owner_text
+from ..store.noticed import notice
 from .carried import fitting_page
 from .expansion import EXPAND
 from .list_query import equality_names
@@ -111,12 +112,13 @@ class LookupList:
             entity = self._store.schema.entity(self._entity.token)
             after, cut = owner_text(entity, entity.dump(answered[room - 1][0])), True
             unreadable = [each for each in unreadable if each.position is not None and each.position < room]
+        for each in unreadable:
+            notice(each)
         page = Page(
             tuple(each.text for each in texts[:room]),
             self._tokens.sealed(state, after, walk),
             complete=not cut,
             unreadable=tuple(unreadable),
-            stats=QueryStats(unreadable=tuple(unreadable)),
         )
         late = found.cut or (room == len(texts) and short_of == "time")
         return AnsweredPage(page, late or bool(unreadable))

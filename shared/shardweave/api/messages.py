@@ -37,7 +37,7 @@ class PageFacts:
 class Response:
     """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
     describes a list for whoever observes answers, `places` are the paths of records that were written, `unreadable`
-    are stored records that can't be read, also those that the answer does not tell."""
+    are stored records that a query met and that can't be read, also those that the answer does not tell."""
 
     status: int
     body: bytes = b""

@@ -43,6 +43,7 @@ from ..query.room import Room
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
 from ..store.finding import FoundPage
+from ..store.noticed import notice
 from .carried import MAX_PAGE_BYTES, Carried, Texts
 from .expansion import Expansion
 from .messages import PageFacts, Response
@@ -216,6 +217,7 @@ class Pages:
                 try:
                     answered.append(self._form(record))
                 except RecordUnreadable as error:
+                    notice(error.record)
                     unreadable.append(replace(error.record, position=len(answered)))
         return answered, unreadable if tells else []
 

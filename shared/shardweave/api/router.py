@@ -41,6 +41,7 @@ from ..errors import (
     UnsupportedMediaType,
     ValidationFailed,
 )
+from ..store.noticed import Noticed, noticing
 from .audit import AuditEntry, audit_entry
 from .bodies import read_document
 from .caller import caller_of
@@ -65,6 +66,7 @@ class Exchange:
     failing: bool = False
     audit: AuditEntry | None = None
     unreadable: tuple[Unreadable, ...] = ()
+    noticed: Noticed = field(default_factory=dict)
     beside: list[Beside] = field(default_factory=list)
 
 
@@ -128,7 +130,7 @@ def _handler(
             operation=operation.name,
         )
         exchange.audit, exchange.beside = audit_entry(operation, who, None), who.beside
-        with nullcontext() if limit is None else limit.spending(who.caller):
+        with nullcontext() if limit is None else limit.spending(who.caller), noticing() as exchange.noticed:
             call = replace(
                 who,
                 query=_checked_query(

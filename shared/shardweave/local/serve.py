@@ -188,7 +188,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
     service = build(
         settings,
         open_table=lambda _: table,
-        observe=log,
+        observe=partial(log_and_count, options.service) if options.metrics else log,
         observe_query=partial(log_query, options.service) if options.metrics else None,
     )
     return service, table
@@ -273,6 +273,14 @@ def log(seen: Observation) -> None:
         LOG.warning(f"record unreadable {json.dumps(each)}")
     if seen.failure is not None:
         LOG.error("\n".join(trace(seen.failure)))
+
+
+def log_and_count(service: str, seen: Observation) -> None:
+    """As `log`, with the line of metrics that a deployed function writes for what no query counts."""
+    log(seen)
+    metrics = QueryMetrics(METRICS.info, service=service, dimensions={"stage": "local"})
+    metrics.count_unreadable(seen.uncounted)
+    metrics.flush()
 
 
 def log_failure(failure: Exception) -> None:

@@ -49,6 +49,7 @@ from ..table.values import Item, Value, item_bytes
 from .at_once import MAX_WORKERS, at_once
 from .finding import Finder
 from .lookups import identity_lookup_key, value_key
+from .noticed import notice
 from .operations import Related as RelatedRecords
 from .operations import Visible
 from .places import Sighting, places
@@ -137,6 +138,7 @@ class _Page:
         try:
             record = record_among(link.target, seen, link.visible.among)
         except RecordUnreadable as error:
+            notice(error.record)
             record = error.record
         self.keep(link, record, None if seen.found is None else seen.found.item)
 
@@ -148,6 +150,7 @@ class _Page:
             try:
                 self.sizes[link.name] = self.limits.size_of(record)
             except RecordUnreadable as error:
+                notice(error.record)
                 record = error.record if link.visible.among is None else None
         self.found[link.name] = record
 
@@ -326,6 +329,7 @@ class Expander:
         try:
             return self.first(spec)
         except RecordUnreadable as error:
+            notice(error.record)
             return error.record
         except _NOBODYS:
             return None

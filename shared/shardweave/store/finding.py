@@ -34,6 +34,7 @@ from ..query.spec import MAX_UNREADABLE
 from ..table.operations import MAX_BATCH_GET, Query
 from ..table.values import MAX_RANGE_KEY_BYTES, Item
 from .lookups import owner_identity, owner_in, value_key
+from .noticed import notice
 from .operations import Among
 from .places import Sighting
 from .readiness import Readiness
@@ -81,10 +82,11 @@ class Finder:
                 return None
             try:
                 (found,) = self._owners(entity, lookup, key, [owner_in(entity, record)], among)
-            except RecordUnreadable:
-                if among is not None:
-                    return None
-                raise
+            except RecordUnreadable as error:
+                if among is None:
+                    raise
+                notice(error.record)
+                return None
             if isinstance(found, Unreadable):
                 raise RecordUnreadable(found)
             if found is not None:
@@ -201,8 +203,9 @@ class Finder:
             try:
                 identities[at] = owner_identity(entity, text)
             except ValueRefused:
-                if among is None:
-                    damaged[at] = Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection)
+                met = Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection)
+                notice(met)
+                damaged[at] = met if among is None else None
         found = dict(zip(identities, self._owners(entity, lookup, key, list(identities.values()), among), strict=True))
         return [found.get(at, each) for at, each in enumerate(damaged)]
 

@@ -31,6 +31,7 @@ from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Que
 from ..table.values import Item
 from .at_once import MAX_WORKERS, at_once
 from .lookups import identity_lookup_key, placed
+from .noticed import notice
 from .operations import Among
 from .places import Found, Place, Sighting, home, places
 from .planned import Moment, PrimaryKey
@@ -242,14 +243,18 @@ class Reader:
 
 def record_among(entity: EntityType[E], sighting: Sighting, among: Among | None) -> E | None:
     """The live record that was seen, None where there is none for whoever asks. Raises RecordUnreadable, but to whoever
-    sees some records alone: whose one is that can't be read is not known, so to them it is none."""
-    if sighting.unreadable is not None and among is None:
-        raise RecordUnreadable(sighting.unreadable)
-    if sighting.found is None or (among is not None and not among(sighting.found.item)):
+    sees some records alone: whose one is that can't be read is not known, so to them it is none, and is `noticed`."""
+    if sighting.unreadable is not None:
+        if among is None:
+            raise RecordUnreadable(sighting.unreadable)
+        notice(sighting.unreadable)
+    if sighting.found is None:
         return None
     try:
-        return entity.load(sighting.found.item)
-    except RecordUnreadable:
+        record = entity.load(sighting.found.item)
+    except RecordUnreadable as error:
         if among is None:
             raise
+        notice(error.record)
         return None
+    return record if among is None or among(sighting.found.item) else None

@@ -33,6 +33,7 @@ from ..table.values import Item
 from .checks import presence_actions
 from .combining import Placed, combined
 from .idempotency import Keeping, TakenMeanwhile
+from .noticed import notice
 from .parents import Parent, counter_key, damaged_counter
 from .places import Sighting
 from .planned import Moment, Part, PlannedAction, PrimaryKey, is_known
@@ -212,6 +213,7 @@ class Writer:
                 plans.append(step.plan(_readable(sightings[position]), moments[position], self._context))
             except RecordUnreadable as error:
                 # To whoever sees some records alone, one that can't be read is none.
+                notice(error.record)
                 raise placed(error if step.among is None else step.not_found(), position) from error.__cause__
             except ShardweaveError as error:
                 raise placed(_of_stored(step, sightings[position], error), position) from error.__cause__
