@@ -292,7 +292,7 @@ class EntityType(Generic[E]):
         except Exception as error:
             raise self.unreadable(item, self.keys.fault_in(item) or "invalid") from error
         code = self.keys.fault_in(item)
-        if code or not isinstance(item.get(REVISION), str | None):
+        if code or not isinstance(item.get(REVISION, ""), str):
             raise self.unreadable(item, code or "wrong_revision")
 
     def unreadable(self, item: Item, code: str, faults: Iterable[FieldFault] = ()) -> RecordUnreadable:

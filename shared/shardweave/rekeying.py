@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .entity_type import REVISION, EntityType
+from .entity_type import EntityType
 from .errors import ConditionFailed, KeyTooLong, ValidationFailed, ValueRefused
-from .store.planned import has_revision
+from .store.planned import as_read
 from .table import Table
 from .table.operations import Put, Scan
 from .table.values import Item
@@ -47,7 +47,7 @@ def _rewritten(table: Table, entity: EntityType[Any], item: Item) -> bool:
         completed = {**values, **entity.keys.build_in(values, suffix)}
         if completed == item:
             return False
-        table.run(Put(completed, has_revision(item.get(REVISION))))
+        table.run(Put(completed, as_read(item)))
     except (ConditionFailed, ValueRefused, KeyTooLong):
         return False
     return True

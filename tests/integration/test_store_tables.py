@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import pytest
 
-from shardweave.errors import AlreadyExists, ImmutableProperty, NotFound, RevisionConflict
+from shardweave.errors import AlreadyExists, ImmutableProperty, NotFound, RecordUnreadable, RevisionConflict
+from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import QuerySpec
 from shardweave.store import Check, Create, Delete, Operation, Put, Store, Update, Waiting
 from shardweave.table import Table
+from shardweave.table.operations import Put as PutItem
+from shardweave.table.operations import Scan
 from shardweave.table.simulated import WRITES, LoseAnswer, Script, SimulatedTable
 from tests.integration.conftest import OpenTable
+from tests.unit.api_world import CURSOR_KEYS
 from tests.unit.store_world import FIRST_BUMP, SCHEMA, SECOND_BUMP, START, Address, Clock, Note, Person
 
 
@@ -123,3 +131,40 @@ def test_a_lost_answer_is_recognised(place: Place) -> None:
         else:
             assert store.delete(Person, "a") is True
             assert place.store.get(Person, "a") is None
+
+
+DAMAGE: dict[str, tuple[dict[str, Any], str]] = {
+    "a property is null": ({"text": None}, "invalid"),
+    "a property is of another type": ({"text": ["sesame"]}, "invalid"),
+    "a number that is none of its type": ({"number": Decimal("1.5")}, "invalid"),
+    "a revision that is null": ({"rev": None}, "wrong_revision"),
+    "a revision that is a number": ({"rev": 7}, "wrong_revision"),
+    "the id of another record": ({"noteId": "other"}, "wrong_key"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_record_is_told_and_can_be_mended(place: Place, kind: str) -> None:
+    change, code = DAMAGE[kind]
+    store = place.store
+    for name in ("a", "b", "c"):
+        store.create({"noteId": name, "text": name}, Note)
+    (item,) = [each for each in place.table.run(Scan(consistent=True)).items if each.get("noteId") == "b"]
+    place.table.run(PutItem({**item, **change}))
+    with pytest.raises(RecordUnreadable) as failure:
+        store.get(Note, "b")
+    assert (failure.value.record.code, failure.value.record.key) == (code, {"noteId": "b"})
+    queries = QueryRunner(SCHEMA, place.table, CURSOR_KEYS, clock=place.clock)
+    page = queries.run(QuerySpec("note", index="created", limit=10))
+    queries.close()
+    assert sorted(each.note_id for each in page.items) == ["a", "c"]
+    assert [(each.code, each.key) for each in page.unreadable] == [(code, {"noteId": "b"})]
+    if code == "wrong_key":
+        place.table.run(PutItem(item))
+    else:
+        store.put({"noteId": "b", "text": "mended"}, Note)
+    assert store.get(Note, "b") is not None
+    place.table.run(PutItem({**item, **change}))
+    if code != "wrong_key":
+        assert store.delete(Note, "b")
+        assert store.get(Note, "b") is None

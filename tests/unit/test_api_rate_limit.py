@@ -17,7 +17,7 @@ from shardweave.api.rate_limit import MINUTE_MS, RateLimit, Rates, owner_of
 from shardweave.errors import ConfigurationError, RateExceeded, TableFull, TableUnavailable
 from shardweave.service import Service
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Operation, Query, Scan, Update
+from shardweave.table.operations import Operation, Put, Query, Scan, Update
 from tests.unit.access_world import TENANTS, Person, person
 from tests.unit.api_world import Clock, CountedTable, problem_of, user_service
 
@@ -101,6 +101,21 @@ def test_what_is_refused_costs_a_process_one_write_a_minute() -> None:
     assert minutes.writes == 2
     assert all(minutes.ask(process=process) > 0 for _ in range(50) for process in (0, 1))
     assert minutes.writes == 2
+
+
+@pytest.mark.parametrize("rates", [Rates(requests=3), Rates(read_units=5), Rates(3, 5)], ids=str)
+@pytest.mark.parametrize("name", ["_requests", "_readUnits"])
+@pytest.mark.parametrize("value", ["x", ["x"], {"a": 1}, b"x", True, None], ids=repr)
+def test_a_minute_that_another_program_damaged_is_a_new_one(rates: Rates, name: str, value: Any) -> None:
+    minutes = Minutes(rates, processes=2)
+    assert minutes.ask() == 0
+    (record,) = minutes.table.inner.run(Scan()).items
+    minutes.table.inner.run(Put({**record, name: value}))
+    asked = [minutes.ask(process=1) for _ in range(4)]
+    assert asked[0] == 0, "it is let in, and the others as of any minute"
+    assert (asked[3] > 0) == bool(rates.requests)
+    (record,) = minutes.table.inner.run(Scan()).items
+    assert type(record["_requests"]) is int
 
 
 def test_records_of_minutes_go_by_themselves() -> None:

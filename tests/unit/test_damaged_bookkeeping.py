@@ -1,5 +1,5 @@
-"""Damage in what stands beside records: counters, kept answers, what is kept of events. Each is an error of its own
-that says what is damaged, nothing is written, and what has nothing to do with it goes on."""
+"""Damage in what stands beside a record's properties: revisions, counters, kept answers, what is kept of events. Each
+is an error of its own that says what is damaged, nothing is written, and what has nothing to do with it goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardweave.api.problems import problem
-from shardweave.errors import RecordUnreadable
+from shardweave.errors import RecordUnreadable, RevisionConflict
 from shardweave.store import Create, Once
 from shardweave.table.operations import Put
 from tests.unit.projection_world import Seen, Sent, post_office
@@ -166,3 +166,43 @@ def test_what_a_record_says_of_its_events() -> None:
     refused(world, lambda: world.store.apply("parcels", seen), "events_damaged")
     world.inner.run(Put(whole))
     world.store.apply("parcels", seen)
+
+
+@pytest.mark.parametrize("value", [None, 7, [SECRET], b"x", True], ids=repr)
+@pytest.mark.parametrize("mend", ["put", "update", "delete"])
+def test_a_revision_that_is_no_text_can_not_be_read_and_is_written_over(value: Any, mend: str) -> None:
+    """Also where the table has it as null, which is not the same as that there is none."""
+    world = shop()
+    world.store.create(Customer(customer_id="ann", phone="1"))
+    (item,) = [item for item in world.items_of(Customer) if item.get("customerId") == "ann"]
+    world.inner.run(Put({**item, "rev": value}))
+    refused(world, lambda: world.store.get(Customer, "ann"), "wrong_revision")
+    refused(world, lambda: world.store.get_by(Customer, "phone", "1"), "wrong_revision")
+    with pytest.raises(RevisionConflict):
+        world.store.update(Customer, "ann", {"phone": "2"}, rev=item["rev"])
+    if mend == "delete":
+        assert world.store.delete(Customer, "ann")
+        assert world.store.get(Customer, "ann") is None
+        return
+    if mend == "put":
+        world.store.put(Customer(customer_id="ann", phone="2"))
+    else:
+        world.store.update(Customer, "ann", {"phone": "2"})
+    found = world.store.get_by(Customer, "phone", "2")
+    assert found is not None
+    assert found.rev
+
+
+@pytest.mark.parametrize("value", [None, 7, [SECRET]], ids=repr)
+def test_a_unique_value_whose_lookup_record_has_no_text_as_its_revision_can_be_taken(value: Any) -> None:
+    world = shop()
+    world.store.create(Customer(customer_id="ann", phone="1"))
+    world.store.create(Customer(customer_id="bob", phone="2"))
+    (record,) = [item for item in world.items() if item["hashKey"].startswith("customer.phone!") and "bob" in str(item)]
+    (owner,) = [item for item in world.items_of(Customer) if item.get("customerId") == "bob"]
+    world.inner.run(Put({**record, "rev": value}))
+    world.inner.run(Put({**owner, "phone": "3"}))
+    world.store.update(Customer, "ann", {"phone": "2"})
+    found = world.store.get_by(Customer, "phone", "2")
+    assert found is not None
+    assert found.customer_id == "ann"

@@ -11,7 +11,7 @@ from shardweave.sharding import ShardMap
 from shardweave.store import actions
 from shardweave.store.checks import absence_actions, presence_actions
 from shardweave.store.places import Found, home, places
-from shardweave.store.planned import Moment, Part, PlannedAction
+from shardweave.store.planned import Moment, Part, PlannedAction, has_revision
 from shardweave.table.conditions import Condition
 from shardweave.table.operations import ConditionCheck, Delete, Put
 from tests.unit.store_world import ADDRESSES, DAY, FIRST_BUMP, PEOPLE, SCHEMA, SECOND_BUMP, START, Version
@@ -91,10 +91,10 @@ def test_an_entity_without_ttl_has_the_plainest_conditions() -> None:
 def test_a_replacement_and_a_removal_need_the_live_record_as_it_was_seen() -> None:
     found = Found(MAP.generations[2], STORED | PERSON | {"rev": "seen"})
     (replaced,) = actions.replace_actions(PEOPLE, found, PERSON, MOMENT, {})
-    (removed,) = actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, "seen", MOMENT)
+    (removed,) = actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, has_revision("seen"), MOMENT)
     for planned in (replaced, removed):
         assert allowed(condition(planned)) == {"live", "live, expires later", "live, old mark"}
-    (stray,) = actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, None, MOMENT)
+    (stray,) = actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, has_revision(None), MOMENT)
     assert allowed(condition(stray)) == {"no revision"}
 
 
@@ -113,7 +113,7 @@ def test_every_condition_on_a_record_asks_for_the_item_that_made_it_false() -> N
         *actions.create_actions(PEOPLE, PERSON, MOMENT, generated=False),
         *actions.create_actions(ADDRESSES, ADDRESS, MOMENT, generated=False),
         *actions.replace_actions(PEOPLE, found, PERSON, MOMENT, {}),
-        *actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, "seen", MOMENT),
+        *actions.remove_actions(PEOPLE, {"hashKey": "h", "rangeKey": "r"}, PERSON, has_revision("seen"), MOMENT),
         *presence_actions(PEOPLE, found, MOMENT, revision_matters=True),
     ]
     assert all(each.action.return_on_failure for each in planned)
@@ -153,7 +153,9 @@ def test_a_lookup_is_written_again_only_when_the_ttl_changes() -> None:
 
 
 def test_a_removal_takes_its_lookup_with_it() -> None:
-    planned = actions.remove_actions(ADDRESSES, {"hashKey": "h", "rangeKey": "r"}, ADDRESS, "seen", MOMENT)
+    planned = actions.remove_actions(
+        ADDRESSES, {"hashKey": "h", "rangeKey": "r"}, ADDRESS, has_revision("seen"), MOMENT
+    )
     assert summary(planned) == [(Part.RECORD, Delete), (Part.LOOKUP, Delete)]
 
 

@@ -387,3 +387,34 @@ def test_a_record_behind_the_programs_back_is_brought_in_by_its_next_change() ->
     assert unsound_lookup(world) == []
     world.inner.run(PutItem(world.stored(User) | {"phone": "8"}))
     assert world.store.backfill(User, "phone").filled == 1
+
+
+def begun(world: Upgraded, name: str) -> dict[str, Any]:
+    """The marker of a backfill that was stopped after its first page."""
+
+    class Stopped(Exception):
+        """The process ends here."""
+
+    def stop(report: BackfillReport) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        world.fresh().backfill(User, name, follow=stop)
+    (marker,) = [item for item in world.items() if item["hashKey"] == f"user.{name}!" and item["rangeKey"] == "_state"]
+    return marker
+
+
+@pytest.mark.parametrize("name", ["_state", "_source", "_after", "_map", "_refused", "rev"])
+@pytest.mark.parametrize(
+    "value", [None, "x", -1, ["x"], {"hashKey": 1, "rangeKey": "r"}, {"hashKey": "h", "rangeKey": "r"}, True], ids=repr
+)
+def test_what_is_kept_of_a_backfill_damaged_begins_it_anew(name: str, value: Any) -> None:
+    world = Upgraded(250)
+    marker = begun(world, "phone")
+    assert marker["_map"]
+    world.inner.run(PutItem({**marker, name: value}))
+    store = world.fresh()
+    with pytest.raises(LookupNotReady):
+        store.get_by(User, "phone", "1")
+    assert store.backfill(User, "phone").ready
+    assert all(world.fresh().get_by(User, "phone", str(number)) is not None for number in range(0, 250, 25))

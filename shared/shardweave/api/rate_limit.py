@@ -17,6 +17,8 @@ second before. Read units are known when they are spent: each process writes the
 soon as they are a second's worth. So over the limit come what is under way, and for each process a second's worth. Who
 spent more than a minute has begins the next one anew. Processes whose clocks differ differ in when the minute begins.
 
+A record that another program damaged is a new one: what is no number begins at 0.
+
 Costs: one write unit a lot, so at most one a request; one more where a lot did not fit, a few times a minute; none for
 what is refused after the first refusal in a process. Where the record can't be written the request is refused as other
 writes are, but where the table is full nothing is counted, so that reads go on.
@@ -29,20 +31,21 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
 from ..access.caller import Caller
-from ..errors import ConditionFailed, ConfigurationError, RateExceeded, ShardweaveError, TableFull
+from ..errors import ConditionFailed, ConfigurationError, InvalidRequest, RateExceeded, ShardweaveError, TableFull
 from ..key_format import crc32
 from ..schema import Schema
 from ..store.lookups import LOOKUP_SPACE
 from ..table import Table
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.metered import metered
-from ..table.operations import Update
+from ..table.operations import GetItem, Update
 from ..table.values import Item
 
 MINUTE_MS, SECOND_MS, MINUTE_SECONDS = 60_000, 1000, 60
@@ -148,8 +151,14 @@ class RateLimit:
         spent = int(bucket.owed)
         while True:
             try:
-                self._table.run(self._update(bucket, now, size, spent))
+                with _not_the_callers_write():
+                    self._table.run(self._update(bucket, now, size, spent))
+            except InvalidRequest:
+                if not self._began_anew(bucket, self._stored(bucket)):
+                    raise
             except ConditionFailed as failed:
+                if self._began_anew(bucket, failed.item or {}):
+                    continue
                 # Others took some meanwhile, so that it ends.
                 size = self._fitting(bucket, failed.item or {}, size)
                 if bucket.refused:
@@ -157,16 +166,26 @@ class RateLimit:
             except TableFull:
                 bucket.tokens += 1
                 return
-            except ShardweaveError as error:
-                # It is not the caller's own write that may have been carried out.
-                error.maybe_written = False
-                raise
             else:
                 bucket.owed -= spent
                 bucket.tokens += size
                 bucket.taken_at = now
                 bucket.lot = size or bucket.lot
                 return
+
+    def _began_anew(self, bucket: _Bucket, found: Item) -> bool:
+        """Whether the stored minute was damaged by another program; what is no number there is 0 from now on."""
+        damaged = {name: found[name] for name in (_REQUESTS, _READ_UNITS) if not _is_number(found.get(name, 0))}
+        if not damaged:
+            return False
+        unchanged = And(tuple(Compare(name, "=", value) for name, value in damaged.items()))
+        with suppress(ConditionFailed), _not_the_callers_write():
+            self._table.run(Update(self._key(bucket), set=dict.fromkeys(damaged, 0), condition=unchanged))
+        return True
+
+    def _stored(self, bucket: _Bucket) -> Item:
+        with _not_the_callers_write():
+            return self._table.run(GetItem(self._key(bucket), consistent=True)).item or {}
 
     @property
     def _largest_lot(self) -> int:
@@ -214,6 +233,20 @@ class RateLimit:
         return RateExceeded(
             f"a minute has {most}, which are spent.", retry_after_seconds=seconds, fix=f"ask again in {seconds} s"
         )
+
+
+@contextmanager
+def _not_the_callers_write() -> Iterator[None]:
+    """What goes wrong inside says nothing of whether the caller's own write was carried out: it was not."""
+    try:
+        yield
+    except ShardweaveError as error:
+        error.maybe_written = False
+        raise
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def owner_of(caller: Caller) -> str:

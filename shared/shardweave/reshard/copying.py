@@ -29,7 +29,7 @@ from ..entity_type import MARK, REVISION, EntityType
 from ..errors import InputError
 from ..store.mirroring import rekeyed
 from ..store.places import home, place_in
-from ..store.planned import Moment, PrimaryKey, absent, free, has_revision, key_of, primary_key
+from ..store.planned import Moment, PrimaryKey, absent, as_read, free, has_revision, key_of, primary_key
 from ..table.conditions import And, Compare, Condition, Names, Or
 from ..table.operations import (
     MAX_TRANSACTION_ACTIONS,
@@ -91,7 +91,7 @@ def copied(entity: EntityType[Any], control: Control, record: Item, past_ms: int
     mark = Update(key, {MARK: control.version}, condition=condition)
     if key == belongs:
         return Piece(record, (mark, Put(copy)))
-    unclaimed = Or((free(entity, Moment(past_ms, control.old)), has_revision(record.get(REVISION))))
+    unclaimed = Or((free(entity, Moment(past_ms, control.old)), as_read(record)))
     if key_of(entity, copy) == belongs:
         return Piece(record, (mark, Put(copy, unclaimed)))
     return Piece(record, (mark, Put(copy), ConditionCheck(belongs, unclaimed)))

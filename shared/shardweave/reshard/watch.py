@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..entity import now_ms
-from ..entity_type import REVISION, EntityType
+from ..entity_type import EntityType
 from ..errors import Conflict, ReshardRefused, TableError
 from ..schema import Schema
-from ..store.planned import absent, has_revision
+from ..store.planned import absent, as_read
 from ..store.retries import Waiting
 from ..store.sending import Sender
 from ..table import Table
@@ -105,7 +105,7 @@ class LoadWatch:
             return
         current = map_in_force(entity.shard_map, control)
         verdict = judged(self._policy, before, self._loads(entity), current, now)
-        condition = absent(entity) if record is None else has_revision(record.get(REVISION))
+        condition = absent(entity) if record is None else as_read(record)
         put = Put(encode_verdict(entity, verdict, self._new_token()), condition)
         if self._sender.send([put]) is not None:
             return

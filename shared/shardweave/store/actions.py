@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..entity_type import MARK_RESERVE_BYTES, REVISION, EntityType
+from ..entity_type import MARK_RESERVE_BYTES, EntityType
 from ..errors import RecordTooLarge
 from ..sharding import ShardMap
 from ..table.conditions import And, Condition
@@ -35,7 +35,7 @@ from .claims import NOTHING_MET, Met, value_actions
 from .lookups import identity_lookup, identity_lookup_key, needs_rewriting, placed
 from .mirroring import copy_deletions, deletion, put_actions
 from .places import Found, Place, Sighting, home, places
-from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, free, has_revision, key_of, known, live
+from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, as_read, free, key_of, known, live
 
 
 def create_actions(
@@ -72,7 +72,7 @@ def create_actions(
         clear(places(entity, item, moment.shard_map, moment.now_ms), Part.ELSEWHERE)
         clear_copies(item, known_time=False)
     if entity.lookup_placed:
-        unchanged = absent(entity) if lookup is None else has_revision(lookup.get(REVISION))
+        unchanged = absent(entity) if lookup is None else as_read(lookup)
         put = Put(identity_lookup(entity, item), unchanged, return_on_failure=True)
         planned.append(PlannedAction(put, Part.LOOKUP))
         if lookup is not None:
@@ -102,7 +102,7 @@ def replace_actions(
 ) -> tuple[PlannedAction, ...]:
     """Write a record over the one that was found, where it was found."""
     whole = stored_item(entity, item, ShardMap((found.generation,)), extra)
-    condition = _as_seen(entity, found.item.get(REVISION), moment)
+    condition = _as_seen(entity, as_read(found.item), moment)
     planned = list(put_actions(entity, Put(whole, condition, return_on_failure=True), Part.RECORD, moment))
     if entity.lookup_placed and needs_rewriting(entity, found.item, item):
         planned.append(PlannedAction(Put(identity_lookup(entity, item)), Part.LOOKUP))
@@ -114,13 +114,13 @@ def remove_actions(
     entity: EntityType[Any],
     key: Item,
     identity: Item,
-    rev: str | None,
+    seen: Condition,
     moment: Moment,
     stored: Item | None = None,
     met: Met = NOTHING_MET,
 ) -> tuple[PlannedAction, ...]:
-    """Remove a record in a revision. `stored` is the record in it, which only an entity with lookups needs."""
-    planned = [PlannedAction(Delete(key, _as_seen(entity, rev, moment), return_on_failure=True), Part.RECORD)]
+    """Remove a record as it was `seen`. `stored` is what was read of it, which only an entity with lookups needs."""
+    planned = [PlannedAction(Delete(key, _as_seen(entity, seen, moment), return_on_failure=True), Part.RECORD)]
     copies = copy_deletions(entity, stored or identity, moment, known_time=stored is not None)
     planned += [deletion(copy) for copy in copies if copy != key]
     if entity.lookup_placed:
@@ -146,5 +146,5 @@ def stored_item(
     return whole
 
 
-def _as_seen(entity: EntityType[Any], rev: str | None, moment: Moment) -> Condition:
-    return And((*live(entity, moment), has_revision(rev), known(moment)))
+def _as_seen(entity: EntityType[Any], seen: Condition, moment: Moment) -> Condition:
+    return And((*live(entity, moment), seen, known(moment)))

@@ -19,7 +19,7 @@ keys), one of their lookup records, and a transaction for each record that is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from .at_once import at_once
 from .filling import FillStep, is_counted, leads_to
 from .lookups import lookup_key
 from .places import Sighting
-from .planned import Moment, absent, has_revision
+from .planned import Moment, absent, as_read
 from .readiness import READY, STATE, can_be_asked, marker_key, record_queries
 from .reads import Reader
 from .sending import Sender
@@ -117,9 +117,7 @@ class _Run:
         moment = self.parts.moment_of(self.entity)
         under_map = [moment.shard_map.id, moment.shard_map.version]
         sources = list(self._sources(moment))
-        begun = self.marker.get(_MAP) == under_map
-        source, after = (self.marker.get(_SOURCE, 0), self.marker.get(_AFTER)) if begun else (0, None)
-        refused = self.marker.get(_REFUSED, 0) if begun else 0
+        source, after, refused = self._begun(under_map, sources) or (0, None, 0)
         while source < len(sources):
             page = self.parts.reader.page(replace(sources[source], start_key=after, limit=MAX_BATCH_GET))
             refused += self._fill(page.items)
@@ -130,6 +128,22 @@ class _Run:
         self._save({}, ready=refused == 0)
         self.report = replace(self.report, ready=refused == 0)
         yield
+
+    def _begun(self, under_map: list[int], sources: Sequence[Query | Scan]) -> tuple[int, Item | None, int] | None:
+        """How far an earlier run has come, None where that has to begin anew: by another map, or damaged."""
+        saved = self.marker
+        source, after, refused = saved.get(_SOURCE, 0), saved.get(_AFTER), saved.get(_REFUSED, 0)
+        if saved.get(_MAP) != under_map or not all(type(each) is int and each >= 0 for each in (source, refused)):
+            return None
+        if after is None:
+            return source, None, refused
+        design = self.entity.keys.design
+        names = {design.hash_name, design.range_name}
+        if not isinstance(after, Mapping) or after.keys() != names or {type(after[name]) for name in names} != {str}:
+            return None
+        asked = sources[source] if source < len(sources) else None
+        reached = isinstance(asked, Scan) or (asked is not None and after[design.hash_name] == asked.hash_value)
+        return (source, after, refused) if reached else None
 
     def _sources(self, moment: Moment) -> Iterator[Query | Scan]:
         if can_be_asked(self.entity, moment, MAX_ASKED):
@@ -185,7 +199,7 @@ class _Run:
     def _save(self, progress: dict[str, Any], *, ready: bool = False) -> None:
         """Save how far the work has come. What is ready stays so while it is filled again."""
         state = READY if ready or self.marker.get(STATE) == READY else FILLING
-        seen = has_revision(self.marker.get(REVISION))
+        seen = as_read(self.marker)
         rev = self.parts.new_revision()
         marker = {**marker_key(self.entity, self.name), STATE: state, REVISION: rev, **progress}
         put = Put(marker, seen, return_on_failure=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..entity_type import REVISION, EntityType
+from ..entity_type import EntityType
 from ..table.conditions import And, Condition
 from ..table.operations import ConditionCheck
 from ..table.values import Item
 from .lookups import identity_lookup_key, placed
 from .places import Found, home, places
-from .planned import Moment, Part, PlannedAction, absent, free, has_revision, key_of, live
+from .planned import Moment, Part, PlannedAction, absent, as_read, free, key_of, live
 
 
 def presence_actions(
@@ -30,7 +30,7 @@ def presence_actions(
     """Require that the record found is still live, as it was `seen`, and in that revision if it matters."""
     conditions = [*live(entity, moment), *seen]
     if revision_matters:
-        conditions.append(has_revision(found.item.get(REVISION)))
+        conditions.append(as_read(found.item))
     check = ConditionCheck(key_of(entity, found.item), And(tuple(conditions)), return_on_failure=True)
     return (PlannedAction(check, part, about),)
 
@@ -59,6 +59,6 @@ def absence_actions(
     owner = home(entity, placed(identity, lookup), moment.shard_map)
     free_place = ConditionCheck(owner.key, free(entity, moment), return_on_failure=True)
     return (
-        PlannedAction(ConditionCheck(key, has_revision(lookup.get(REVISION))), part or Part.LOOKUP, about),
+        PlannedAction(ConditionCheck(key, as_read(lookup)), part or Part.LOOKUP, about),
         PlannedAction(free_place, part or Part.OWNER, about),
     )

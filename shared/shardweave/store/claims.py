@@ -28,7 +28,7 @@ from ..table.values import Item
 from .checks import absence_actions, presence_actions
 from .lookups import OWNER, lookup_key, lookup_record, needs_rewriting, owner_in, owner_text
 from .places import Sighting
-from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, has_revision, primary_key
+from .planned import Moment, Part, PlannedAction, PrimaryKey, absent, as_read, primary_key
 
 _OF_LOOKUPS = (Part.CLAIM, Part.RELEASE)
 
@@ -99,7 +99,7 @@ def claim_actions(
     if known is None or known.get(OWNER) == owner:
         condition = Or((absent(entity), Compare(OWNER, "=", owner)))
         return (PlannedAction(Put(record, condition, return_on_failure=True), Part.CLAIM, about, owner),)
-    put = Put(record, has_revision(known.get(REVISION)), return_on_failure=True)
+    put = Put(record, as_read(known), return_on_failure=True)
     identity, holder = owner_in(entity, known), holders[primary_key(entity, key)]
     if holder.found is None:
         required = absence_actions(entity, identity, moment, holder.lookup, part=Part.HOLDER, about=about)

@@ -126,6 +126,11 @@ def has_revision(rev: str | None) -> Condition:
     return Missing(REVISION) if rev is None else Compare(REVISION, "=", rev)
 
 
+def as_read(item: Item) -> Condition:
+    """The record is in the revision in which it was read, of whatever type that is."""
+    return Compare(REVISION, "=", item[REVISION]) if REVISION in item else has_revision(None)
+
+
 def known(moment: Moment) -> Condition:
     """No newer shard map than the writer's has left its mark."""
     return Or((Missing(MARK), Compare(MARK, "<=", moment.shard_map.version)))

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..entity_type import REVISION, EntityType
+from ..entity_type import EntityType
 from ..errors import (
     FieldFault,
     IdempotencyMismatch,
@@ -39,7 +39,7 @@ from .drafts import new_draft
 from .idempotency import Idempotency, Keeping, Once
 from .merging import PROJECTED, Known, Part, When, Whole
 from .places import Sighting
-from .planned import Moment, key_of
+from .planned import Moment, as_read, key_of
 from .remnants import known_of, marks_of
 from .steps import Context, Plan, Step, creation, replacement
 from .writer import Writer
@@ -130,8 +130,8 @@ class ProjectStep(Step):
             actions = absence_actions(entity, identity, moment, seen.lookup)
         else:
             stored = seen.found.item
-            rev_seen = stored.get(REVISION)
-            actions = remove_actions(entity, key_of(entity, stored), identity, rev_seen, moment, stored, self.met)
+            key, read = key_of(entity, stored), as_read(stored)
+            actions = remove_actions(entity, key, identity, read, moment, stored, self.met)
         put = remnants.put(entity, identity, after, moment, context.new_revision(), condition)
         return Plan((*actions, put), removes=seen.found is not None)
 

@@ -32,7 +32,7 @@ from ..table.operations import Delete, Put
 from ..table.values import Item, Value
 from .lookups import internal_key, owner_text
 from .merging import PROJECTED, Known, Marks
-from .planned import Moment, Part, PlannedAction, absent, has_revision
+from .planned import Moment, Part, PlannedAction, absent, as_read
 
 _VALUES = "_values"
 _WAITING = "*waiting"
@@ -78,7 +78,7 @@ class Remnants:
         """The remnant is still the one that was met; None: there is none, or it has expired."""
         if remnant is None:
             return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
-        return has_revision(remnant.get(REVISION))
+        return as_read(remnant)
 
 
 def known_of(entity: EntityType[Any], identity: Item, remnant: Item | None) -> Known:

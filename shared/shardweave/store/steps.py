@@ -37,7 +37,7 @@ from .drafts import Draft, changed_draft, new_draft, replacing_draft, unknown_at
 from .operations import Among, Changes, Check, Create, Delete, Operation, Put, Related, Rev, Update
 from .parents import COUNTED, Entities, Kinship, Parent, Tally, closed_by, enforced, kinship, record_name
 from .places import Sighting, places
-from .planned import Moment, Part, PlannedAction, is_known, key_of
+from .planned import Moment, Part, PlannedAction, as_read, has_revision, is_known, key_of
 from .remnants import Remnants, taken_over
 
 Refused = Sequence[tuple[PlannedAction, CancellationReason]]
@@ -286,7 +286,7 @@ class DeleteStep(Step):
             place, *others = places(self.entity, self.identity, moment.shard_map, moment.now_ms)
             if others:
                 raise ShardMapChanged("the record can be in several places now", where=self.entity.token, fix="retry")
-            actions = remove_actions(self.entity, place.key, self.identity, self.rev, moment)
+            actions = remove_actions(self.entity, place.key, self.identity, has_revision(self.rev), moment)
             return Plan(actions, removes=True)
         if seen.found is None or self.is_hidden(seen):
             if self.strict:
@@ -294,9 +294,8 @@ class DeleteStep(Step):
             return Plan()
         stored = seen.found.item
         self.check_revision(seen, self.rev)
-        rev = stored.get(REVISION)
         key = key_of(self.entity, stored)
-        actions = remove_actions(self.entity, key, self.identity, rev, moment, stored, self.met)
+        actions = remove_actions(self.entity, key, self.identity, as_read(stored), moment, stored, self.met)
         tallies = kinship(self.entity, stored, None, context.entities).tallies
         return Plan(actions, removes=True, tallies=tallies, closes=bool(self.entity.children))
 
