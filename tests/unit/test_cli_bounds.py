@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import unicodedata
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from services.user_service import schema
 from shardweave.cli.main import main
 from shardweave.cli.query import spec_of
 from shardweave.cli.streams import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
+from shardweave.data_folder import DataFolder
 from shardweave.errors import InputError
+from shardweave.table.operations import Put, Scan
 
 from .cli_world import shardweave
 
@@ -249,3 +252,29 @@ def test_a_parameter_without_a_value_is_told_how_to_give_one() -> None:
     options = argparse.Namespace(query=None, parameters=["limit"])
     with pytest.raises(InputError, match=r"limit: the parameter has no value\. Fix: write limit=VALUE"):
         spec_of(options, schema().entity("user"))
+
+
+@pytest.mark.parametrize("command", [["query"], ["query", "--all"], ["query", "--json"]], ids=" ".join)
+def test_a_stored_record_that_can_not_be_read_is_told_beside_the_others_and_fails_the_command(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = "\n".join(json.dumps(USER | {"userId": f"u{number}"}) for number in range(3))
+    shardweave("load", "-", "--data", str(tmp_path), given=records)
+    asked = [*command, "--entity", "user", "--data", str(tmp_path), "beneficiaryId=b"]
+    assert shardweave(*asked).code == 0
+    capsys.readouterr()
+    with closing(DataFolder(tmp_path).open_table(schema(), "user_service", "ordered", create=False)) as table:
+        (whole,) = [item for item in table.run(Scan()).items if item.get("userId") == "u1"]
+        table.run(Put({**whole, "firstName": ["sesame"], "rev": None}))
+    assert shardweave(*asked).code == 1
+    said = capsys.readouterr()
+    assert "sesame" not in said.out + said.err
+    if "--json" in command:
+        (page,) = json.loads(said.out)
+        assert sorted(each["userId"] for each in page["items"]) == ["u0", "u2"]
+        assert [(each["key"], each["code"]) for each in page["unreadable"]] == [("u1", "invalid")]
+    else:
+        assert sorted(json.loads(line)["userId"] for line in said.out.splitlines()) == ["u0", "u2"]
+        (told,) = [line for line in said.err.splitlines() if line.startswith("unreadable: ")]
+        assert told.startswith("unreadable: user u1: a stored user can't be read, since it does not fit its entity: ")
+        assert "firstName" in told
