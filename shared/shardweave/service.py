@@ -19,7 +19,7 @@ from .api.application import MAX_BODY_BYTES, Api, Observe
 from .api.collection import Collection
 from .api.events import Events
 from .api.expansion import MAX_RELATED, MOST_RELATED
-from .api.operation import Operation
+from .api.operation import Operation, check_distinct
 from .api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
 from .api.rate_limit import MOST as MOST_OF_A_MINUTE
 from .api.rate_limit import RateLimit, Rates
@@ -193,11 +193,13 @@ def operations_of(
         for entity in parts.schema.entities.values()
     ]
     events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
-    return (
+    found = (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in events),
         *service_operations(module, parts),
     )
+    check_distinct(found)
+    return found
 
 
 def _external_keys(settings: Settings, schema: Schema) -> ExternalKeys | None:

@@ -116,3 +116,38 @@ def test_rows_are_of_the_type_that_a_list_says() -> None:
             failure = client.get(path).expect(500).failure
             assert isinstance(failure, errors.ConfigurationError)
             assert message in str(failure)
+
+
+def named(name: str, path: str, made: Any = get) -> Route[..., Any]:
+    def with_key(key: str) -> None: ...
+
+    def without() -> None: ...
+
+    function: Any = with_key if "{" in path else without
+    function.__name__ = name
+    return made(path)(function)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("routes", "message"),
+    [
+        ([named("a", "/v1/x"), named("b", "/v1/x")], "b: GET /v1/x: 'a' has this method and path already"),
+        ([named("a", "/v1/x/{key}"), named("b", "/v1/x/{key}")], "b: GET /v1/x/{key}: 'a' has"),
+        ([named("a", "/v1/teams", post)], "a: POST /v1/teams: 'createTeam' has this method and path already"),
+        ([named("a", "/v1/teams/{key}")], "a: GET /v1/teams/{key}: 'getTeam' has this method and path already"),
+        ([named("a", "/v1/x"), named("a", "/v1/y")], "a: GET /v1/y: GET /v1/x is called so already"),
+        ([named("get_team", "/v1/x")], "getTeam: GET /v1/x: GET /v1/teams/{key} is called so already"),
+    ],
+)
+def test_no_route_hides_another_or_has_its_name(routes: list[Route[..., Any]], message: str) -> None:
+    with pytest.raises(errors.ConfigurationError) as raised:
+        serving(SCHEMA, *routes)
+    assert message in str(raised.value)
+    assert raised.value.fix
+
+
+def test_one_path_takes_several_methods() -> None:
+    with serving(SCHEMA, named("a", "/v1/x"), named("b", "/v1/x", post), named("c", "/v1/teams/most")) as client:
+        client.get("/v1/x").expect(204)
+        client.post("/v1/x").expect(204)
+        client.get("/v1/teams/most").expect(204)

@@ -8,15 +8,18 @@ those checks. Nothing here knows what serves it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from ..errors import ShardweaveError
+from ..errors import ConfigurationError, ShardweaveError
 from .caller import Caller
 from .messages import JSON, Response
+
+_IN_PATH = re.compile(r"\{\w+\}")
 
 Model = type[BaseModel] | Callable[[], type[BaseModel]]
 """The form of a JSON object, or what gives it when the API is described: most of them are needed for nothing else."""
@@ -117,6 +120,28 @@ class Operation:
     def is_audited(self) -> bool:
         """Whether each request is put on the audit trail."""
         return self.method != "GET" if self.audited is None else self.audited
+
+
+def check_distinct(operations: Iterable[Operation]) -> None:
+    """Refuses two operations of one method and path, of which one would never be asked, and two of one name. Raises
+    ConfigurationError."""
+    by_place: dict[tuple[str, str], Operation] = {}
+    by_name: dict[str, Operation] = {}
+    for each in operations:
+        other = by_place.setdefault((each.method, _IN_PATH.sub("{}", each.path)), each)
+        if other is not each:
+            raise ConfigurationError(
+                f"{other.name!r} has this method and path already",
+                where=f"{each.name}: {each.method} {each.path}",
+                fix="give the route another path, or remove one of the two",
+            )
+        other = by_name.setdefault(each.name, each)
+        if other is not each:
+            raise ConfigurationError(
+                f"{other.method} {other.path} is called so already",
+                where=f"{each.name}: {each.method} {each.path}",
+                fix="give the function of the route another name",
+            )
 
 
 def model_of(model: Model) -> type[BaseModel]:
