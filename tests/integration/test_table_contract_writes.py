@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -162,23 +163,29 @@ def test_a_transaction_with_an_action_that_is_refused_changes_nothing(table: Tab
 # -- tokens -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_with_a_token_is_carried_out_once(table: Table) -> None:
-    transaction = TransactWrite((Update(key("a"), add={"n": 1}), Put(item("b"))), token="token-1")
+@pytest.fixture
+def token() -> str:
+    """One that no other test has used: where tables are of one account, so are tokens."""
+    return uuid.uuid4().hex
+
+
+def test_a_transaction_with_a_token_is_carried_out_once(table: Table, token: str) -> None:
+    transaction = TransactWrite((Update(key("a"), add={"n": 1}), Put(item("b"))), token=token)
     table.run(transaction)
     table.run(Delete(key("b")))
     table.run(transaction)
     assert every_item(table, query()) == [item("a", n=1)]
 
 
-def test_a_token_is_for_one_content(table: Table) -> None:
-    table.run(TransactWrite((Put(item("a", n=1)),), token="token-2"))
+def test_a_token_is_for_one_content(table: Table, token: str) -> None:
+    table.run(TransactWrite((Put(item("a", n=1)),), token=token))
     with pytest.raises(IdempotentParameterMismatch):
-        table.run(TransactWrite((Put(item("a", n=2)),), token="token-2"))
+        table.run(TransactWrite((Put(item("a", n=2)),), token=token))
     assert stored(table, "a") == item("a", n=1)
 
 
-def test_a_token_of_a_canceled_transaction_is_free(table: Table) -> None:
-    transaction = TransactWrite((Put(item("a")), ConditionCheck(key("b"), Exists("hashKey"))), token="token-3")
+def test_a_token_of_a_canceled_transaction_is_free(table: Table, token: str) -> None:
+    transaction = TransactWrite((Put(item("a")), ConditionCheck(key("b"), Exists("hashKey"))), token=token)
     with pytest.raises(TransactionCanceled):
         table.run(transaction)
     table.run(Put(item("b")))

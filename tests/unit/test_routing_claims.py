@@ -82,3 +82,23 @@ def test_a_key_that_names_another_tenant_or_nothing_there_is_not_made_the_caller
     assert problem is not None
     assert "nmae" in problem.detail
     client.close()
+
+
+class Motto(JsonModel):
+    """A team's words."""
+
+    motto: str
+
+
+@post("/v1/new-mottos", status=200)
+def renamed(given: Motto) -> Writes[Team]:
+    """The red team's words."""
+    return writes(Update(Team, "red", {"motto": given.motto}))
+
+
+def test_who_may_do_nothing_is_refused_before_what_was_sent_is_read() -> None:
+    client = serving(TENANTS, renamed)
+    for sent in ({"motto": 5}, {"motto": "x"}):
+        assert client.post("/v1/new-mottos", sent).expect(401).problem
+        assert client.as_caller("ann").post("/v1/new-mottos", sent).expect(403).problem
+    client.as_caller("ann", tenant="acme").post("/v1/new-mottos", {"motto": 5}).expect(400)

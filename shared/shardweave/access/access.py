@@ -7,7 +7,7 @@ and may not is told so (403), whatever is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from ..store.operations import NONE_VISIBLE, Related, Visible
 from ..table.values import Value
 from .caller import Caller
 from .grant import Grant
+from .rules import OPERATIONS
 
 ACCESS_ERRORS: tuple[type[ShardweaveError], ...] = (Unauthenticated, Forbidden)
 
@@ -54,6 +55,20 @@ class Access:
         owners = self._owners(entity, operation, caller)
         bound = {name: self._claimed(entity, name, claim, caller) for name, claim in entity.claims.items()}
         return Grant(entity, caller, bound, owners, self.related(caller))
+
+    def check_known(self, entities: Iterable[EntityType[Any]], caller: Caller) -> None:
+        """Refuse a caller who may do nothing with records of any of these. Raises Unauthenticated, Forbidden."""
+        refused: Unauthenticated | Forbidden | None = None
+        for entity in entities if self.restricts else ():
+            for operation in OPERATIONS:
+                try:
+                    self.grant(entity, operation, caller)
+                except (Unauthenticated, Forbidden) as error:
+                    refused = error
+                else:
+                    return
+        if refused is not None:
+            raise refused
 
     def related(self, caller: Caller) -> Related | None:
         """Which records of other entities there are for a caller, by what `get` of them is allowed; None for all."""

@@ -30,7 +30,7 @@ from .preconditions import CONDITIONS_OF_READING, IF_NONE_MATCH, entity_tag, tag
 from .query_routes import QUERY_ERRORS
 from .route_arguments import NOT_GIVEN, Arguments, arguments_of, path_of
 from .route_faults import check_answer, check_listed, check_status, check_writes
-from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm, form_of
+from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm, entities_of, form_of
 
 if TYPE_CHECKING:
     from ..service_parts import Parts
@@ -53,7 +53,7 @@ def _operation(route: Route[..., Any], parts: Parts) -> Operation:
         path_of(route),
         route.name,
         summary,
-        lambda call: kind.run(call, arguments),
+        lambda call: _run(kind, call, arguments),
         kind.answer,
         also=kind.also,
         description=description,
@@ -64,6 +64,16 @@ def _operation(route: Route[..., Any], parts: Parts) -> Operation:
         body=arguments.body,
         errors=tuple(dict.fromkeys((*route.errors, *kind.errors, *changing, *refusals))),
     )
+
+
+def _run(kind: _Plain | _Page | _Transaction, call: Call, arguments: Arguments) -> Response:
+    """The answer. Who may do nothing with the records that a route is for is refused before what was sent is read."""
+    entities = entities_of(kind.form)
+    if not entities and isinstance(kind, _Transaction):
+        entities = tuple(kind.parts.schema.entities.values())
+    if not arguments.of_everybody:
+        kind.parts.access.check_known(entities, call.caller)
+    return kind.run(call, arguments)
 
 
 def _kind_of(route: Route[..., Any], arguments: Arguments, parts: Parts) -> _Plain | _Page | _Transaction:

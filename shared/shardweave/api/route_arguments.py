@@ -50,6 +50,7 @@ class Arguments:
     query: tuple[Parameter, ...] = ()
     body: Body | None = None
     answered: Any = None
+    of_everybody: bool = False
 
     def of(self, call: Call) -> dict[str, Any]:
         """What the function is called with. Raises ValidationFailed."""
@@ -99,7 +100,8 @@ def arguments_of(route: Route[..., Any], parts: Parts) -> Arguments:
     if not _AT_THE_END.fullmatch(route.path):
         raise _wrong(route, "the path's parameters must stand at its end", 'give "/v1/order-notes/{order_id}", say')
     in_order = tuple(path[name] for name in in_path)
-    return Arguments(reads, in_order, tuple(query), body, hints.get("return", NOT_GIVEN))
+    of_everybody = any(ANY_CALLER in typing.get_args(each) for each in hints.values())
+    return Arguments(reads, in_order, tuple(query), body, hints.get("return", NOT_GIVEN), of_everybody)
 
 
 def path_of(route: Route[..., Any]) -> str:

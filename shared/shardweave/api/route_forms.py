@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_pascal
 from pydantic_core import SchemaSerializer
 
 from ..entity import Entity
+from ..entity_type import EntityType
 from ..errors import ConfigurationError
 from ..property_json import JSON_CONFIG
 from ..routing import RecordView, Route
@@ -45,6 +46,13 @@ def _models(entity: Any, parts: Parts) -> RecordModels:
 
 def _is_entity(given: Any) -> bool:
     return isinstance(given, type) and issubclass(given, Entity)
+
+
+def entities_of(form: Form | None) -> tuple[EntityType[Any], ...]:
+    """The entities whose records a form is made for."""
+    if isinstance(form, RecordsForm):
+        return tuple(each.entity for each in form.records)
+    return (form.models.entity,) if isinstance(form, (RecordForm, ViewForm)) else ()
 
 
 @dataclass(frozen=True)
