@@ -25,8 +25,8 @@ typing_inspection urllib3 uv uvicorn
 """
 BROUGHT = frozenset(_BROUGHT_TEXT.split())
 """Modules of what the library and its extras need, installed or not."""
-KEPT = frozenset({"main", "manifests", "test", "tests"})
-"""What projects, their commands and Python itself keep for something else."""
+KEPT = frozenset({"main", "manifests", "shardweave", "test", "tests"})
+"""What projects, their commands, the library and Python itself keep for something else."""
 
 
 def project_name(given: str) -> str:
