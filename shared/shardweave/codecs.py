@@ -283,7 +283,9 @@ class EnumCodec(Codec):
         try:
             return self._ranks[_with_kind(stored_form(value))]
         except (KeyError, TypeError):
-            raise self.refuse("it is no member", f"give a value of {self.members.__name__}") from None
+            raise self.refuse(
+                "must be a member of the enumeration", f"give a value of {self.members.__name__}"
+            ) from None
 
     def read(self, text: str) -> Value:
         return self.values[int(text)]
@@ -349,7 +351,7 @@ class PaddedIntegerCodec(Codec):
 
     def encode(self, value: Value) -> str:
         if not isinstance(value, str) or not value.isdecimal() or not value.isascii():
-            raise self.refuse("it is no text of digits", f"give {self.width} digits")
+            raise self.refuse("must be a text of digits", f"give {self.width} digits")
         if len(value) != self.width:
             raise self.refuse(f"it has {len(value)} digits, {self.width} are due", f"pad it: {1:0{self.width}d} for 1")
         return value

@@ -27,19 +27,19 @@ def check_schema(schema: Any) -> None:
     """Refuses what is no schema."""
     if not isinstance(schema, Schema):
         fix = "give Schema([Order], [...])"
-        raise InputError(f"it must be a Schema, got {kind_of(schema)}", where="schema", fix=fix)
+        raise InputError(f"must be a Schema, got {kind_of(schema)}", where="schema", fix=fix)
 
 
 def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
     """Refuses parts that are none."""
     if cursor_keys is not None and not isinstance(cursor_keys, CursorKeys):
         fix = 'give CursorKeys("2025", {"2025": secret}), or leave it out'
-        raise InputError(f"it must be CursorKeys, got {kind_of(cursor_keys)}", where="cursor_keys", fix=fix)
+        raise InputError(f"must be CursorKeys, got {kind_of(cursor_keys)}", where="cursor_keys", fix=fix)
     if not callable(clock):
         fix = "give a function that says the epoch milliseconds, or leave it out"
-        raise InputError(f"it must be a function, got {kind_of(clock)}", where="clock", fix=fix)
+        raise InputError(f"must be a function, got {kind_of(clock)}", where="clock", fix=fix)
     if waiting is not None and not isinstance(waiting, Waiting):
-        raise InputError(f"it must be Waiting, got {kind_of(waiting)}", where="waiting", fix="leave it out")
+        raise InputError(f"must be Waiting, got {kind_of(waiting)}", where="waiting", fix="leave it out")
 
 
 def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:
@@ -48,26 +48,26 @@ def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:
         return given, None
     if values is None:
         fix = 'give a record, like Order(...), or an entity and its properties, like Order, {"state": "open"}'
-        raise InputError(f"it must be a record, got {kind_of(given)}", where="record", fix=fix)
+        raise InputError(f"must be a record, got {kind_of(given)}", where="record", fix=fix)
     model = schema[given].model
     if not isinstance(values, Mapping):
-        raise InputError(f"it must map properties to values, got {kind_of(values)}", where="values", fix="give a dict")
+        raise InputError(f"must map properties to values, got {kind_of(values)}", where="values", fix="give a dict")
     return values, model
 
 
 def check_revision(rev: Any) -> None:
     """Refuses what is no revision."""
     if rev is not None and not isinstance(rev, str):
-        raise InputError(f"it must be a revision, got {kind_of(rev)}", where="rev", fix="give the rev of a record")
+        raise InputError(f"must be a revision, got {kind_of(rev)}", where="rev", fix="give the rev of a record")
 
 
 def check_changes(changes: Any) -> None:
     """Refuses what is neither changes nor a function that gives them."""
     if not isinstance(changes, Mapping) and not callable(changes):
-        message = f"it must map properties to their new values, or be a function, got {kind_of(changes)}"
+        message = f"must map properties to their new values, or be a function, got {kind_of(changes)}"
         raise InputError(message, where="changes", fix='give {"state": "shipped"}')
     if isinstance(changes, type):
-        raise InputError(f"it must map properties to their new values, got {kind_of(changes)}", where="changes")
+        raise InputError(f"must map properties to their new values, got {kind_of(changes)}", where="changes")
 
 
 def check_operations(operations: Any) -> None:
@@ -75,7 +75,7 @@ def check_operations(operations: Any) -> None:
     _check_list(operations, "operations", "[Create(order), Delete(Cart, cart_id)]")
     for number, each in enumerate(operations):
         if not isinstance(each, _OPERATIONS):
-            message = f"it must be an operation, got {kind_of(each)}"
+            message = f"must be an operation, got {kind_of(each)}"
             fix = "give Create(...), Put(...), Update(...), Delete(...) or Check(...) of shardweave"
             raise InputError(message, where=f"operations[{number}]", fix=fix)
 
@@ -87,26 +87,26 @@ def check_batch(puts: Any, deletes: Any) -> None:
     for number, each in enumerate(puts):
         if not isinstance(each, (Entity, Put)):
             fix = "give a record, or Put(values, Order)"
-            raise InputError(f"it must be a record, got {kind_of(each)}", where=f"puts[{number}]", fix=fix)
+            raise InputError(f"must be a record, got {kind_of(each)}", where=f"puts[{number}]", fix=fix)
     for number, each in enumerate(deletes):
         if not isinstance(each, Delete):
             fix = "give Delete(Order, order_id)"
-            raise InputError(f"it must be a Delete, got {kind_of(each)}", where=f"deletes[{number}]", fix=fix)
+            raise InputError(f"must be a Delete, got {kind_of(each)}", where=f"deletes[{number}]", fix=fix)
 
 
 def key_list(keys: Any) -> Sequence[Any]:
     """Keys as a list. A text or a mapping is one key, and not several."""
     if isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable):
-        raise InputError(f"it must be a list of keys, got {kind_of(keys)}", where="keys", fix="give [order_id, ...]")
+        raise InputError(f"must be a list of keys, got {kind_of(keys)}", where="keys", fix="give [order_id, ...]")
     return list(keys)
 
 
 def check_lookup(name: Any, within: Any) -> None:
     """Refuses what names no lookup, and what is no mapping."""
     if not isinstance(name, str):
-        raise InputError(f"it must name a lookup, got {kind_of(name)}", where="name", fix='give "phone", say')
+        raise InputError(f"must name a lookup, got {kind_of(name)}", where="name", fix='give "phone", say')
     if not isinstance(within, Mapping):
-        raise InputError(f"it must map properties to values, got {kind_of(within)}", where="within", fix="give a dict")
+        raise InputError(f"must map properties to values, got {kind_of(within)}", where="within", fix="give a dict")
 
 
 def check_expanded(records: Any, names: Sequence[Any]) -> None:
@@ -114,7 +114,7 @@ def check_expanded(records: Any, names: Sequence[Any]) -> None:
     _check_list(records, "records", "page.items")
     for number, each in enumerate(records):
         if not isinstance(each, Entity):
-            message = f"it must be a record, got {kind_of(each)}"
+            message = f"must be a record, got {kind_of(each)}"
             raise InputError(message, where=f"records[{number}]", fix="give whole records, as queries do")
     for each in names:
         if not isinstance(each, str):
@@ -125,13 +125,13 @@ def check_expanded(records: Any, names: Sequence[Any]) -> None:
 def check_threads(threads: Any) -> None:
     """Refuses a number of threads that none can be."""
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
-        message = f"it must be a number from 1 to {MAX_THREADS}, got {kind_of(threads)}"
+        message = f"must be a number from 1 to {MAX_THREADS}, got {kind_of(threads)}"
         raise InputError(message, where="threads", fix="give 32, say")
 
 
 def _check_list(given: Any, where: str, example: str) -> None:
     if not isinstance(given, (list, tuple)):
-        raise InputError(f"it must be a list, got {kind_of(given)}", where=where, fix=f"give {example}")
+        raise InputError(f"must be a list, got {kind_of(given)}", where=where, fix=f"give {example}")
 
 
 _PLACES = {"cursor": "next_token", "after": "next_token", "timeLimitMs": "time_limit_ms", "--data": "path"}
@@ -150,6 +150,6 @@ def named_here() -> Iterator[None]:
 def branches_of(given: Any) -> tuple[BranchSpec, ...] | None:
     """The branches of a query, None where it has none. Raises InputError."""
     if given is not None and not isinstance(given, (list, tuple)):
-        message = f"it must be a list of branches, got {kind_of(given)}"
+        message = f"must be a list of branches, got {kind_of(given)}"
         raise InputError(message, where="branches", fix='give [branch(state="open"), ...]')
     return None if given is None else tuple(given)

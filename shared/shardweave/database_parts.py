@@ -70,23 +70,21 @@ def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, An
     if path is not None and table_name is not None:
         raise InputError("a folder and a DynamoDB table exclude one another", where="table_name", fix="give one")
     if path is not None and not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"it must be a folder, got {kind_of(path)}", where="path", fix='give path="data"')
+        raise InputError(f"must be a folder, got {kind_of(path)}", where="path", fix='give path="data"')
     if table_name is not None and not (isinstance(table_name, str) and table_name):
         given = "an empty text" if table_name == "" else kind_of(table_name)
-        raise InputError(f"it must be the name of a table, got {given}", where="table_name", fix="give its name")
+        raise InputError(f"must be the name of a table, got {given}", where="table_name", fix="give its name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         fix = "use letters, digits, - and _, at most 100"
-        raise InputError("it must be a name that a file can have", where="name", fix=fix)
+        raise InputError("must be a name that a file can have", where="name", fix=fix)
     for option, value in dynamodb.items():
         if value is not None and table_name is None:
             raise InputError("it is for DynamoDB alone", where=option, fix="give table_name too, or leave it out")
         if value is not None and option != "client" and not isinstance(value, str):
-            raise InputError(
-                f"it must be text, got {kind_of(value)}", where=option, fix="give its text, or leave it out"
-            )
+            raise InputError(f"must be text, got {kind_of(value)}", where=option, fix="give its text, or leave it out")
         if value is not None and option == "client" and not hasattr(value, "meta"):
             fix = 'give boto3.client("dynamodb"), or leave it out'
-            raise InputError(f"it must be a client of boto3, got {kind_of(value)}", where=option, fix=fix)
+            raise InputError(f"must be a client of boto3, got {kind_of(value)}", where=option, fix=fix)
 
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:

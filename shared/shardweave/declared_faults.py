@@ -49,14 +49,14 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
         canonical: Any = each.canonical
         if canonical is not None and not callable(canonical):
             fix = "give a function from a value to its canonical form"
-            yield kind_fault(f"{where}: canonical", canonical, "function", fix)
+            yield kind_fault(f"{where}: canonical", canonical, "a function", fix)
         if model.declaration.singleton:
             yield Fault(where, "a singleton is found without a lookup", "remove it")
         found = properties.get(each.property)
         name = each.name or (each.property if found is None else found.stored)
         names.append(name)
         if not is_name(parts, name):
-            yield Fault(where, f"{name!r} is no valid name", "use a letter, then letters and digits")
+            yield Fault(where, f"{name!r} is not a valid name", "use a letter, then letters and digits")
     identity = ".".join(properties[name].stored for name in identity_of(model) if name in properties)
     for name, times in Counter(names).items():
         if times > 1 or name == identity:
@@ -104,7 +104,7 @@ def _relation_faults(
 
 def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
     if not _is_list(listed.annotation):
-        yield Fault(where, f"{listed.name!r} is no list", "name a property that lists ids")
+        yield Fault(where, f"{listed.name!r} is not a list", "name a property that lists ids")
     identity = identity_of(target)
     if len(identity) != 1:
         message = (
@@ -159,7 +159,7 @@ def _one_faults(
             yield from _kind_faults(where, by, properties_of(model)[by].codec, target, name)
     enforced: Any = relation.enforced
     if not isinstance(enforced, bool):
-        yield kind_fault(f"{where}: enforced", enforced, "bool", "give one, or leave it out")
+        yield kind_fault(f"{where}: enforced", enforced, "a bool", "give one, or leave it out")
     if enforced:
         if relation.on is not None or relation.index is not None:
             yield Fault(where, "only a relation by identity can be enforced", "leave out on= and index=")
@@ -174,7 +174,7 @@ def _on_delete_faults(
 ) -> Iterator[Fault]:
     policy: Any = relation.on_delete
     if policy not in ON_DELETE:
-        yield Fault(f"{where}: on_delete", f"it is one of {', '.join(ON_DELETE)}", "choose one, or leave it out")
+        yield Fault(f"{where}: on_delete", f"must be one of {', '.join(ON_DELETE)}", "choose one, or leave it out")
         return
     if policy == "restrict":
         return

@@ -150,7 +150,7 @@ def _faults(config: Configuration) -> Iterator[Fault]:
                 yield Fault(path, "it has no elements", "name at least one property")
             for element in elements:
                 if element not in transcodes:
-                    message = f"{element!r} is no property"
+                    message = f"{element!r} is not a property"
                     yield Fault(path, message, f"add it to propertyTranscodes, or use one of {', '.join(transcodes)}")
     yield from _name_faults(config)
     for name, index in config.indexes.items():
@@ -165,7 +165,7 @@ def _entity_faults(transcodes: Mapping[str, str], token: str, entity: _Entity) -
     for role, (name, possible) in roles.items():
         path = _path("entities", token, role)
         if name not in transcodes:
-            message = f"{name!r} is no property"
+            message = f"{name!r} is not a property"
             yield Fault(path, message, f"add it to propertyTranscodes, or use one of {', '.join(transcodes)}")
         elif transcodes[name] in TYPES and transcodes[name] not in possible:
             yield Fault(path, f"{name!r} is a {transcodes[name]}", f"give it the transcode {' or '.join(possible)}")
@@ -206,7 +206,7 @@ def _index_faults(config: Configuration, name: str, index: _Index) -> Iterator[F
         if projected in keys:
             yield Fault(path, f"{projected!r} is a key", "leave it out")
         elif projected not in config.property_transcodes:
-            yield Fault(path, f"{projected!r} is no property", "add it to propertyTranscodes, or leave it out")
+            yield Fault(path, f"{projected!r} is not a property", "add it to propertyTranscodes, or leave it out")
 
 
 # -- the schema -------------------------------------------------------------------------------------------------------

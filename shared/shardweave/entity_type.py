@@ -259,7 +259,7 @@ class EntityType(Generic[E]):
                     item[each.stored] = None
                 elif each.refills:
                     raise ValueRefused(
-                        "None is no value of its type, and would be read as its default",
+                        "None is not a value of its type, and would be read as its default",
                         where=each.stored,
                         fix="let the type allow None, or give another value",
                     )

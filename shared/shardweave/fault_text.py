@@ -35,7 +35,7 @@ class FieldFault:
 UNREADABLE_CODES = {
     "another_entity": "its key is another entity's",
     "wrong_key": "its key is not the one that its properties make",
-    "wrong_revision": "its revision is no text",
+    "wrong_revision": "its revision is not a text",
     "invalid": "it does not fit its entity",
     "not_answerable": "it has no JSON form",
     "too_large": "it leads to more records than one answer has room for",

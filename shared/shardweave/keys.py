@@ -118,7 +118,7 @@ class EntityKeys:
         try:
             return int(value)
         except (TypeError, ValueError):
-            raise ValueRefused("the timestamp property is no number", where=name, fix="give epoch time") from None
+            raise ValueRefused("the timestamp property must be a number", where=name, fix="give epoch time") from None
 
     # -- building
 

@@ -66,8 +66,8 @@ def names_of(given: Any) -> tuple[str, ...]:
 
 
 def kind_fault(where: str, found: Any, wanted: str, fix: str) -> Fault:
-    """Something of another kind than is wanted, which is a noun without an article."""
-    return Fault(where, f"it is no {wanted} but {type(found).__name__}", fix)
+    """Something of another kind than is wanted, which is a noun with its article."""
+    return Fault(where, f"must be {wanted}, got {type(found).__name__}", fix)
 
 
 def declaration_of(name: str, given: Mapping[str, Any]) -> EntityDeclaration:
@@ -88,9 +88,9 @@ def declaration_of(name: str, given: Mapping[str, Any]) -> EntityDeclaration:
     origin = given["origin"]
     if origin is not None and not isinstance(origin, str):
         fix = "use one ASCII letter or digit other than 0"
-        faults.append(Fault(place, f"{name_of(origin)} is no valid origin", fix))
+        faults.append(Fault(place, f"{name_of(origin)} is not a valid origin", fix))
         origin = None
-    token = checked("token", str, "text", None)
+    token = checked("token", str, "a text", None)
     token = name[:1].lower() + name[1:] if token is None else token
     return EntityDeclaration(
         token=token,
@@ -98,12 +98,12 @@ def declaration_of(name: str, given: Mapping[str, Any]) -> EntityDeclaration:
         partition=names_of(given["partition"]),
         sort=names_of(given["sort"]),
         shard_by=names_of(given["shard_by"]),
-        singleton=checked("singleton", bool, "bool", False),
-        collection=checked("collection", str, "text", None) or f"{token}s",
+        singleton=checked("singleton", bool, "a bool", False),
+        collection=checked("collection", str, "a text", None) or f"{token}s",
         origin=origin,
-        separator=checked("separator", str, "text", "/"),
+        separator=checked("separator", str, "a text", "/"),
         access=_rules(f"{place}: access", given["access"], faults),
-        read_only=checked("read_only", bool, "bool", False),
+        read_only=checked("read_only", bool, "a bool", False),
         faults=tuple(faults),
     )
 
@@ -113,7 +113,7 @@ def _bumps(place: str, given: Any, faults: list[Fault]) -> tuple[ShardBump, ...]
     for position, bump in enumerate(given if isinstance(given, (list, tuple)) else (given,)):
         where, fix = f"{place}[{position}]", "give ShardBump(timestamp, char_bits=2, chars=1)"
         if not isinstance(bump, ShardBump):
-            faults.append(kind_fault(where, bump, "bump", fix))
+            faults.append(kind_fault(where, bump, "a bump", fix))
         elif not all(type(each) is int for each in (bump.timestamp, bump.char_bits, bump.chars)):
             faults.append(Fault(where, "its numbers are not all whole numbers", fix))
         else:
@@ -127,5 +127,5 @@ def _rules(place: str, given: Any, faults: list[Fault]) -> tuple[Allow, ...]:
         if isinstance(rule, Allow):
             sound.append(rule)
         else:
-            faults.append(kind_fault(f"{place}[{position}]", rule, "rule", 'give Allow("get", groups=("reader",))'))
+            faults.append(kind_fault(f"{place}[{position}]", rule, "a rule", 'give Allow("get", groups=("reader",))'))
     return tuple(sound)

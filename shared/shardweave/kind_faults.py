@@ -40,12 +40,12 @@ def schema_parts(
         model for where, model in _listed("entities", entities, "entities", faults) if _is_model(where, model, faults)
     ]
     if not isinstance(key_format, KeyFormat):
-        faults.append(kind_fault("key format", key_format, "key format", "use key_format('ordered')"))
+        faults.append(kind_fault("key format", key_format, "a key format", "use key_format('ordered')"))
         key_format = ORDERED
     names = []
     for name, default in ((hash_key, "hashKey"), (range_key, "rangeKey")):
         if not isinstance(name, str):
-            faults.append(kind_fault("table key", name, "name", "give a text"))
+            faults.append(kind_fault("table key", name, "a name", "give a text"))
         names.append(name if isinstance(name, str) else default)
     return SchemaParts(
         models=tuple(models),
@@ -62,7 +62,7 @@ def _listed(place: str, given: Any, wanted: str, faults: list[Fault]) -> list[tu
     """The elements of a list, each with its place."""
     if isinstance(given, Iterable) and not isinstance(given, type):
         return [(f"{place}[{position}]", each) for position, each in enumerate(given)]
-    faults.append(kind_fault(place, given, f"list of {wanted}", f"give {place}=[...]"))
+    faults.append(kind_fault(place, given, f"a list of {wanted}", f"give {place}=[...]"))
     return []
 
 
@@ -72,7 +72,7 @@ def _is_model(where: str, given: Any, faults: list[Fault]) -> bool:
     if given is Entity:
         faults.append(Fault(where, "it is the base of all entities, and none itself", "give classes derived from it"))
     else:
-        faults.append(kind_fault(where, given, "entity", "give classes derived from Entity"))
+        faults.append(kind_fault(where, given, "an entity", "give classes derived from Entity"))
     return False
 
 
@@ -81,19 +81,19 @@ def _indexes(given: Any, faults: list[Fault]) -> Iterable[Index]:
         if isinstance(index, Index):
             yield _sound_index(where, index, faults)
         else:
-            faults.append(kind_fault(where, index, "index", "give Index(...)"))
+            faults.append(kind_fault(where, index, "an index", "give Index(...)"))
 
 
 def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
     name, entities, projection = index.name, index.entities, index.projection
     if not isinstance(name, str):
-        faults.append(kind_fault(f"{where}: name", name, "text", "give one"))
+        faults.append(kind_fault(f"{where}: name", name, "a text", "give one"))
         name = where.replace("[", "").replace("]", "")
     place = f"index {name}"
     if entities is not None:
         given = entities
         if isinstance(entities, type):
-            faults.append(kind_fault(f"{place}: entities", entities, "tuple of entities", "give entities=(...,)"))
+            faults.append(kind_fault(f"{place}: entities", entities, "a tuple of entities", "give entities=(...,)"))
             given = (entities,)
         listed = _listed(f"{place}: entities", given, "entities", faults)
         entities = tuple(model for at, model in listed if _is_model(at, model, faults))
@@ -101,7 +101,7 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
     if not isinstance(projection, str):
         projection = names_of(projection)
     if not isinstance(index.exposed, bool):
-        faults.append(kind_fault(f"{place}: exposed", index.exposed, "bool", "give one, or leave it out"))
+        faults.append(kind_fault(f"{place}: exposed", index.exposed, "a bool", "give one, or leave it out"))
     sound: Index = replace(
         index,
         name=name,
@@ -117,7 +117,7 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
 def _projections(given: Any, faults: list[Fault]) -> Iterable[EventProjection]:
     for where, each in _listed("projections", given, "projections", faults):
         if not isinstance(each, EventProjection):
-            faults.append(kind_fault(where, each, "projection", "give EventProjection(...)"))
+            faults.append(kind_fault(where, each, "a projection", "give EventProjection(...)"))
             continue
         wrong = _projection_faults(where, each)
         faults += wrong
@@ -128,14 +128,14 @@ def _projections(given: Any, faults: list[Fault]) -> Iterable[EventProjection]:
 def _projection_faults(where: str, given: Any) -> list[Fault]:
     faults: list[Fault] = []
     if not isinstance(given.name, str):
-        faults.append(kind_fault(f"{where}: name", given.name, "text", "give one"))
+        faults.append(kind_fault(f"{where}: name", given.name, "a text", "give one"))
     if not callable(given.project):
-        faults.append(kind_fault(f"{where}: project", given.project, "function", "give one from an event to actions"))
+        faults.append(kind_fault(f"{where}: project", given.project, "a function", "give one from an event to actions"))
     if type(given.remember_days) is not int:
-        faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "whole number", "give one"))
+        faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "a whole number", "give one"))
     for at, kind in _listed(f"{where}: events", given.events, "events", faults):
         if not isinstance(kind, type):
-            faults.append(kind_fault(at, kind, "event", "give classes derived from Event"))
+            faults.append(kind_fault(at, kind, "an event", "give classes derived from Event"))
     for at, model in _listed(f"{where}: writes", given.writes, "entities", faults):
         _is_model(at, model, faults)
     return faults

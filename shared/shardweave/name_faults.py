@@ -38,7 +38,7 @@ def name_faults(parts: SchemaParts) -> Iterator[Fault]:
     named += [("table key", name, name) for name in (parts.hash_key, parts.range_key)]
     for kind, place, name in named:
         if not is_name(parts, name):
-            yield Fault(f"{kind} {place}", f"{name!r} is no valid name", "use a letter, then letters and digits")
+            yield Fault(f"{kind} {place}", f"{name!r} is not a valid name", "use a letter, then letters and digits")
         elif kind == "index" and len(name) < _MIN_INDEX_NAME:
             yield Fault(f"index {name}", "DynamoDB wants at least 3 characters in its name", "choose a longer name")
     for model in parts.models:
@@ -49,7 +49,7 @@ def name_faults(parts: SchemaParts) -> Iterator[Fault]:
             yield Fault(f"entity {model.__name__}", "the separator of its key is empty", "leave it out, or give one")
         origin = model.declaration.origin
         if origin is not None and not is_entity_origin(origin):
-            message = f"{origin!r} is no valid origin"
+            message = f"{origin!r} is not a valid origin"
             yield Fault(f"entity {model.__name__}", message, "use one ASCII letter or digit other than 0")
     repeated: dict[str, list[str]] = {
         "token": [model.declaration.token for model in parts.models],
@@ -103,4 +103,4 @@ def _collisions_inside(parts: SchemaParts, model: type[Entity]) -> Iterator[Faul
         if name in TABLE_KEYS:
             yield Fault(place, f"{name!r} is what indexes call a key of the table", f"rename the {kind}")
         if not _PYTHON_NAME.fullmatch(name) or not is_name(parts, stored):
-            yield Fault(place, f"{stored!r} is no valid name", "use a letter, then letters, digits and underscores")
+            yield Fault(place, f"{stored!r} is not a valid name", "use a letter, then letters, digits and underscores")

@@ -28,7 +28,7 @@ def projection_faults(parts: SchemaParts) -> Iterator[Fault]:
     for each in parts.projections:
         where = f"projection {each.name}"
         if not is_name(parts, each.name):
-            yield Fault(where, f"{each.name!r} is no valid name", "use a letter, then letters and digits")
+            yield Fault(where, f"{each.name!r} is not a valid name", "use a letter, then letters and digits")
         if names[each.name] > 1:
             yield Fault(where, f"{names[each.name]} projections have this name", "give each its own")
         if each.remember_days < 1:

@@ -392,5 +392,5 @@ def json_bytes(value: Any) -> bytes:
 
 def _number(value: Any) -> float | int:
     if not isinstance(value, Decimal):
-        raise TypeError(f"a {type(value).__name__} is no JSON")
+        raise TypeError(f"a {type(value).__name__} has no JSON form")
     return float(value)

@@ -306,7 +306,7 @@ def _route(
             fix = f'give "/v1/{to_camel(function.__name__)}", say'
             raise ConfigurationError("its path must begin with /v1/", where=found.place, fix=fix)
         if inspect.iscoroutinefunction(function):
-            raise ConfigurationError("it must be a plain function", where=found.place, fix="write def, not async def")
+            raise ConfigurationError("must be a plain function", where=found.place, fix="write def, not async def")
         return found
 
     return made

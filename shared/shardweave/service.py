@@ -315,7 +315,9 @@ def deployed_waits(variables: Mapping[str, str]) -> Waits:
 def _whole(variables: Mapping[str, str], name: str, default: int, most: int, *, least: int = 1) -> int:
     text = variables.get(name, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
-        raise ConfigurationError(f"it is no number from {least} to {most}", where=name, fix=f"set it to {default}, say")
+        raise ConfigurationError(
+            f"must be a number from {least} to {most}", where=name, fix=f"set it to {default}, say"
+        )
     return int(text)
 
 

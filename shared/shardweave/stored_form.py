@@ -90,7 +90,7 @@ def _stored_collection(value: Any) -> Value:
     try:
         return {stored_form(element) for element in value}
     except TypeError:
-        raise ValueRefused("a set holds what is no text, number or bytes", fix="declare a list") from None
+        raise ValueRefused("a set can hold texts, numbers or bytes only", fix="declare a list") from None
 
 
 def _key_text(name: Any) -> str:

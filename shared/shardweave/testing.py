@@ -310,7 +310,7 @@ def _named_module(service: Any) -> tuple[str, ModuleType | None]:
         return service.__name__.rpartition(".")[2], service
     if not isinstance(service, Schema):
         fix = "give a module, its name, or a schema"
-        raise InputError(f"it must be a service, got {type(service).__name__}", where="service", fix=fix)
+        raise InputError(f"must be a service, got {type(service).__name__}", where="service", fix=fix)
     module = ModuleType("service")
     module.schema = lambda key_format: service  # type: ignore[attr-defined]
     return module.__name__, module

@@ -80,7 +80,7 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
             fix = "declare a text, a whole number, a UUID, a date, or a Decimal with DecimalCodec(places=...)"
             yield Fault(f"entity {model.__name__}.{name}", message, fix)
         if not _fits(each, model.model_fields[name].default):
-            message = "its default is no value of its type that can be stored"
+            message = "its default is not a value of its type that can be stored"
             yield Fault(f"entity {model.__name__}.{name}", message, "correct the default, or the type")
 
 

@@ -341,7 +341,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     folder = filled(tmp_path, note_schema())
     path = folder.table_path("notes", "ordered")
     path.write_bytes(b"no database" * 1000)
-    with pytest.raises(ShardweaveError, match=f"{path}: The file is no table.*Fix: "):
+    with pytest.raises(ShardweaveError, match=f"{path}: The file is not a table.*Fix: "):
         opened(folder, note_schema())
 
 

@@ -69,7 +69,7 @@ def test_a_token_can_not_choose_how_it_is_verified() -> None:
 
 
 def test_what_is_no_bearer_token_is_refused() -> None:
-    with pytest.raises(Unauthenticated, match="no bearer token"):
+    with pytest.raises(Unauthenticated, match="must be a bearer token"):
         LocalAuthorizer(SECRET).authorize({"authorization": "Basic YTpi"})
 
 

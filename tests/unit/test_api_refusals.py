@@ -55,7 +55,7 @@ def test_a_refusal_shows_no_part_of_the_value(kept: Client, method: str, target:
 @pytest.mark.parametrize(
     ("query", "detail", "fix"),
     [
-        ("created.from=2024-W05-3", "it is no date as it is written here", "write 2024-01-31"),
+        ("created.from=2024-W05-3", "must be a date in ISO 8601", "write 2024-01-31"),
         ("created.from=20240131", "it is in seconds", "a date is written 2024-01-31"),
         ("created.from=2024-01-31T09:30", "the time has no zone", "end it with Z"),
     ],

@@ -110,5 +110,5 @@ def test_a_closed_one_refuses_everything() -> None:
 
 @pytest.mark.parametrize("threads", [0, True, "5", 10_000])
 def test_a_number_of_threads_that_none_can_be_is_refused(threads: int) -> None:
-    with pytest.raises(errors.InputError, match="threads: it must be a number from 1 to"):
+    with pytest.raises(errors.InputError, match="threads: must be a number from 1 to"):
         AsyncDatabase(SCHEMA, threads=threads)

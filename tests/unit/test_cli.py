@@ -81,11 +81,11 @@ def test_a_record_may_lie_in_the_future() -> None:
 
 REFUSED: list[tuple[bytes, str]] = [
     (b"{", "it is not JSON: .* at character 2"),
-    (b"[1]", "it is no JSON object"),
+    (b"[1]", "must be a JSON object"),
     (b'{"userId": "\xff"}', "it is not UTF-8 at byte 13"),
     (b'{"userId": "a", "userId": "b"}', "a name stands twice"),
     (b'{"userId": "a", "user_id": "b"}', "user_id: it is given twice"),
-    (b'{"userId": "a", "created": NaN}', "NaN is no JSON number"),
+    (b'{"userId": "a", "created": NaN}', "NaN is not a JSON number"),
     (b'{"userId": "a", "created": ' + b"9" * 5000 + b"}", "too many digits"),
     (b'{"userId": "a", "created": 1e99999999999999999999}', "too many digits"),
     (b'{"userId": ' + b"[" * 100_000 + b"}", "nested too deeply|it is not JSON"),

@@ -181,12 +181,12 @@ def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     ("text", "message"),
     [
         ("1e30", "too large; 1e18 is the most"),
-        ("inf", "is no number"),
-        ("nan", "is no number"),
-        ("0", "no whole number"),
-        ("x", "no number"),
-        ("٣", "no number"),
-        ("1_000", "no number"),
+        ("inf", "is not a number"),
+        ("nan", "is not a number"),
+        ("0", "not a whole number"),
+        ("x", "not a number"),
+        ("٣", "not a number"),
+        ("1_000", "not a number"),
     ],
 )
 def test_a_number_that_can_t_be_planned_is_refused_by_what_is_wrong(

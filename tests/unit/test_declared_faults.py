@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no text": (lambda: {"a": Unique("price")}, "'price' has no order-preserving text"),
     "one name twice": (lambda: {"a": Unique("title"), "b": Lookup("title")}, "'title' names 2 lookups"),
     "the identity's name": (lambda: {"a": Unique("book_id")}, "'bookId' names the identity"),
-    "no name": (lambda: {"a": Unique("title", name="a.b")}, "'a.b' is no valid name"),
+    "no name": (lambda: {"a": Unique("title", name="a.b")}, "'a.b' is not a valid name"),
     "not a number": (lambda: {"a": Sequence("title")}, "'title' can't be numbered"),
     "a role": (lambda: {"a": Sequence("expires")}, "'expires' can't be numbered"),
     "numbered twice": (lambda: {"a": Sequence("pages"), "b": Sequence("pages")}, "'pages' is numbered twice"),
@@ -103,7 +103,7 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no on": (lambda: {"a": belongs_to(Author, by="author_id", on="x")}, "the target has no property 'x'"),
     "no lookup": (lambda: {"a": belongs_to(Author, by="author_id", on="country")}, "no Unique finds the target"),
     "no index": (lambda: {"a": belongs_to(Author, by="author_id", on="country", index="x")}, "one of country"),
-    "no list": (lambda: {"a": has_many(Author, by="author_id")}, "'author_id' is no list"),
+    "no list": (lambda: {"a": has_many(Author, by="author_id")}, "'author_id' is not a list"),
     "many by two": (
         lambda: {"a": has_many(Author, by=("author_ids", "title"))},
         "a: it takes the name of one property",
@@ -117,7 +117,7 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     ),
     "enforced or not, who knows": (
         lambda: {"a": belongs_to(Author, by="author_id", enforced="no")},  # type: ignore[arg-type]
-        "it is no bool but str",
+        "must be a bool, got str",
     ),
     "enforced and expiring": (
         lambda: {"a": belongs_to(Author, by="author_id", enforced=True)},

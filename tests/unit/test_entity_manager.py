@@ -187,7 +187,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (changed("entity", to={}), "entity", "no such setting"),
     (changed("transcodes", to={}), "transcodes", "no such setting"),
     (changed("entities", "user", "uniqueProperty"), "entities.user.uniqueProperty", "Field required"),
-    (changed("entities", "user", "uniqueProperty", to="id"), "entities.user.uniqueProperty", "'id' is no property"),
+    (changed("entities", "user", "uniqueProperty", to="id"), "entities.user.uniqueProperty", "'id' is not a property"),
     (
         changed("entities", "user", "uniqueProperty", to="created"),
         "entities.user.uniqueProperty",
@@ -212,7 +212,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (changed("entities", "user", "shardBumps", 1, "chars", to=1), "entity user", "not wider than the one before"),
     (changed("entities", "user", "shardBumps", 1, "charBits", to=6), "entity user", "out of range"),
     (changed("entities", "user", "shardBumps", 2, "chars", to=5), "entity user", "shards"),
-    (changed("entities", "us-er", to=CONFIG["entities"]["email"]), "entity us-er", "no valid name"),
+    (changed("entities", "us-er", to=CONFIG["entities"]["email"]), "entity us-er", "not a valid name"),
     (changed("propertyTranscodes", "phone", to="strnig"), "propertyTranscodes.phone", "there is no transcode 'strnig'"),
     (changed("propertyTranscodes", "hashKey", to="string"), "propertyTranscodes.hashKey", "is already hashKey"),
     (
@@ -220,13 +220,17 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         "generatedProperties.sharded.userHashKey",
         "is already",
     ),
-    (changed("propertyTranscodes", "a-b", to="string"), "entity user.a-b", "no valid name"),
+    (changed("propertyTranscodes", "a-b", to="string"), "entity user.a-b", "not a valid name"),
     (changed("generatedProperties", "sharded", "x", to=[]), "generatedProperties.sharded.x", "no elements"),
-    (changed("generatedProperties", "sharded", "x", to=["y"]), "generatedProperties.sharded.x", "'y' is no property"),
+    (
+        changed("generatedProperties", "sharded", "x", to=["y"]),
+        "generatedProperties.sharded.x",
+        "'y' is not a property",
+    ),
     (
         changed("generatedProperties", "unsharded", "x", to=["y"]),
         "generatedProperties.unsharded.x",
-        "'y' is no property",
+        "'y' is not a property",
     ),
     (
         changed("generatedProperties", "unsharded", "x", to=["phone", "phone"]),
@@ -237,7 +241,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (changed("indexes", "phone", "rangeKey", to="fax"), "indexes.phone.rangeKey", "there is no range key 'fax'"),
     (changed("indexes", "phone", "rangeKey", to="created"), "index phone", "same pair of keys as index created"),
     (changed("indexes", "phone", "projections", to=["phone"]), "indexes.phone.projections[0]", "'phone' is a key"),
-    (changed("indexes", "phone", "projections", to=["fax"]), "indexes.phone.projections[0]", "'fax' is no property"),
+    (changed("indexes", "phone", "projections", to=["fax"]), "indexes.phone.projections[0]", "'fax' is not a property"),
     (changed("propertyTranscodes", "phone", to="boolean"), "indexes.phone.rangeKey", "a boolean can't be"),
     (changed("generatedKeyDelimiter", to="##"), "key format", "contain one another"),
     (changed("shardKeyDelimiter", to="_"), "key format", "what names hold"),

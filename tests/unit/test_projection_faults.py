@@ -133,7 +133,7 @@ def test_what_is_wrong_with_a_projection_itself() -> None:
         EventProjection("fits", (Happened,), (), nothing),
     )
     assert found == [
-        "'a b' is no valid name",
+        "'a b' is not a valid name",
         "it remembers events for less than a day",
         "Unnamed does not say what its type is called",
         "2 kinds of events are of type 'Happened'",

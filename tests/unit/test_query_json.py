@@ -107,9 +107,12 @@ def test_branches_have_conditions_index_and_filter() -> None:
         ({"limit": True}, "limit: it is a whole number"),
         ({"limit": "5"}, "limit: it is a whole number"),
         ({"branches": [{"where": {}}]}, r"branches\[0\].where: unknown"),
-        ({"branches": [3]}, r"branches\[0\]: it is an object"),
-        ({"conditions": {"phone": {"prefix": "1", "from": "2"}}}, "conditions.phone: it is no condition"),
-        ({"conditions": {"phone": {}}}, "it is no condition"),
+        ({"branches": [3]}, r"branches\[0\]: must be an object"),
+        (
+            {"conditions": {"phone": {"prefix": "1", "from": "2"}}},
+            "conditions.phone: must be a value, a list or an object of conditions",
+        ),
+        ({"conditions": {"phone": {}}}, "must be a value, a list or an object of conditions"),
         ({"conditions": {"phone": None}}, "plain values"),
         ({"conditions": {"phone": [["x"]]}}, "plain values"),
         ({"conditions": {"nope": "1"}}, "no property 'nope'"),
@@ -151,7 +154,7 @@ def test_every_filter() -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (3, "a filter is an object"),
+        (3, "a filter must be an object"),
         ({}, "one property and one test"),
         ({"property": "phone"}, "one property and one test"),
         ({"property": "phone", "eq": "1", "ne": "2"}, "one property and one test"),
@@ -164,7 +167,7 @@ def test_every_filter() -> None:
         ({"property": "phone", "size": 3}, "one comparison"),
         ({"property": "phone", "size": {"gt": "3"}}, "a whole number"),
         ({"and": []}, "takes a list"),
-        ({"and": [{"or": [3]}]}, r"filter.and\[0\].or\[0\]: a filter is an object"),
+        ({"and": [{"or": [3]}]}, r"filter.and\[0\].or\[0\]: a filter must be an object"),
         ({"not": {}, "and": []}, "'not' can't stand beside and"),
     ],
 )

@@ -307,7 +307,7 @@ REFUSED_TARGETS = {
     "a width that is in use": (DECLARED, ShardBump(0, 3, 1), "are in use"),
     "no wider than a bump to come": (ShardMap.of_bumps((FOUR, COMING)), ShardBump(0, 2, 4), "not wider"),
     "as wide as a bump to come": (ShardMap.of_bumps((FOUR, COMING)), ShardBump(0, 2, 3), "are in use"),
-    "no shard space": (DECLARED, ShardBump(0, 6, 2), "no shard space"),
+    "no shard space": (DECLARED, ShardBump(0, 6, 2), "must be a shard space"),
     "too many shards": (DECLARED, ShardBump(0, 5, 5), "over 1048576 shards"),
 }
 

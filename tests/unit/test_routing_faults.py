@@ -68,8 +68,8 @@ UNFIT: list[tuple[Any, Any, str]] = [
     (writes(Update(Team, "kept", {"name": "x"})), Writes[Word], "nothing makes the Word that it answers"),
     (writes(Delete(Team, "kept"), answer=lambda: Word(word="x")), Writes[Word], "it answers 201, and no record is"),
     (writes(Delete(Team, "kept"), answer=lambda: 1), Writes[None], "Writes[None] is answered with nothing"),
-    (5, Writes[Team], "it must return writes, got"),
-    (None, Writes[Team], "it must return writes, got"),
+    (5, Writes[Team], "must return writes, got"),
+    (None, Writes[Team], "must return writes, got"),
     (5, Team, "its answer must be Team, got"),
     (5, Team | None, "its answer must be Team, got"),
     (Account(**ANN), Team, "its answer must be Team, got"),
@@ -112,7 +112,7 @@ def test_rows_are_of_the_type_that_a_list_says() -> None:
 
     with serving(SCHEMA, words, none) as client:
         client.database.batch_write([KEPT, Account(**ANN)])
-        for path, message in (("/v1/words", "its answer must be Word"), ("/v1/none", "it must return a list")):
+        for path, message in (("/v1/words", "its answer must be Word"), ("/v1/none", "must return a list")):
             failure = client.get(path).expect(500).failure
             assert isinstance(failure, errors.ConfigurationError)
             assert message in str(failure)

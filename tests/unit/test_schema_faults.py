@@ -68,18 +68,18 @@ class Size(enum.Enum):
 
 
 ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
-    ("entity Broken: 'my-token' is no valid name", entity(token="my-token")),
-    ("entity Broken: '' is no valid name", entity(token="", collection="x")),
-    ("entity Broken: 'brüken' is no valid name", entity(token="brüken", collection="x")),
-    ("entity Broken: 'a\\n' is no valid name", entity(token="a\n", collection="x")),
+    ("entity Broken: 'my-token' is not a valid name", entity(token="my-token")),
+    ("entity Broken: '' is not a valid name", entity(token="", collection="x")),
+    ("entity Broken: 'brüken' is not a valid name", entity(token="brüken", collection="x")),
+    ("entity Broken: 'a\\n' is not a valid name", entity(token="a\n", collection="x")),
     ("entity Broken: the collection 'a b' can't stand in a URL", entity(collection="a b")),
-    ("entity Broken: '0' is no valid origin", entity(origin="0")),
-    ("entity Broken: 'ab' is no valid origin", entity(origin="ab")),
-    ("entity Broken: '' is no valid origin", entity(origin="")),
-    ("entity Broken: 'é' is no valid origin", entity(origin="é")),
-    ("entity Broken: '٣' is no valid origin", entity(origin="٣")),
-    ("entity Broken: 'a\\n' is no valid origin", entity(origin="a\n")),
-    ("entity Broken: 7 is no valid origin", entity(origin=7)),
+    ("entity Broken: '0' is not a valid origin", entity(origin="0")),
+    ("entity Broken: 'ab' is not a valid origin", entity(origin="ab")),
+    ("entity Broken: '' is not a valid origin", entity(origin="")),
+    ("entity Broken: 'é' is not a valid origin", entity(origin="é")),
+    ("entity Broken: '٣' is not a valid origin", entity(origin="٣")),
+    ("entity Broken: 'a\\n' is not a valid origin", entity(origin="a\n")),
+    ("entity Broken: 7 is not a valid origin", entity(origin=7)),
     ("entity Broken.key: it would be the name of the shard key too", entity({"key": (str, ...)}, origin="b")),
     (
         "entity Broken, origin: 4 properties identify a record, a shard key has 1 to 3 ids",
@@ -89,8 +89,8 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
         "entity Broken.expanded: it would be the name of the expanded relations too",
         entity({"expanded": (str, ""), "other": belongs_to("other", by="broken_id")}),
     ),
-    ("entity Broken.ünit: 'Ünit' is no valid name", entity({"ünit": (str, "")})),
-    ("entity Broken.x: 'x-y' is no valid name", entity({"x": (str, Field(alias="x-y"))})),
+    ("entity Broken.ünit: 'Ünit' is not a valid name", entity({"ünit": (str, "")})),
+    ("entity Broken.x: 'x-y' is not a valid name", entity({"x": (str, Field(alias="x-y"))})),
     ("entity Broken.hash_key: 'hashKey' is already the table's hash key", entity({"hash_key": (str, "")})),
     (
         "entity Broken.range_key: 'range_key' is what indexes call a key of the table",
@@ -204,7 +204,7 @@ def test_a_fault_of_an_entity(fault: str, model: type[Entity]) -> None:
 
 
 INDEX_FAULTS: list[tuple[str, list[Index]]] = [
-    ("index by-team: 'by-team' is no valid name", [Index("by-team", "team_hash_key", "created")]),
+    ("index by-team: 'by-team' is not a valid name", [Index("by-team", "team_hash_key", "created")]),
     ("index ab: DynamoDB wants at least 3 characters", [Index("ab", "team_hash_key", "created")]),
     (
         "index one: the index 'one' is used 2 times",
@@ -324,7 +324,7 @@ def test_a_schema_without_entities_and_with_one_key_for_two() -> None:
         "schema: it has no entities",
         "table key key: the table key 'key' is used 2 times",
     ]
-    assert "table key a.b: 'a.b' is no valid name" in faults_of(lambda: Schema([Note], hash_key="a.b"))
+    assert "table key a.b: 'a.b' is not a valid name" in faults_of(lambda: Schema([Note], hash_key="a.b"))
 
 
 def test_at_most_20_indexes() -> None:

@@ -130,7 +130,7 @@ def test_a_service_is_a_module_or_the_name_of_one(service: ModuleType | str) -> 
 
 
 def test_what_is_no_service_is_refused() -> None:
-    with pytest.raises(errors.InputError, match="service: it must be a service, got int"):
+    with pytest.raises(errors.InputError, match="service: must be a service, got int"):
         Client(5)  # type: ignore[arg-type]
 
 

@@ -137,7 +137,7 @@ def test_a_type_of_which_some_values_are_stored_is_none(annotation: Any) -> None
     ],
 )
 def test_a_default_that_no_value_may_be_is_a_fault(annotation: Any, default: Any) -> None:
-    assert faults_of(annotation, default) == ["its default is no value of its type that can be stored"]
+    assert faults_of(annotation, default) == ["its default is not a value of its type that can be stored"]
 
 
 @pytest.mark.parametrize(
@@ -171,5 +171,5 @@ def test_a_record_is_not_identified_by_what_has_no_order_in_a_key(kind: Any) -> 
 
 
 def test_a_set_of_what_no_set_holds_is_refused_where_its_type_allows_it() -> None:
-    with pytest.raises(ValueRefused, match="a set holds what is no text, number or bytes"):
+    with pytest.raises(ValueRefused, match="a set can hold texts, numbers or bytes only"):
         stored_form({(1, 2), (3,)})

@@ -295,7 +295,7 @@ def test_a_default_that_would_come_back_as_another_is_a_fault() -> None:
         wrong_id: str = unique_property()
         options: dict[str, Any] = Field({"rate": Decimal("0.5")})
 
-    with pytest.raises(SchemaError, match="its default is no value of its type"):
+    with pytest.raises(SchemaError, match="its default is not a value of its type"):
         Schema([Wrong])
 
 

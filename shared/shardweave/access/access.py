@@ -99,7 +99,7 @@ class Access:
         try:
             return each.parse(each.read_text(text))
         except InputError:
-            raise refusal(caller, f"the caller's claim {claim!r} is none that {name} can have", claim) from None
+            raise refusal(caller, f"the caller's claim {claim!r} is not a value that {name} can have", claim) from None
 
 
 def refusal(caller: Caller, message: str, where: str) -> Unauthenticated | Forbidden:

@@ -126,7 +126,7 @@ def _is_private(properties: Properties, name: str) -> bool:
 
 def _group_faults(where: str, groups: object) -> Iterator[Fault]:
     if not isinstance(groups, tuple) or not all(isinstance(group, str) and group for group in groups):
-        yield Fault(where, "groups are a tuple of names", 'write groups=("reader",)')
+        yield Fault(where, "groups must be a tuple of names", 'write groups=("reader",)')
         return
     for group in groups:
         if not GROUP_NAME.fullmatch(group):

@@ -160,7 +160,7 @@ class Batches:
         refused: list[InputError] = []
         for at, document in enumerate(documents):
             if not isinstance(document, Mapping):
-                faults = [FieldFault(("puts", at), "it is a record", "dict_type")]
+                faults = [FieldFault(("puts", at), "must be an object: a record", "dict_type")]
                 refused.append(ValidationFailed(faults, where="body"))
                 continue
             try:
@@ -227,7 +227,7 @@ class Batches:
                 f"Put and remove many {collection}",
                 self.write,
                 Answer(200, "What became of each, in the order given.", lambda: self._done),
-                description=f"Up to {MAX_ITEMS} in all, each record once, each on its own: this is no transaction. "
+                description=f"Up to {MAX_ITEMS} in all, each record once, each on its own: this is not a transaction. "
                 "`puts` are carried out as PUT does, `deletes` whether there is a record or not. What is `unprocessed` "
                 "may be sent again, in a new request.",
                 tag=collection,
@@ -286,14 +286,14 @@ class Batches:
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
     found = document.get(name, [])
     if not isinstance(found, list):
-        raise ValidationFailed([FieldFault((name,), "it is a list", "list_type")], where="body")
+        raise ValidationFailed([FieldFault((name,), "must be a list", "list_type")], where="body")
     return found
 
 
 def _check_members(document: Mapping[str, Any], *names: str) -> None:
     extra = [name for name in document if name not in names]
     if extra:
-        message, few = f"it is none of {', '.join(names)}", extra[:MAX_UNKNOWN]
+        message, few = f"must be one of {', '.join(names)}", extra[:MAX_UNKNOWN]
         faults = [FieldFault((name,), message, "extra_forbidden") for name in few]
         raise ValidationFailed(faults, where="body", more=len(extra) - len(few))
 

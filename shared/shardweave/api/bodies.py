@@ -41,7 +41,7 @@ def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str
     document = _parsed(text)
     _check_extent(document)
     if not isinstance(document, dict):
-        raise _malformed("it is no object", "send a JSON object")
+        raise _malformed("must be a JSON object", "send a JSON object")
     return document
 
 

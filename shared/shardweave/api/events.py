@@ -75,7 +75,7 @@ class Events:
         given = call.document.get("type")
         kind = self._kinds.get(given) if isinstance(given, str) else None
         if kind is None:
-            fault = FieldFault(("type",), f"it is one of {', '.join(self._kinds)}", "literal_error")
+            fault = FieldFault(("type",), f"must be one of {', '.join(self._kinds)}", "literal_error")
             raise ValidationFailed([fault], where="body")
         try:
             return as_declared(kind, read_model(_form(kind), call.document))

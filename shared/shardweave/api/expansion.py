@@ -98,7 +98,7 @@ class Expansion:
         if given is None:
             return ()
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            raise ValidationFailed([FieldFault((EXPAND,), "it is a list of relations", "list_type")], where="body")
+            raise ValidationFailed([FieldFault((EXPAND,), "must be a list of relations", "list_type")], where="body")
         return self._known(given)
 
     def _known(self, names: Iterable[str]) -> tuple[str, ...]:

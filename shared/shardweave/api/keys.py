@@ -117,14 +117,14 @@ class RecordKeys:
         place = location_text(where)
         if entity.origin is not None:
             if not isinstance(given, str):
-                raise InputError("it is no text", where=place, fix="give the `key` of a record")
+                raise InputError("must be a text", where=place, fix="give the `key` of a record")
             return self._decoded(given, place)
         if len(entity.identity) == 1:
             (name,) = entity.identity
             return {name: entity.properties[name].read_json(given, where)}
         if not isinstance(given, Mapping) or given.keys() != set(entity.identity):
             listed = ", ".join(entity.identity) or "nothing"
-            raise InputError(f"it is no object of {listed}", where=place, fix=f"give an object of {listed}")
+            raise InputError(f"must be an object of {listed}", where=place, fix=f"give an object of {listed}")
         return {name: entity.properties[name].read_json(given[name], (*where, name)) for name in entity.identity}
 
     def named(self, document: Mapping[str, Any]) -> Item | None:

@@ -76,7 +76,7 @@ def paging(given: Mapping[str, str]) -> dict[str, Any]:
     """The parts of a QuerySpec that `PAGING` gives. Raises InputError, LimitExceeded."""
     mode = given.get("onShardError", "fail")
     if mode not in ("fail", "partial"):
-        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+        raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
     return {
         "reverse": flag(given, "reverse"),
         "limit": _limit(given),
@@ -248,7 +248,7 @@ def flag(given: Mapping[str, str], name: str) -> bool:
     """A parameter that is `true` or `false`, and false when it is not given. Raises InputError."""
     text = given.get(name, "false")
     if text not in ("true", "false"):
-        raise InputError("it is true or false", where=name, fix="write true or false")
+        raise InputError("must be true or false", where=name, fix="write true or false")
     return text == "true"
 
 

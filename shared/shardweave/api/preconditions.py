@@ -7,7 +7,7 @@
 
 A condition that does not hold is answered with 412, and nothing was changed; a PATCH or DELETE of a record that is not
 there with 404 all the same. Tags are compared strongly for writes (a weak one, `W/"r1"`, never holds there) and weakly
-for GET. What is no list of tags, or a condition that the method does not have, is refused with 400: it must not be
+for GET. What is no list of tags, or a condition that the method does not have, is refused with 400: must not be
 taken for none.
 """
 
@@ -59,7 +59,7 @@ def tags_of(headers: Mapping[str, str], name: str) -> Tags | None:
     found = [_TAG.fullmatch(part) for part in _parts(text)]
     if len(found) > MAX_TAGS or not all(found):
         fix = f'give `*`, or at most {MAX_TAGS} tags as they were answered: "tag", "tag"'
-        raise MalformedRequest("it is no list of entity tags", where=name, fix=fix)
+        raise MalformedRequest("must be a list of entity tags", where=name, fix=fix)
     tags = [(each[1], each[2]) for each in found if each is not None]
     return Tags(False, frozenset(tag for weak, tag in tags if not weak), frozenset(tag for weak, tag in tags if weak))
 
@@ -97,7 +97,7 @@ def required(headers: Mapping[str, str]) -> Required:
     """What the conditions of a write require. Raises MalformedRequest."""
     match, none = tags_of(headers, IF_MATCH), tags_of(headers, IF_NONE_MATCH)
     if none is not None and (not none.every or match is not None):
-        raise MalformedRequest("it is `*`, and alone", where=IF_NONE_MATCH, fix="give `*`, or If-Match")
+        raise MalformedRequest("must be `*`, alone", where=IF_NONE_MATCH, fix="give `*`, or If-Match")
     if match is None or match.every:
         return Required(exists=match is not None, absent=none is not None)
     rev = next(iter(match.strong)) if len(match.strong) == 1 else match.strong

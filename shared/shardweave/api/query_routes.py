@@ -149,5 +149,5 @@ class Queries:
 def _says(call: Call, word: str) -> bool:
     said = call.document.get(word)
     if said is not None and not isinstance(said, bool):
-        raise ValidationFailed([FieldFault((word,), "it is true or false", "bool_type")], where="body")
+        raise ValidationFailed([FieldFault((word,), "must be true or false", "bool_type")], where="body")
     return bool(said)

@@ -79,7 +79,7 @@ def _run(kind: _Plain | _Page | _Transaction, call: Call, arguments: Arguments) 
 def _kind_of(route: Route[..., Any], arguments: Arguments, parts: Parts) -> _Plain | _Page | _Transaction:
     given = arguments.answered
     if given is NOT_GIVEN:
-        raise ConfigurationError("it must say what it gives", where=route.place, fix="write -> None, say")
+        raise ConfigurationError("must say what it gives", where=route.place, fix="write -> None, say")
     origin, members = typing.get_origin(given), typing.get_args(given)
     if origin is Listed:
         return _Page(route, parts, form_of(route, members[0], parts), _members(members, parts))

@@ -145,7 +145,7 @@ def _claim_reader(place: Property, claim: str) -> Read:
             return place.read_text(text, (claim,))
         except InputError:
             raise refusal(
-                call.caller, f"the caller's claim {claim!r} is none that {place.name} can have", claim
+                call.caller, f"the caller's claim {claim!r} is not a value that {place.name} can have", claim
             ) from None
 
     return read

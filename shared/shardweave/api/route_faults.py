@@ -48,13 +48,13 @@ def _declared(form: ViewForm | ModelForm) -> type:
 def check_listed(route: Route[..., Any], given: Any) -> None:
     """Refuses what says no list."""
     if not isinstance(given, Listed):
-        raise _wrong(route, f"it must return a list of records, got {kind_of(given)}", "return listed(...)")
+        raise _wrong(route, f"must return a list of records, got {kind_of(given)}", "return listed(...)")
 
 
 def check_writes(route: Route[..., Any], form: Form | None, given: Any, status: int, schema: Schema) -> None:
     """Refuses what is no transaction, and one whose answer can't be made of what it writes."""
     if not isinstance(given, Writes):
-        raise _wrong(route, f"it must return writes, got {kind_of(given)}", "return writes(...)")
+        raise _wrong(route, f"must return writes, got {kind_of(given)}", "return writes(...)")
     operations: Sequence[Any] = given.operations
     if not operations:
         raise _wrong(route, "its writes have no operation", "give one; what writes nothing raises, or returns a model")

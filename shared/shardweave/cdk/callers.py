@@ -107,7 +107,7 @@ def _check_group(group: str, issuer: Issuer | None) -> None:
     if issuer is not None:
         if GROUP_NAME.fullmatch(group):
             return
-        message = f"{group[:80]!r} is no name of a group that tokens can be relied on to say."
+        message = f"{group[:80]!r} is not a group name that tokens can carry."
         fix = f"use {GROUP}NAME, a group of the tokens without spaces, quotes and brackets in its name"
     elif re.fullmatch(r"role/\S+", group):
         return

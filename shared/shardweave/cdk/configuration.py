@@ -325,7 +325,7 @@ def _layout(layout: TableLayout, indexes: str) -> TableLayout:
         whole, found = False, ()
     if not whole or len(found) > MOST_INDEXES:
         raise ConfigurationError(
-            "it is no wave of indexes.",
+            "must be a wave of indexes.",
             where="context `indexes`",
             fix=f"leave it out; `{command_name('deploy')}` gives it itself",
         )
@@ -423,7 +423,7 @@ def _switch(given: Mapping[str, str], key: str) -> bool:
 def _one_of(given: Mapping[str, str], key: str, values: tuple[str, ...]) -> str:
     if given[key] not in values:
         raise ConfigurationError(
-            f"{given[key]!r} is none of its values.", where=f"context `{key}`", fix=f"use one of {', '.join(values)}"
+            f"{given[key]!r} is not one of its values.", where=f"context `{key}`", fix=f"use one of {', '.join(values)}"
         )
     return given[key]
 
@@ -432,7 +432,7 @@ def _whole(given: Mapping[str, str], key: str, most: int, least: int = 1) -> int
     text = given[key]
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
         raise ConfigurationError(
-            f"{text[:40]!r} is no whole number from {least:,} to {most:,}.",
+            f"{text[:40]!r} is not a whole number from {least:,} to {most:,}.",
             where=f"context `{key}`",
             fix=f"use -c {key}={CHOICES[key] or most}, say",
         )
@@ -445,7 +445,7 @@ def _text(context: Context, key: str, default: str) -> str:
         return default
     if not isinstance(given, str) or (not given and default):
         raise ConfigurationError(
-            "it is no text, or an empty one.",
+            "must be a text that is not empty.",
             where=f"context `{key}`",
             fix=f"use -c {key}={default}" if default else f"use -c {key}=..., in quotes where it is in cdk.json",
         )

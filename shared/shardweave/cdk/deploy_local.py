@@ -94,7 +94,7 @@ def choices_here(options: argparse.Namespace) -> dict[str, str]:
 def port(text: str) -> int:
     """A port's number, from a command line."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MOST_PORTS):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port: give a number from 1 to {MOST_PORTS}")
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port: give a number from 1 to {MOST_PORTS}")
     return int(text)
 
 

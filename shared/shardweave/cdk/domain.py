@@ -35,7 +35,7 @@ def domain_of(given: Mapping[str, str]) -> DomainName | None:
         return None
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{name[:80]!r} is no name of a domain." if name else "a certificate says nothing without a domain.",
+            f"{name[:80]!r} is not the name of a domain." if name else "a certificate says nothing without a domain.",
             where="context `domain`" if name else "context `certificate`",
             fix="use one in small letters, like -c domain=api.example.com, or leave both out",
         )

@@ -22,7 +22,7 @@ def tags_of(text: str) -> dict[str, str]:
     whole = all(equals and _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, equals, value in parts)
     if not whole or len(found) < len(parts) or len(found) > MOST_TAGS or any(name in found for name in _OWN):
         raise ConfigurationError(
-            f"they are no tags: each is name=value, once, {MOST_TAGS} at most, of letters, digits, spaces and "
+            f"must be tags: each name=value, once, {MOST_TAGS} at most, of letters, digits, spaces and "
             f"_.:/=+@-; {' and '.join(_OWN)} are set already, and names do not begin with aws:.",
             where="context `tags`",
             fix="use some like -c tags=team=orders,costCenter=4711",

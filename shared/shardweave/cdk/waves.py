@@ -99,7 +99,7 @@ def decode_waves(text: str, indexes: Sequence[IndexLayout]) -> tuple[Wave, ...]:
         whole, found = False, ()
     if not whole:
         raise ConfigurationError(
-            "it is no list of waves.",
+            "must be a list of waves.",
             where="context `waves`",
             fix=f"leave it out; `{command_name('deploy')}` gives it itself",
         )

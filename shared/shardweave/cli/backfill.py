@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Fill, and say what was done; 1 when anything is not ready."""
     if options.lookup is not None and options.entity is None:
-        raise ConfigurationError("it is of an entity", where="--lookup", fix="give --entity too")
+        raise ConfigurationError("it needs an entity", where="--lookup", fix="give --entity too")
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)

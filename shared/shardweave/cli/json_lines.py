@@ -46,7 +46,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     """A JSON object. Raises InputError."""
     value = parse_json(text)
     if not isinstance(value, dict):
-        raise InputError("it is no JSON object", fix='give {"name": value, ...}')
+        raise InputError("must be a JSON object", fix='give {"name": value, ...}')
     return value
 
 
@@ -74,7 +74,7 @@ def _place(error: json.JSONDecodeError) -> str:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise InputError(f"{name} is no JSON number", fix="leave it out")
+    raise InputError(f"{name} is not a JSON number", fix="leave it out")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -36,11 +36,11 @@ def whole_number(text: str) -> int:
     """`3e9` is a whole number. Raises ArgumentTypeError."""
     number = decimal_of(text)
     if number is None:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number; give one such as 3e9")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number; give one such as 3e9")
     if number > MOST:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is too large; {MOST:.0e} is the most".replace("e+", "e"))
     if number < 1 or number != number.to_integral_value():
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of 1 or more; give one such as 3e9")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number of 1 or more; give one such as 3e9")
     return int(number)
 
 

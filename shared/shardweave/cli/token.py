@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 def _claim(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no claim; give NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a claim; give NAME=VALUE")
     if name in _SET_HERE:
         raise argparse.ArgumentTypeError(f"{name} is not given so; see --group and --hours")
     return name, value
@@ -57,7 +57,7 @@ def _claim(text: str) -> tuple[str, str]:
 
 def _group(text: str) -> str:
     if not GROUP_NAME.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no group; leave out spaces, commas, quotes and brackets")
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a group; leave out spaces, commas, quotes and brackets")
     return text
 
 

@@ -32,6 +32,6 @@ class LocalAuthorizer:
             return {}
         scheme, _, token = given.partition(" ")
         if scheme.lower() != _SCHEME:
-            raise Unauthenticated("it is no bearer token", where="authorization", fix="send `Bearer` and the token")
+            raise Unauthenticated("must be a bearer token", where="authorization", fix="send `Bearer` and the token")
         claims = decode_token(token.strip(), self.secret, now=self.clock() // 1000)
         return authorizer_of(claims)

@@ -115,9 +115,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Refuse what can't be read."""
         del msg
         if isinstance(sys.exc_info()[1], HttpParserInvalidMethodError):
-            unread = MalformedRequest("it is no method of HTTP", where="method", fix="send GET, say, in upper case")
+            unread = MalformedRequest("must be a method of HTTP", where="method", fix="send GET, say, in upper case")
         else:
-            unread = MalformedRequest("the bytes that were sent are no HTTP/1.1 request", fix="check the client")
+            unread = MalformedRequest("the bytes that were sent are not an HTTP/1.1 request", fix="check the client")
         self._refuse(self._refusal or unread)
 
     # -- a client that does not take its answer

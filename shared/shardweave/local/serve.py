@@ -376,13 +376,13 @@ def parser() -> argparse.ArgumentParser:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no port; give a number from 1 to {MAX_PORT}, or 0")
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port; give a number from 1 to {MAX_PORT}, or 0")
     return int(text)
 
 
 def _most(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MOST)) and int(text) <= MOST):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no whole number from 0 to {MOST:,}; 0 is no limit")
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number from 0 to {MOST:,}; 0 is no limit")
     return int(text)
 
 
@@ -410,7 +410,7 @@ def _day(text: str) -> dt.date:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no day; give one as 2024-01-31") from None
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a day; give one as 2024-01-31") from None
     if day > dt.datetime.now(dt.UTC).date():
         raise argparse.ArgumentTypeError("it lies ahead, and records are not made ahead of time")
     if day < FIRST_DAY:

@@ -112,7 +112,7 @@ def _loopback(host: str) -> Any:
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
-        raise ConfigurationError(f"{host!r} is no address", where="--host", fix="use 127.0.0.1") from None
+        raise ConfigurationError(f"{host!r} is not an address", where="--host", fix="use 127.0.0.1") from None
     if not address.is_loopback:
         raise ConfigurationError(
             "the local server is open to whoever reaches it, so it listens on loopback only",

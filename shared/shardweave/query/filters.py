@@ -168,7 +168,7 @@ def _compiled(entity: EntityType[Any], node: Condition, where: str) -> Condition
         return Not(_compiled(entity, node.condition, f"{where}.not"))
     if not isinstance(node, OnAttribute) or not isinstance(node.attribute, str):
         raise InputError(
-            "a filter is a condition of shardweave.table.conditions",
+            "a filter must be a condition",
             where=where,
             fix='give Compare("name", "=", 1), say',
         )
@@ -235,7 +235,7 @@ def _node(content: Any, read: Read, where: str, depth: int) -> Condition:
     if depth > MAX_DEPTH:
         raise LimitExceeded(f"a filter has at most {MAX_DEPTH} levels", where=where, fix="simplify it")
     if not isinstance(content, Mapping):
-        raise InputError("a filter is an object", where=where, fix='give {"property": ..., "eq": ...}')
+        raise InputError("a filter must be an object", where=where, fix='give {"property": ..., "eq": ...}')
     for word, kind in (("and", And), ("or", Or)):
         if word in content:
             _only(content, {word}, where)
@@ -300,13 +300,13 @@ def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], w
         return Contains(name, scalar(value, where))
     if test == "exists":
         if not isinstance(value, bool):
-            raise InputError("exists is true or false", where=where, fix="give true or false")
+            raise InputError("exists must be true or false", where=where, fix="give true or false")
         return Exists(name) if value else Missing(name)
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _COMPARATORS:
         raise InputError("size takes one comparison", where=where, fix='give {"gt": 3}')
     ((comparator, count),) = value.items()
     if isinstance(count, bool) or not isinstance(count, int):
-        raise InputError("a size is a whole number", where=where, fix="give an integer")
+        raise InputError("a size must be a whole number", where=where, fix="give an integer")
     return Size(name, _COMPARATORS[comparator], count)  # type: ignore[arg-type]
 
 

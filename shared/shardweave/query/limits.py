@@ -36,7 +36,7 @@ def check_limits(spec: QuerySpec) -> None:
     if spec.time_limit_ms is not None:
         check_time_limit(spec.time_limit_ms)
     if spec.on_shard_error not in ("fail", "partial"):
-        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+        raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
     if spec.branches is not None:
         _check_branches(spec)
     if spec.properties is not None and not spec.properties:
@@ -57,11 +57,11 @@ def _check_types(spec: QuerySpec) -> None:
     """What a program gives by mistake, such as a value in place of a constraint, is refused, never half understood."""
     for name in ("reverse", "consistent", "hydrate"):
         if not isinstance(getattr(spec, name), bool):
-            raise InputError("it is True or False", where=name, fix="give one of them")
+            raise InputError("must be True or False", where=name, fix="give one of them")
     for name in ("earliest", "latest"):
         bound = getattr(spec, name)
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
-            raise InputError("it is a whole number in the timestamp's unit", where=name, fix="give epoch time")
+            raise InputError("must be a whole number in the timestamp's unit", where=name, fix="give epoch time")
     if spec.earliest is not None and spec.latest is not None and spec.earliest > spec.latest:
         raise ValueRefused("the time window begins above its end", where="earliest", fix="swap earliest and latest")
     token: Any = spec.cursor
@@ -71,14 +71,14 @@ def _check_types(spec: QuerySpec) -> None:
     if named is not None and (isinstance(named, str) or not _are_texts(named)):
         raise InputError("it lists property names", where="properties", fix='give a tuple, like ("name",)')
     if spec.branches is not None and not all(isinstance(each, BranchSpec) for each in spec.branches):
-        raise InputError("each is a BranchSpec", where="branches", fix="give BranchSpec(conditions, index, filter)")
+        raise InputError("each must be a branch", where="branches", fix="give BranchSpec(conditions, index, filter)")
     parts: list[QuerySpec | BranchSpec] = [spec, *(spec.branches or ())]
     for number, asked in enumerate(parts):
         place = f"branches[{number - 1}]." if number else ""
         test: Any = asked.filter
         if test is not None and not isinstance(test, Condition):
             fix = 'make it with where("name"), or of JSON with filter_from_json'
-            raise InputError("it is a condition", where=f"{place}filter", fix=fix)
+            raise InputError("must be a condition", where=f"{place}filter", fix=fix)
         index: Any = asked.index
         if index is not None and not isinstance(index, str):
             message = f"an index must be named by text, got {type(index).__name__}"
@@ -92,7 +92,9 @@ def _check_conditions(conditions: Mapping[str, Any], where: str) -> None:
     for name, constraint in conditions.items():
         if not isinstance(constraint, (Equal, OneOf, Prefix, Range)):
             raise InputError(
-                "it is no constraint", where=f"{where}.{name[:80]}", fix="give Equal(value), OneOf, Prefix or Range"
+                "must be a constraint or a plain value",
+                where=f"{where}.{name[:80]}",
+                fix="give Equal(value), OneOf, Prefix or Range",
             )
 
 

@@ -70,7 +70,7 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "", besid
         _check(branch, _BRANCH, ("branches", number))
     mode = content.get("onShardError", "fail")
     if mode not in get_args(ShardErrorMode):
-        raise InputError("it is fail or partial", where="onShardError", fix="give one of them")
+        raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
     properties = content.get("properties")
     if properties is not None and not (properties and all(isinstance(name, str) for name in properties)):
         raise InputError("it lists property names", where="properties", fix="name at least one, or leave it out")
@@ -108,7 +108,7 @@ def _check(
     beside: Iterable[str] = (),
 ) -> None:
     if not isinstance(content, Mapping):
-        raise ValidationFailed([FieldFault(place, "it is an object", "dict_type")])
+        raise ValidationFailed([FieldFault(place, "must be an object", "dict_type")])
     faults = []
     unknown = [name for name in content if name not in types]
     if unknown:
@@ -173,7 +173,9 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
         )
         return Range(low, high)
     raise InputError(
-        "it is no condition", where=where, fix="give a value, a list, or eq, in, prefix, or from and to; one of these"
+        "must be a value, a list or an object of conditions",
+        where=where,
+        fix="give a value, a list, or eq, in, prefix, or from and to; one of these",
     )
 
 

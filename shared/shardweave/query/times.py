@@ -58,7 +58,7 @@ def _instant(text: str, where: str, numbers: str, verdict: str) -> dt.datetime:
         raise ValueRefused(f"it is {verdict} an ISO 8601 time", where=where, fix=fix) from None
     if instant.tzinfo is None:
         if not (_DATE.fullmatch(text) or _CLOCK.search(text)):
-            raise ValueRefused("it is no date as it is written here", where=where, fix=f"write {instant.date()}")
+            raise ValueRefused("must be a date in ISO 8601", where=where, fix=f"write {instant.date()}")
         if not _DATE.fullmatch(text):
             raise ValueRefused("the time has no zone", where=where, fix="end it with Z")
         instant = instant.replace(tzinfo=dt.UTC)

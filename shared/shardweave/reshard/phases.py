@@ -248,7 +248,7 @@ def check_target(current: ShardMap, target: ShardBump, now: int) -> None:
     """Raise ReshardRefused for a shard space to which the records can't move."""
     if not 1 <= target.char_bits <= 5 or not 0 <= target.chars <= MAX_SUFFIX:
         raise ReshardRefused(
-            "it is no shard space", where="target", fix=f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"
+            "must be a shard space", where="target", fix=f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"
         )
     if target.char_bits * target.chars > 20:
         raise ReshardRefused(f"it has over {MAX_SHARDS} shards", where="target", fix="use fewer characters")

@@ -137,4 +137,4 @@ def _string_hash(text: str) -> int:
 
 
 def _no_record(name: str) -> ValueRefused:
-    return ValueRefused("this is no record of the entity", where=name, fix="look at who wrote it")
+    return ValueRefused("this is not a record of the entity", where=name, fix="look at who wrote it")

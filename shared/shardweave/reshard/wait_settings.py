@@ -36,9 +36,7 @@ def decode_waits(text: str, where: str) -> Waits:
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise ConfigurationError(
-            "it is no JSON object and no name", where=where, fix=f"use {', '.join(NAMED)}, or JSON"
-        )
+        raise ConfigurationError("must be a JSON object or a name", where=where, fix=f"use {', '.join(NAMED)}, or JSON")
     names = {_camel(each.name): each.name for each in fields(Waits)}
     unknown = sorted(set(given) - set(names))
     if unknown:

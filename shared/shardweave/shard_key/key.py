@@ -51,10 +51,10 @@ class AnyKey:
     def __post_init__(self) -> None:
         origin, shard = self.origin, self.shard
         if not isinstance(origin, str) or not _ORIGIN.fullmatch(origin):
-            message = "an origin is one ASCII letter or digit"
+            message = "an origin must be one ASCII letter or digit"
             raise InvalidShardArguments(message, where="origin", fix="use the origin that the entity declares")
         if not isinstance(shard, str) or not is_suffix(shard):
-            message = "a shard is at most 16 characters of 0-9 and a-v"
+            message = "a shard must be at most 16 characters of 0-9 and a-v"
             raise InvalidShardArguments(message, where="shard", fix="give the suffix of the record's hash key")
         parts: list[str | bytes] = [str.__str__(origin), str.__str__(shard)]
         for name in self.id_names:

@@ -139,7 +139,7 @@ def stored_item(
         size, limit = item_bytes(whole), MAX_ITEM_BYTES - MARK_RESERVE_BYTES - entity.keys.reserve_bytes
         if size > limit:
             raise RecordTooLarge(
-                f"the record has {size} bytes with the attributes that are no properties, {limit} are possible",
+                f"the record has {size} bytes with the attributes that are not properties, {limit} are possible",
                 where=entity.token,
                 fix="shorten it",
             )

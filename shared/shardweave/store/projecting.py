@@ -228,6 +228,6 @@ def _part(entity: EntityType[Any], identity: Item, update: Update) -> Part:
     for name, amount in update.add.items():
         each = entity.property_of(name)
         if isinstance(amount, bool) or not isinstance(amount, (int, Decimal)) or each.stored in identity:
-            raise ValueRefused("it is no number that can be added", where=each.stored, fix="add an int or Decimal")
+            raise ValueRefused("must be a number, to be added to", where=each.stored, fix="add an int or Decimal")
         added[each.stored] = amount
     return Part(values, added, frozenset(each.stored for each in entity.properties.values() if each.null_stored))

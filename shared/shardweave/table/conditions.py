@@ -282,7 +282,7 @@ class Size(OnAttribute):
     def __post_init__(self) -> None:
         _check_comparator(self.attribute, self.operator)
         if _checked_kind(self.attribute, self.value) != "N":
-            raise ValueRefused("a size is compared with a number", where=self.attribute, fix="give a number")
+            raise ValueRefused("a size must be compared with a number", where=self.attribute, fix="give a number")
 
     def evaluate(self, item: Item) -> bool:
         stored = item.get(self.attribute)

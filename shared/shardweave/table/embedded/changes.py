@@ -85,7 +85,9 @@ def _position(reader: sqlite3.Connection, after: str) -> int:
     if after == _END:
         return int(last)
     if not after.isdecimal():
-        raise InvalidRequest("The position is none of this stream's.", where="after", fix="pass a record's `sequence`")
+        raise InvalidRequest(
+            "The position is not one of this stream's.", where="after", fix="pass a record's `sequence`"
+        )
     if int(after) > last:
         raise StreamPositionUnknown(
             "The stream has not come to this position.", where="after", fix="pass a record's `sequence`"

@@ -74,7 +74,7 @@ class Connections:
             self._writer.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             if _kind(error) == sqlite3.SQLITE_NOTADB:
-                raise ConfigurationError("The file is no table.", fix="choose another path") from error
+                raise ConfigurationError("The file is not a table.", fix="choose another path") from error
             raise _table_error(error) from error
 
     def read(self, work: Callable[[sqlite3.Connection], R]) -> R:
@@ -264,7 +264,7 @@ def _table_error(error: sqlite3.Error) -> TableError:
         return TableFull("The disk of the table's file is full; nothing was changed.", fix="make room, then try again")
     if kind in _DAMAGED:
         return TableUnusable(
-            f"The table's file is damaged, or is no table ({text}).",
+            f"The table's file is damaged, or is not a table ({text}).",
             fix="put a copy of it back, or choose another file",
         )
     if kind in _UNUSABLE:

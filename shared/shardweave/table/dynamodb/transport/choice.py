@@ -143,7 +143,7 @@ def _unknown_variable(variables: Mapping[str, str]) -> str:
         if upper.endswith("_PROXY") and upper != "NO_PROXY" and value:
             return f"{name} is set"
         if name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE") and not Path(value).is_file():
-            return f"{name} is no file"
+            return f"{name} is not a file"
     if sys.platform in ("darwin", "win32"):
         from urllib.request import getproxies
 
