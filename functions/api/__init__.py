@@ -2,4 +2,7 @@
 
 import gc
 
+from shardweave import dataclass_code
+
 gc.disable()
+dataclass_code.use()

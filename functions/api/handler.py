@@ -43,6 +43,7 @@ logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 query_metrics = QueryMetrics(print, service=metrics.service or Settings.service, dimensions=metrics.default_dimensions)
+gc.freeze()
 gc.enable()
 
 

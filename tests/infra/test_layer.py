@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from shardweave.cdk.assets import asset_hash
 from shardweave.cdk.layer import RUNTIME
 from shardweave.cdk.packages import CALLED_SERVICES, LOCK, PLATFORMS, TARGET_VERSION, layer_sources
 from shardweave.cdk.sources import ROOT, source_files
+from shardweave.dataclass_code import FILE
 from shardweave.service_files import service_names
 
 MOST_BYTES = 20 * 1024 * 1024
@@ -62,7 +65,7 @@ def test_of_the_library_it_holds_what_functions_run_and_not_a_file_more(layer: P
     inside = layer / "python" / "shardweave"
     held = {path.relative_to(inside) for path in inside.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert {path.parts[0] for path in outer} == {"cdk", "cli", "local"}
-    assert held == there - outer
+    assert held - {Path(FILE.name)} == there - outer
 
 
 def test_a_change_outside_of_what_functions_run_changes_no_layer() -> None:
@@ -82,6 +85,26 @@ def test_compiled_packages_are_for_the_functions_platform(layer: Path) -> None:
 def test_modules_are_compiled_for_that_python_or_not_at_all(layer: Path) -> None:
     versions = {path.name.split(".")[-2] for path in layer.rglob("*.pyc")}
     assert versions <= {f"cpython-{TARGET_VERSION.replace('.', '')}"}
+
+
+def test_the_methods_of_classes_are_compiled_with_the_layer_of_this_python(tmp_path: Path) -> None:
+    PLATFORMS["host"].make_layer(tmp_path, "user_service")
+    code = "from shardweave import dataclass_code; dataclass_code.use(); import shardweave.api.router"
+    counting = f"""
+import dataclasses, sys
+compiled = []
+sys.addaudithook(lambda event, given: event == "compile" and given[1] == "<string>" and compiled.append(given[0]))
+{code}
+print(sum(text.startswith(b"def ") for text in compiled))
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-P", "-c", counting],
+        env={"PYTHONPATH": str(tmp_path / "python")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0\n"
 
 
 def test_functions_run_on_the_python_that_it_is_made_for() -> None:

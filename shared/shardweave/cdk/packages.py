@@ -12,6 +12,7 @@ its own, needs. Nothing else of the stack differs.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ class Platform:
         shutil.copytree(self.packages(), inside)
         for source in layer_sources(service):
             copy_sources(source, inside)
-        compile_if_possible(inside, self.python_version)
+        self._compile_if_possible(inside)
 
     def packages(self) -> Path:
         """The folder of the unpacked packages, fetched when it is not there yet. Raises ConfigurationError."""
@@ -97,6 +98,29 @@ class Platform:
             fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
         )
 
+    def _compile_if_possible(self, folder: Path) -> None:
+        """Put compiled modules beside their sources, and the compiled methods of classes among them, when an
+        interpreter of that version is at hand: functions can't write them, and without them compile all of that at each
+        cold start. Raises ConfigurationError when the library can't be imported."""
+        interpreter = (
+            sys.executable if self.python_version == HOST_VERSION else shutil.which(f"python{self.python_version}")
+        )
+        if interpreter is None:
+            return
+        command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Packages of this machine come first, since those of the layer may be of another.
+        found_in = f"{Platform(f'host-{self.python_version}', self.python_version).packages()}{os.pathsep}{folder}"
+        variables = {"PYTHONPATH": found_in, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [interpreter, "-S", "-P", "-m", "shardweave.dataclass_code"]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ConfigurationError(
+                f"the library can't be imported by {interpreter} from the layer's packages:\n{done.stderr[-1500:]}",
+                where=LOCK.name,
+                fix=f"make sure that it is a whole Python {self.python_version}, or take it from the PATH",
+            )
+
 
 HOST_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -106,15 +130,6 @@ PLATFORMS: dict[PlatformName, Platform] = {
     ),
     "host": Platform(f"host-{HOST_VERSION}", HOST_VERSION),
 }
-
-
-def compile_if_possible(folder: Path, python_version: str) -> None:
-    """Put compiled modules beside their sources, when an interpreter of that version is at hand: functions can't write
-    them, and without them compile every module at each cold start."""
-    interpreter = sys.executable if python_version == HOST_VERSION else shutil.which(f"python{python_version}")
-    if interpreter is not None:
-        command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _trim(packages: Path) -> None:

@@ -1,0 +1,87 @@
+"""The methods of dataclasses, compiled when a layer is made and not at every start of a function.
+
+Python writes the methods of each dataclass as text and compiles it when the class is made: for about 280 classes that
+is half of the time that importing the library takes. `python -m shardweave.dataclass_code` imports what functions may
+import, and keeps each text that was compiled, with its code, in a file beside this module. A function that calls `use`
+first finds the code by its text. So the standard library makes the classes, of the code that it would compile itself,
+however they are defined. A text that is not in the file is compiled, and so is every one where the file is of another
+Python, or is not there.
+
+The file: marshal of (magic number of the bytecode, {text: marshal of its code}).
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import importlib
+import marshal
+import pkgutil
+from collections.abc import Callable
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+FILE = Path(__file__).with_name("dataclass_code.marshal")
+NOT_IN_FUNCTIONS = ("cdk", "cli", "local", "testing")
+"""Parts of the library that need packages that a layer does not have."""
+
+Run = Callable[[str, dict[str, Any], dict[str, Any]], None]
+
+
+def use(file: Path = FILE) -> None:
+    """Takes the methods of classes that are made from now on from the file, if there is one of this Python."""
+    if not file.is_file():
+        return
+    magic, codes = marshal.loads(file.read_bytes())  # noqa: S302 - a part of the layer, as the modules are
+    if magic != MAGIC_NUMBER:
+        return
+
+    def run(text: str, known: dict[str, Any], names: dict[str, Any]) -> None:
+        code = codes.get(text)
+        builtins.exec(text if code is None else marshal.loads(code), known, names)  # noqa: S102, S302 - as above
+
+    _let_dataclasses_use(run)
+
+
+def keep(make_classes: Callable[[], object], file: Path = FILE) -> None:
+    """Writes the file of the methods of all classes that the function makes."""
+    codes: dict[str, bytes] = {}
+
+    def run(text: str, known: dict[str, Any], names: dict[str, Any]) -> None:
+        code = _compiled(text)
+        codes[text] = marshal.dumps(code)
+        builtins.exec(code, known, names)  # noqa: S102 - what the standard library wrote
+
+    _let_dataclasses_use(run)
+    try:
+        make_classes()
+    finally:
+        _let_dataclasses_use(builtins.exec)
+    file.write_bytes(marshal.dumps((MAGIC_NUMBER, codes)))
+
+
+def import_what_functions_may(package: str = "shardweave") -> None:
+    """Imports the modules of a package of the library, but for those that no function has what it takes for."""
+    found = importlib.import_module(package)
+    for module in pkgutil.iter_modules(found.__path__, f"{package}."):
+        if module.name.split(".")[1] in NOT_IN_FUNCTIONS:
+            continue
+        if module.ispkg:
+            import_what_functions_may(module.name)
+        else:
+            importlib.import_module(module.name)
+
+
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec")
+
+
+def _let_dataclasses_use(run: Run | Any) -> None:
+    """The module of the standard library finds `exec` among its own names before the built-in ones."""
+    vars(dataclasses)["exec"] = run
+
+
+if __name__ == "__main__":
+    keep(import_what_functions_may)
