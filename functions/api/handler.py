@@ -2,16 +2,17 @@
 
 Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_environment`), the cursor keys as CURSOR_KEYS
 (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it), and, for a service whose entities have origins,
-the external keys as EXTERNAL_KEYS or EXTERNAL_KEYS_SECRET. The service is put together at the
-first request, so that importing this module reaches for nothing. The log has routes, statuses and times, no values; the
-metrics count answers, and of lists those that are empty or were cut short, and say what queries cost.
+the external keys as EXTERNAL_KEYS or EXTERNAL_KEYS_SECRET. The service is put together at the first request, so that
+importing this module reaches for nothing; the secret of cursors is read with the first cursor. The log has routes,
+statuses and times, no values; the metrics count answers, and of lists those that are empty or were cut short, and say
+what queries cost.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -90,27 +91,35 @@ def built() -> Service:
     )
 
 
-def cursor_keys(variables: Mapping[str, str], session: Session) -> CursorKeys:
-    """The cursor keys of this environment. Raises ConfigurationError."""
-    return decode_cursor_keys(_key_ring(variables, "CURSOR_KEYS", session))
+def cursor_keys(variables: Mapping[str, str], session: Session) -> CursorKeys | Callable[[], CursorKeys]:
+    """The cursor keys of this environment. Those of a secret come from a function that reads it, and raises
+    ConfigurationError: the first cursor needs them, no request before. Raises ConfigurationError."""
+    text = _key_ring(variables, "CURSOR_KEYS", session)
+    return decode_cursor_keys(text) if isinstance(text, str) else lambda: decode_cursor_keys(text())
 
 
 def external_keys(variables: Mapping[str, str], session: Session) -> ExternalKeys:
     """The external keys of this environment. Raises ConfigurationError."""
-    return decode_external_keys(_key_ring(variables, "EXTERNAL_KEYS", session))
+    text = _key_ring(variables, "EXTERNAL_KEYS", session)
+    return decode_external_keys(text if isinstance(text, str) else text())
 
 
-def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str:
-    if variables.get(name):
-        return variables[name]
-    secret = f"{name}_SECRET"
-    if not variables.get(secret):
+def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str | Callable[[], str]:
+    """The text of a key ring, or what reads it from a secret. Raises ConfigurationError where neither is set."""
+    text, secret = variables.get(name), variables.get(f"{name}_SECRET")
+    if text:
+        return text
+    if not secret:
         what = name.lower().replace("_", " ")
         fix = "set it to the id of the secret that has them"
-        raise ConfigurationError(f"there are no {what}", where=secret, fix=fix)
+        raise ConfigurationError(f"there are no {what}", where=f"{name}_SECRET", fix=fix)
+    return partial(_secret, secret, session)
+
+
+def _secret(name: str, session: Session) -> str:
     from shardweave.table.dynamodb import read_secret
 
-    return read_secret(session, variables[secret])
+    return read_secret(session, name)
 
 
 def log(seen: Observation) -> None:

@@ -64,10 +64,11 @@ class Settings:
     and move an entity's records: without any, nobody may, and there are no operations for moving.
     `max_read_units` are the most that one query over HTTP may spend, `max_related` the related records that one request
     may read. `rates` are what one tenant may ask for in a minute, by default anything.
-    `external_keys` gives the secrets of external keys, and is asked only where an entity has an origin.
+    `cursor_keys` may be a function that gives them, which is called with the first cursor. `external_keys` gives the
+    secrets of external keys, and is asked only where an entity has an origin.
     """
 
-    cursor_keys: CursorKeys
+    cursor_keys: CursorKeys | Callable[[], CursorKeys]
     service: str = "user_service"
     key_format: str = "ordered"
     table_name: str = ""
@@ -87,7 +88,7 @@ class Settings:
     def from_environment(
         cls,
         variables: Mapping[str, str],
-        cursor_keys: CursorKeys,
+        cursor_keys: CursorKeys | Callable[[], CursorKeys],
         external_keys: Callable[[], ExternalKeys] | None = None,
     ) -> Settings:
         """The settings of a deployed function: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE, QUERY_READ_UNITS,

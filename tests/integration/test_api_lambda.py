@@ -16,7 +16,7 @@ from functions.api import handler as function
 from services import user_service as declared
 from shardweave.api.messages import KEPT_PRIVATE
 from shardweave.errors import ConfigurationError
-from shardweave.query.cursor import CursorKeys
+from shardweave.query.cursor import CursorCodec, CursorKeys, CursorState
 from shardweave.service import encode_cursor_keys
 from shardweave.table.dynamodb import DynamoDBTable, create_table, new_session
 from tests.unit.api_world import Client, json_of, problem_of, user_service
@@ -176,18 +176,20 @@ def test_cursor_keys_and_external_keys_come_from_secrets(monkeypatch: pytest.Mon
 
     boto3.client("secretsmanager").create_secret(Name="cursors", SecretString=KEYS)
     monkeypatch.delenv("CURSOR_KEYS")
-    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}, new_session()).current == "k"
+    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}, new_session())().current == "k"
     assert function.external_keys({"EXTERNAL_KEYS_SECRET": "cursors"}, new_session()).current == "k"
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_secret_that_can_not_be_read_is_named(
+def test_a_secret_that_can_not_be_read_is_named_when_a_cursor_needs_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("CURSOR_KEYS")
     monkeypatch.setenv("CURSOR_KEYS_SECRET", "lost")
-    assert function.handler(event("GET", "/v1/users"), Context())["statusCode"] == 500
-    (logged,) = [vars(record) for record in caplog.records]
+    assert function.handler(event("GET", "/v1/users"), Context())["statusCode"] == 200
+    token = CursorCodec(CursorKeys("k", {"k": b"0" * 32})).encode(CursorState(0, 0, None), bytes(16))
+    assert function.handler(event("GET", "/v1/users", f"nextToken={token}"), Context())["statusCode"] == 500
+    *_, logged = [vars(record) for record in caplog.records]
     assert "lost: the secret can't be read (ResourceNotFoundException)" in logged["trace"][0]
 
 

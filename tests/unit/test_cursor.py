@@ -125,3 +125,32 @@ def test_fingerprints_tell_types_apart() -> None:
     ]
     assert len(set(seen)) == len(seen)
     assert fingerprint_of([2**60]) == fingerprint_of([Decimal(2**60)])
+
+
+def test_keys_that_a_function_gives_are_asked_for_with_the_first_cursor_and_once() -> None:
+    asked: list[CursorKeys] = []
+
+    def give() -> CursorKeys:
+        asked.append(KEYS)
+        return KEYS
+
+    codec = CursorCodec(give, life_ms=1000)
+    assert asked == []
+    token = codec.encode(STATE, QUERY)
+    assert codec.decode(token, QUERY, STATE.started_ms) == STATE == CODEC.decode(token, QUERY, STATE.started_ms)
+    assert asked == [KEYS]
+
+
+def test_keys_that_can_t_be_had_are_asked_for_again() -> None:
+    given: list[CursorKeys] = []
+
+    def give() -> CursorKeys:
+        if not given:
+            given.append(KEYS)
+            raise ConfigurationError("the secret can't be read", where="cursors")
+        return KEYS
+
+    codec = CursorCodec(give)
+    with pytest.raises(ConfigurationError):
+        codec.encode(STATE, QUERY)
+    assert codec.decode(codec.encode(STATE, QUERY), QUERY, STATE.started_ms) == STATE

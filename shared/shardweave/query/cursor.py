@@ -21,9 +21,10 @@ import binascii
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from ..errors import ConfigurationError, CursorExpired, CursorMismatch, InvalidCursor
@@ -101,21 +102,28 @@ class CursorKeys:
 
 
 class CursorCodec:
-    """Encodes and decodes cursors. `life_ms` is how long a walk may take."""
+    """Encodes and decodes cursors. `keys` may be a function that gives them: it is called with the first cursor, and
+    what it raises, that cursor's use raises. `life_ms` is how long a walk may take."""
 
-    def __init__(self, keys: CursorKeys, life_ms: int = DEFAULT_LIFE_MS) -> None:
-        self._current = keys.current
-        self._keys = {name: _derived(secret) for name, secret in keys.secrets.items()}
+    def __init__(self, keys: CursorKeys | Callable[[], CursorKeys], life_ms: int = DEFAULT_LIFE_MS) -> None:
+        self._given = keys
         self.life_ms = life_ms
+
+    @cached_property
+    def _ring(self) -> tuple[str, Mapping[str, bytes]]:
+        """The id of the current key, and all keys by their ids."""
+        keys = self._given if isinstance(self._given, CursorKeys) else self._given()
+        return keys.current, {name: _derived(secret) for name, secret in keys.secrets.items()}
 
     def encode(self, state: CursorState, fingerprint: bytes) -> str:
         """The token of a state."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        name = self._current.encode()
+        current, keys = self._ring
+        name = current.encode()
         header = bytes([_VERSION, len(name)]) + name + os.urandom(_NONCE_BYTES)
         body = fingerprint + _body(state)
-        sealed = AESGCM(self._keys[self._current]).encrypt(header[-_NONCE_BYTES:], body, header)
+        sealed = AESGCM(keys[current]).encrypt(header[-_NONCE_BYTES:], body, header)
         return base64.urlsafe_b64encode(header + sealed).rstrip(b"=").decode()
 
     def decode(self, token: str, fingerprint: bytes, now_ms: int) -> CursorState:
@@ -148,7 +156,7 @@ class CursorCodec:
         if len(sealed) < 2 or sealed[0] != _VERSION:
             raise refusal
         start = 2 + sealed[1]
-        key = self._keys.get(sealed[2:start].decode(errors="replace"))
+        key = self._ring[1].get(sealed[2:start].decode(errors="replace"))
         end = start + _NONCE_BYTES
         if key is None or len(sealed) < end + FINGERPRINT_BYTES + 16:
             raise refusal

@@ -66,7 +66,7 @@ class QueryRunner:
         self,
         schema: Schema,
         table: Table,
-        cursor_keys: CursorKeys,
+        cursor_keys: CursorKeys | Callable[[], CursorKeys],
         *,
         maps: ShardMaps | None = None,
         clock: Callable[[], int] = now_ms,
