@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .entity import now_ms
-from .errors import ConfigurationError, Fault
+from .errors import ConfigurationError, Fault, Unavailable
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .manifest import (
     Manifest,
@@ -85,7 +85,7 @@ class DataFolder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ConfigurationError(
+                raise Unavailable(
                     f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
                 ) from None
             lock.truncate(0)

@@ -57,8 +57,9 @@ def shipped_services() -> list[str]:
 
 def service_names() -> list[str]:
     """The services that can be named here."""
-    found = {path.stem for path in project_folder().glob("*.py") if _DECLARES in path.read_text(errors="replace")}
-    found |= {path.parent.name for path in project_folder().glob("*/__init__.py") if _DECLARES in path.read_text()}
+    files = (*project_folder().glob("*.py"), *project_folder().glob("*/__init__.py"))
+    declaring = [path for path in files if _DECLARES in path.read_text(errors="replace")]
+    found = {path.parent.name if path.name == "__init__.py" else path.stem for path in declaring}
     return sorted({*shipped_services(), *(name for name in found if can_name(name) and not _is_for_tests(name))})
 
 

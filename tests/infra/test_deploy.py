@@ -175,7 +175,7 @@ def test_a_name_of_another_region_is_refused_when_the_region_is_known() -> None:
 
 
 def test_a_choice_that_can_not_be_is_refused_before_an_account_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-c", "account=production"]) == 1
+    assert main(["-c", "account=production"]) == 2
     assert "is not the number of an account" in capsys.readouterr().err
 
 

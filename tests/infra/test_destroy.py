@@ -66,5 +66,5 @@ def test_the_cdk_gets_an_empty_stack_of_that_name_and_no_assets(own_credentials:
 
 
 def test_what_is_wrong_is_said_before_an_account_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 1
+    assert main([]) == 2
     assert "give --service and --stage" in capsys.readouterr().err

@@ -171,7 +171,7 @@ def test_two_deployments_from_one_folder_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_an_unknown_service_is_refused_before_an_account_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert deploy_main(["--service", "nosuch"]) == 1
+    assert deploy_main(["--service", "nosuch"]) == 2
     assert "there is no service 'nosuch'" in capsys.readouterr().err
 
 

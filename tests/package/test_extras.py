@@ -126,6 +126,30 @@ def test_cdk_synthesizes_a_project_of_one_s_own(installed: Environments) -> None
     assert {"AWS::DynamoDB::GlobalTable", "AWS::ApiGatewayV2::Api", "AWS::Lambda::Function"} <= kinds
 
 
+def test_cdk_keeps_account_of_what_was_deployed_of_a_project_of_one_s_own(installed: Environments) -> None:
+    environment = installed("cdk")
+    assert "no service is here" in environment.run("shardweave", "manifest", code=2).stderr
+    environment.run("shardweave", "init", "parcels", "--no-hashes")
+    folder = environment.folder / "parcels"
+    assert environment.run("shardweave", "manifest", folder=folder).stdout == "parcels: never deployed\n"
+    written = environment.run("shardweave", "manifest", "--write", folder=folder).stdout
+    assert written.startswith("parcels: written to manifests/parcels.json; commit it\n")
+    assert (folder / "manifests" / "parcels.json").is_file()
+    service = folder / "parcels.py"
+    service.write_text(service.read_text().replace('Index("', 'Index("new'))
+    said = environment.run("shardweave", "manifest", "parcels.py", folder=folder, code=1).stdout
+    assert said.startswith("parcels: +2 -2 indexes, ")
+    assert "shardweave deploy" in said
+    environment.run("shardweave", "manifest", "--waves", folder=folder)
+    (folder / "elsewhere").mkdir()
+    service.rename(folder / "elsewhere" / "parcels.py")
+    chosen = json.loads((folder / "cdk.json").read_text())
+    chosen["context"]["service"] = "elsewhere/parcels.py"
+    (folder / "cdk.json").write_text(json.dumps(chosen))
+    said = environment.run("shardweave", "manifest", folder=folder / "elsewhere").stdout
+    assert said == "parcels: +2 -2 indexes, 0 fault(s)\n"
+
+
 def test_cdk_deploys_the_functions_that_the_wheel_holds(installed: Environments) -> None:
     environment = installed("cdk")
     node = environment.python("from shardweave.cdk.tools import node_folder; print(node_folder())")

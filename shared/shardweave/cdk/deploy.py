@@ -23,6 +23,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
 from ..key_format import ORDERED
 from ..manifest import encode_index, manifest_of, new_bumps
@@ -71,7 +72,7 @@ def main(arguments: list[str]) -> int:
         return 130
     except ShardweaveError as error:
         say(f"error: {error}")
-        return 1
+        return exit_code_of(error)
     except (ClientError, BotoCoreError) as error:
         say(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION")
         return 1

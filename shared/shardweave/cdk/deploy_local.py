@@ -20,7 +20,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from ..errors import ConfigurationError, ShardweaveError
+from ..cli.exit_codes import exit_code_of
+from ..errors import ConfigurationError, ShardweaveError, Unavailable
 from ..project import command_name, data_folder
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names
@@ -64,6 +65,7 @@ def main(arguments: list[str]) -> int:
     try:
         choices = choices_here(options)
         check_names(choices)
+        schema = Configuration.from_context(Given({**choices, "layer": "host"})).schema
         check_port(options.port, found)
         with only_one_at_a_time(FOLDER):
             if not found:
@@ -75,10 +77,9 @@ def main(arguments: list[str]) -> int:
         return 130
     except ShardweaveError as error:
         say(f"error: {error}")
-        return 1
+        return exit_code_of(error)
     if outputs is None:
         return 1
-    schema = Configuration.from_context(Given(choices)).schema
     print(how_to_call(emulator, outputs, list(schema.entities)), flush=True)
     return 0
 
@@ -116,7 +117,7 @@ def only_one_at_a_time(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigurationError(
+            raise Unavailable(
                 "another one is deploying from this folder.", where=command_name("deploy-local"), fix="let it end first"
             ) from None
         yield

@@ -17,6 +17,7 @@ import boto3
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, Stack
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, ShardweaveError
 from ..project import command_name
 from .account import add_account_options, choose_account
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
         return destroy(name, environment, others, own_credentials=choices["deployWith"] == "credentials")
     except ShardweaveError as error:
         say(f"error: {error}")
-        return 1
+        return exit_code_of(error)
     except (ClientError, BotoCoreError) as error:
         say(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION")
         return 1

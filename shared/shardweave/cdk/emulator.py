@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, Unavailable
 from .tools import emulator_environment
 
 ACCOUNT = "000000000000"
@@ -75,7 +75,7 @@ class Emulator:
         while not self.answers():
             if process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
-                raise ConfigurationError(
+                raise Unavailable(
                     f"the emulator did not start:\n{self.log.read_text(errors='replace')[-2000:]}",
                     where="emulator",
                     fix="see above",
@@ -174,9 +174,7 @@ def _check_free(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            raise ConfigurationError(
-                f"{port} is in use", where="--port", fix="stop what uses it, or choose another"
-            ) from None
+            raise Unavailable(f"{port} is in use", where="--port", fix="stop what uses it, or choose another") from None
 
 
 def _command() -> Path:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, ShardweaveError
 from ..key_format import ORDERED
 from ..manifest import Manifest, manifest_of
-from ..project import command_name, shown_path
+from ..project import command_name, committed_context, shown_path
 from ..service_files import named_service, service_names
 from ..service_modules import service_schema
 from .account import add_account_options, choose_account
@@ -37,9 +39,10 @@ def main(arguments: list[str]) -> int:
     options = options_of(arguments)
     choose_account(os.environ, options.profile, options.region)
     try:
-        return max(show(service, options) for service in map(named_service, options.service or service_names()))
+        return max(show(service, options) for service in services(options.service))
     except ShardweaveError as error:
         print(f"error: {error}", file=sys.stderr)
+        return exit_code_of(error)
     except (ClientError, BotoCoreError) as error:
         print(f"error: AWS can't be asked: {error}\nFix: log in, and set AWS_PROFILE and AWS_REGION", file=sys.stderr)
     return 1
@@ -62,6 +65,19 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--even-so", action="store_true", help="--write also what could not be deployed over the old")
     add_account_options(parser)
     return parser.parse_args(arguments)
+
+
+def services(given: Sequence[str]) -> list[str]:
+    """The names of the services that are meant: those that are given, else all that there are, also the one that
+    `cdk.json` names. Raises ConfigurationError when there is none."""
+    chosen = committed_context().get("service")
+    there = [*service_names(), *([chosen] if isinstance(chosen, str) and chosen else [])]
+    found = sorted(set(map(named_service, given or there)))
+    if not found:
+        raise ConfigurationError(
+            "no service is here.", where=command_name("manifest"), fix="name its file, such as orders.py"
+        )
+    return found
 
 
 def show(service: str, options: argparse.Namespace, folder: Path = FOLDER) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..errors import ConfigurationError
+from ..cli.exit_codes import exit_code_of
+from ..errors import ShardweaveError
 from ..project import command_name
 from .cdk_command import cdk
-from .options import add_options, choices_of, context_of, parsed
+from .configuration import Configuration
+from .options import Given, add_options, choices_of, context_of, parsed
 
 
 def main(arguments: list[str]) -> int:
@@ -24,10 +26,12 @@ def main(arguments: list[str]) -> int:
     add_options(parser)
     try:
         options, others = parsed(parser, arguments)
-    except ConfigurationError as error:
+        choices = choices_of(options)
+        Configuration.from_context(Given(choices))
+        return cdk(["synth", "-c", "assets=optional", *context_of(choices), *others])
+    except ShardweaveError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
-    return cdk(["synth", "-c", "assets=optional", *context_of(choices_of(options)), *others])
+        return exit_code_of(error)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import ConfigurationError, ShardweaveError
+from ..cli.exit_codes import exit_code_of
+from ..errors import ConfigurationError, ShardweaveError, Unavailable
 from ..project import brought, tools_folder
 
 LOCKS = brought("requirements")
@@ -88,7 +89,7 @@ def _install_cdk(home: Path) -> None:
     npm = [str(node_folder() / "node"), str(script), "--no-audit", "--no-fund", "--no-update-notifier"]
     done = _captured([*npm, "ci", "--ignore-scripts"], home, with_node())
     if done.returncode:
-        raise ConfigurationError(
+        raise Unavailable(
             f"npm could not install the CDK command line:\n{done.stdout[-_SAID_BYTES:]}",
             where="cdk",
             fix="see above; the first synth has to reach an npm registry (npm's own settings apply)",
@@ -113,7 +114,7 @@ def _install_emulator(home: Path) -> None:
         if done.returncode == 0:
             return
         said += done.stdout[-_SAID_BYTES:]
-    raise ConfigurationError(
+    raise Unavailable(
         f"the emulator can't be installed:\n{said}",
         where="emulator",
         fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
@@ -147,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
             {"cdk": cdk_program, "emulator": emulator_environment}[tool]()
     except ShardweaveError as error:
         _say(f"error: {error}")
-        return 1
+        return exit_code_of(error)
     return 0
 
 

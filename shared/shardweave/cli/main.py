@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..errors import ConfigurationError, SchemaError, ShardweaveError
+from ..errors import ConfigurationError, ShardweaveError
 from ..version import __version__
+from .exit_codes import INTERRUPTED, exit_code_of
 from .streams import Streams, reason, visible
 
 
@@ -36,7 +37,7 @@ class Program:
     help: str
     extra: str
     needs: str
-    interrupted: int = 130
+    interrupted: int = INTERRUPTED
 
     def run(self, arguments: Sequence[str]) -> int:
         """The exit code. Raises ConfigurationError where what it needs is not installed."""
@@ -93,9 +94,9 @@ COMMANDS = (
 )
 
 
-def main(arguments: Sequence[str], streams: Streams) -> int:
+def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program] = PROGRAMS) -> int:
     """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
-    program = next((each for each in PROGRAMS if [each.name] == list(arguments[:1])), None)
+    program = next((each for each in programs if [each.name] == list(arguments[:1])), None)
     if program is not None:
         return _run(program, arguments[1:], streams)
     about = "Serve, test and deploy a service; keys, shards and records from the command line."
@@ -119,21 +120,18 @@ def main(arguments: Sequence[str], streams: Streams) -> int:
     try:
         code: int = module.run(options, streams)
         streams.stdout.flush()
-    except (ConfigurationError, SchemaError) as error:
-        streams.say(f"error: {error}")
-        return 2
     except ShardweaveError as error:
         streams.say(f"error: {error}")
-        return 1
+        return exit_code_of(error)
     return code
 
 
 def _run(program: Program, arguments: Sequence[str], streams: Streams) -> int:
     try:
         return program.run(arguments)
-    except ConfigurationError as error:
+    except ShardweaveError as error:
         streams.say(f"error: {error}")
-        return 2
+        return exit_code_of(error)
     except KeyboardInterrupt:
         return program.interrupted
 
@@ -153,7 +151,7 @@ def command() -> NoReturn:
         print(f"error: standard output can't be written: {reason(error)}", file=sys.stderr)
         code = _give_up_output()
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     sys.exit(code)
 
 

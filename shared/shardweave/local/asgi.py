@@ -7,8 +7,8 @@ what is more is refused at once with 503; each has `request_seconds` to be answe
 The path is decoded strictly, from the bytes that were sent; a body over the limit is not kept, and one whose declared
 length is over it is answered before it is read. Only requests addressed to this machine by name are answered: a page in
 a browser that has another name resolve to 127.0.0.1 gets nothing; and what a page of another origin sends, a form say,
-may read and changes nothing. A body has to be there after `body_seconds`; a request that is cut off, since the server
-stops, is told so.
+may read and changes nothing, unless that origin is named. A body has to be there after `body_seconds`; a request that
+is cut off, since the server stops, is told so.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ..errors import (
     RequestTimeout,
     ShardweaveError,
 )
+from .cross_origin import NO_ORIGINS, NamedOrigins
 from .workers import REQUEST_SECONDS, Deadline, Workers
 
 Message = Mapping[str, Any]
@@ -57,7 +58,8 @@ _SAME_SITE = ("same-origin", "none")
 
 class AsgiApi:
     """One API and the pages beside it; `threads` threads answer reads, and half as many writes. `authorize` says from
-    the headers whose a request is, as the authorizer's part of an event. `answers` counts them by method and status."""
+    the headers whose a request is, as the authorizer's part of an event. Pages of the named `origins` may use it too.
+    `answers` counts them by method and status."""
 
     def __init__(
         self,
@@ -68,8 +70,10 @@ class AsgiApi:
         body_seconds: float = BODY_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
         authorize: Callable[[Mapping[str, str]], dict[str, Any]] = lambda headers: {},
+        origins: NamedOrigins = NO_ORIGINS,
     ) -> None:
         self._api = api
+        self._origins = origins
         self._authorize = authorize
         self._body_seconds = body_seconds
         self._request_seconds = request_seconds
@@ -111,7 +115,8 @@ class AsgiApi:
         except asyncio.CancelledError:
             stopped = OutcomeUnknown("the server stopped while it carried out the request", fix="ask again, and see")
             answer = problem(stopped).as_lambda_answer()
-        answer["headers"] = {REQUEST_ID: request_id, **answer["headers"]}
+        allowed = self._origins.headers(_headers(scope))
+        answer["headers"] = {REQUEST_ID: request_id, **answer["headers"], **allowed}
         return answer
 
     async def _answer_or_raise(self, scope: Message, receive: Receive, request_id: str) -> dict[str, Any]:
@@ -119,7 +124,11 @@ class AsgiApi:
         _check_hosts(scope)
         target, headers["host"] = _target(scope["raw_path"].decode("latin-1"), headers.get("host", ""))
         _check_host(headers["host"])
-        _check_origin(scope["method"], headers)
+        preflight = self._origins.preflight(scope["method"], headers)
+        if preflight is not None:
+            return preflight
+        if not self._origins.holds(headers):
+            _check_origin(scope["method"], headers)
         if self._declares_too_much(headers):
             raise too_large(self._api.max_body_bytes)
         body = await self._body(receive)
@@ -209,7 +218,11 @@ def _check_origin(method: str, headers: Mapping[str, str]) -> None:
     same = site in _SAME_SITE if site is not None else origin is None or urlsplit(origin).netloc == headers["host"]
     if not same:
         message = "what a page of another origin sends changes nothing here"
-        raise Forbidden(message, where="origin", fix="send it from a page of this server, or from no browser")
+        raise Forbidden(
+            message,
+            where="origin",
+            fix="send it from a page of this server, or start that with --cors-origin and the page's origin",
+        )
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:

@@ -2,7 +2,8 @@
 
 Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered and a write of the table has
 succeeded; all else goes to the log on standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't
-start, 2 for wrong arguments. A write that was answered is in the table's file, whatever kills the process.
+start, 2 for wrong arguments and a wrong configuration. A write that was answered is in the table's file, whatever kills
+the process.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import argparse
 import datetime as dt
 import json
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -31,6 +33,7 @@ from ..api.messages import Response
 from ..api.operators import EVERYBODY, GROUP, Operators
 from ..api.rate_limit import MOST, Rates
 from ..api.traces import trace
+from ..cli.exit_codes import exit_code_of
 from ..cli.streams import visible
 from ..cli.tables import folder_path
 from ..data_folder import DataFolder, SampleState
@@ -56,10 +59,12 @@ from ..version import __version__
 from .asgi import AsgiApi, Event, Page
 from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause
+from .cross_origin import NamedOrigins, origin_of
 from .loading import load
 from .log import LOG, METRICS, configure
 from .memory import Memory
 from .operator_pages import Metrics, health
+from .reload import Reloader, watched
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
 
@@ -71,6 +76,10 @@ EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
 """The server listens on loopback only."""
 OPERATORS = Operators.of_text(f"{GROUP}operators")
 """Who they are where the schema declares who may see and do what, unless others are named."""
+HOST = (
+    "a loopback address (default: 127.0.0.1): every program and user of this machine can reach it, and where the "
+    "service declares no access may read and change all; other machines can't, for whom a service is deployed"
+)
 LOCAL_BUDGET_MS = 2000
 MAX_PORT = 65_535
 MAX_SCANNED = 100
@@ -83,8 +92,14 @@ class Stopped(BaseException):
     """A signal asked to stop before there was a server that could."""
 
 
-def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFolder) -> int:
-    """Serve until a signal comes. `folder_at` makes the data folder of a path."""
+def main(
+    arguments: list[str],
+    folder_at: Callable[[Path], DataFolder] = DataFolder,
+    *,
+    listening: socket.socket | None = None,
+) -> int:
+    """Serve until a signal comes. `folder_at` makes the data folder of a path. With a `listening` socket, this is the
+    server that was started with `--reload`, or started again."""
     options = parser().parse_args(arguments)
     try:
         given = options.given or options.service
@@ -96,12 +111,15 @@ def main(arguments: list[str], folder_at: Callable[[Path], DataFolder] = DataFol
     written = configure(sys.stderr)
     if options.empty and options.day is not None:
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
-    signals = _Signals()
     try:
-        run(options, signals, folder_at(options.data), every_second=written.write_counts)
+        if options.reload and listening is None:
+            Reloader(arguments, listen(options.host, options.port), partial(watched, options.service)).run()
+            return 0
+        signals = _Signals()
+        run(options, signals, folder_at(options.data), every_second=written.write_counts, listening=listening)
     except ShardweaveError as error:
         print(visible(f"error: {error}"), file=sys.stderr, flush=True)
-        return 1
+        return exit_code_of(error)
     except Stopped:
         say("stopped")
     finally:
@@ -115,11 +133,12 @@ def run(
     folder: DataFolder,
     *,
     every_second: Callable[[], None] = lambda: None,
+    listening: socket.socket | None = None,
 ) -> None:
     """Start, serve, stop. Raises ShardweaveError when it can't start, or can't write."""
     with ExitStack() as stack:
         stack.enter_context(folder.used_by_this_process())
-        listening = stack.enter_context(listen(options.host, options.port))
+        listening = stack.enter_context(listening or listen(options.host, options.port))
         service, table = open_service(options, folder)
         stack.callback(service.close)
         for name in service.parts.store.decide_lookups():
@@ -138,7 +157,13 @@ def run(
         file = folder.table_path(service.settings.service, service.settings.key_format)
         metrics = Metrics(lambda: app, file, lambda: server.connections, lambda: background.lag, started=monotonic())
         pages: dict[str, Page] = {**pages_beside(service), "/health": lambda _: health(table), "/metrics": metrics}
-        app = AsgiApi(service.api, pages, THREADS, authorize=LocalAuthorizer(folder.token_secret()).authorize)
+        app = AsgiApi(
+            service.api,
+            pages,
+            THREADS,
+            authorize=LocalAuthorizer(folder.token_secret()).authorize,
+            origins=NamedOrigins(frozenset(options.cors_origin)),
+        )
         stack.callback(app.close)
         memory = Memory(app.answers.total)
 
@@ -150,6 +175,7 @@ def run(
         server = HttpServer(app, ready, stopping=stop_soon, every_second=housekeeping)
         table.check()
         signals.server = server
+        say(who_may(service.parts.schema, options.cors_origin))
         say(f"{options.service} {__version__}: try {address}/docs; Ctrl+C stops it")
         server.run(sockets=[listening])
     say("stopped")
@@ -197,6 +223,14 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
 def operators_here(schema: Schema) -> Operators:
     """Who sends events and moves records unless the arguments name them: everybody, where everybody may all else."""
     return OPERATORS if Access(schema.entities).restricts else EVERYONE_HERE
+
+
+def who_may(schema: Schema, origins: Sequence[str]) -> str:
+    """To whom the server is open."""
+    restricted = Access(schema.entities).restricts
+    allowed = "with a token all that it allows" if restricted else "all records, without a token"
+    pages = f", and to pages of {', '.join(sorted(set(origins)))} in a browser" if origins else ""
+    return f"open to every program on this machine: {allowed}{pages}; to no other machine"
 
 
 def drive(service: Service, folder: DataFolder) -> Background:
@@ -332,8 +366,21 @@ def parser() -> argparse.ArgumentParser:
     which = found.add_mutually_exclusive_group()
     which.add_argument("given", nargs="?", metavar="SERVICE", help="a name, or a path such as orders.py")
     which.add_argument("--service", metavar="SERVICE", help="the same (default: what cdk.json says, or the only one)")
-    found.add_argument("--host", default="127.0.0.1", help="a loopback address (default: 127.0.0.1)")
+    found.add_argument("--host", default="127.0.0.1", help=HOST)
     found.add_argument("--port", type=_port, default=8123, help="0 takes a free one (default: 8123)")
+    found.add_argument(
+        "--cors-origin",
+        type=_origin,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let pages of this origin use the API in a browser, such as http://localhost:3000; may be given again",
+    )
+    found.add_argument(
+        "--reload",
+        action="store_true",
+        help="start again after each edit of the service and of what it imports beside it; the data stays",
+    )
     found.add_argument(
         "--reshard-waits",
         type=_waits,
@@ -378,6 +425,13 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_PORT):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port; give a number from 1 to {MAX_PORT}, or 0")
     return int(text)
+
+
+def _origin(text: str) -> str:
+    try:
+        return origin_of(text)
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.fix}") from None
 
 
 def _most(text: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, Unavailable
 from .asgi import AsgiApi
 from .protocol import LimitedProtocol
 
@@ -38,9 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:
-            raise ConfigurationError(
-                f"{port} is in use", where="--port", fix="stop what uses it, or choose 0"
-            ) from None
+            raise Unavailable(f"{port} is in use", where="--port", fix="stop what uses it, or choose 0") from None
         raise ConfigurationError(
             f"{address} port {port} can't be used: {error.strerror}", where="--port", fix="choose another"
         ) from None

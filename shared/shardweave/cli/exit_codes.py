@@ -1,0 +1,14 @@
+"""The exit codes of every command: wrong is what the same arguments would meet again, failed is all else."""
+
+from __future__ import annotations
+
+from ..errors import ConfigurationError, SchemaError, ShardweaveError, Unavailable
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+def exit_code_of(error: ShardweaveError) -> int:
+    """2 where arguments or a configuration are wrong and nothing was done, 1 where something failed."""
+    if isinstance(error, Unavailable):
+        return FAILED
+    return WRONG if isinstance(error, (ConfigurationError, SchemaError)) else FAILED
