@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from .entity import now_ms
-from .errors import ConfigurationError, Fault, Unavailable
+from .errors import ConfigurationError, Fault
+from .exit_codes import Unavailable
 from .key_ring import KeyRing, decode_key_ring, encode_key_ring
 from .manifest import (
     Manifest,

@@ -57,12 +57,6 @@ class ConfigurationError(ShardweaveError):
     code = "invalid_configuration"
 
 
-class Unavailable(ConfigurationError):
-    """What a command needs can't be had now: another one uses it, or it could not be installed or started."""
-
-    code = "unavailable"
-
-
 # -- input ------------------------------------------------------------------------------------------------------------
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from shardweave.cli.exit_codes import exit_code_of
 from shardweave.cli.main import COMMANDS, PROGRAMS, Program, main
 from shardweave.cli.streams import Streams
-from shardweave.errors import ConfigurationError, Fault, InputError, SchemaError, ShardweaveError, Unavailable
+from shardweave.errors import ConfigurationError, Fault, InputError, SchemaError, ShardweaveError
+from shardweave.exit_codes import Unavailable, exit_code_of
 
 WRONG_USAGE = {
     "serve": ("--nosuch",),

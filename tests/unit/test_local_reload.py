@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardweave.local.reload import Reloader, State, states, watched
+from shardweave.local.serve import serve_again
 
 
 def write(folder: Path, **files: str) -> None:
@@ -77,7 +78,7 @@ class Looked(Reloader):
 @pytest.fixture
 def reloader() -> Iterator[Callable[[list[dict[Path, State]]], Looked]]:
     with socket.socket() as listening:
-        yield lambda looks: Looked([], listening, iter(looks).__next__)
+        yield lambda looks: Looked(serve_again, [], listening, iter(looks).__next__)
 
 
 FILE = Path("orders.py")

@@ -23,8 +23,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
+from ..exit_codes import exit_code_of
 from ..key_format import ORDERED
 from ..manifest import encode_index, manifest_of, new_bumps
 from ..project import command_name, shown_path

@@ -20,8 +20,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from ..cli.exit_codes import exit_code_of
-from ..errors import ConfigurationError, ShardweaveError, Unavailable
+from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import Unavailable, exit_code_of
 from ..project import command_name, data_folder
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names

@@ -17,8 +17,8 @@ import boto3
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, Stack
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import exit_code_of
 from ..project import command_name
 from .account import add_account_options, choose_account
 from .cdk_command import cdk

@@ -17,7 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ConfigurationError, Unavailable
+from ..errors import ConfigurationError
+from ..exit_codes import Unavailable
 from .tools import emulator_environment
 
 ACCOUNT = "000000000000"

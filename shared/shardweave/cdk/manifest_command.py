@@ -14,8 +14,8 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ..cli.exit_codes import exit_code_of
 from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import exit_code_of
 from ..key_format import ORDERED
 from ..manifest import Manifest, manifest_of
 from ..project import command_name, committed_context, shown_path

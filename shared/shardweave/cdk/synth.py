@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..cli.exit_codes import exit_code_of
 from ..errors import ShardweaveError
+from ..exit_codes import exit_code_of
 from ..project import command_name
 from .cdk_command import cdk
 from .configuration import Configuration

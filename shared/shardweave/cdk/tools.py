@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..cli.exit_codes import exit_code_of
-from ..errors import ConfigurationError, ShardweaveError, Unavailable
+from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import Unavailable, exit_code_of
 from ..project import brought, tools_folder
 
 LOCKS = brought("requirements")

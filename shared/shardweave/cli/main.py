@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import INTERRUPTED, exit_code_of
 from ..version import __version__
-from .exit_codes import INTERRUPTED, exit_code_of
 from .streams import Streams, reason, visible
 
 

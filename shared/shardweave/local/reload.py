@@ -28,6 +28,9 @@ from ..service_files import service_file
 LOG = logging.getLogger("shardweave.local")
 LOOK_SECONDS = 0.4
 
+Serve = Callable[[list[str], socket], int]
+"""A module's function, since another process finds it by its name."""
+
 State = tuple[int, int] | None
 """When a file was changed, and its bytes; None where there is none."""
 
@@ -36,9 +39,11 @@ class Reloader(BaseReload):
     """Runs `serve` with the arguments and the socket in a process of its own, and again when what `look` finds is not
     what it was."""
 
-    def __init__(self, arguments: Sequence[str], listening: socket, look: Callable[[], dict[Path, State]]) -> None:
+    def __init__(
+        self, serve: Serve, arguments: Sequence[str], listening: socket, look: Callable[[], dict[Path, State]]
+    ) -> None:
         config = uvicorn.Config("", log_config=None, reload_delay=LOOK_SECONDS)
-        super().__init__(config, _Served(tuple(arguments)), [listening])
+        super().__init__(config, _Served(serve, tuple(arguments)), [listening])
         self._look = look
         self._seen = look()
         self._told = False
@@ -63,16 +68,15 @@ class Reloader(BaseReload):
 class _Served:
     """What runs in the process of the server. It ends also when that which started it is no more."""
 
+    serve: Serve
     arguments: tuple[str, ...]
 
     def __call__(self, sockets: Sequence[socket] | None) -> None:
-        from .serve import main  # here, where Ctrl+C is awaited
-
         (listening,) = sockets or ()
         parent = multiprocessing.parent_process()
         if parent is not None:
             threading.Thread(target=_end_with, args=(parent.join,), daemon=True).start()
-        raise SystemExit(main(list(self.arguments), listening=listening))
+        raise SystemExit(self.serve(list(self.arguments), listening))
 
 
 def _end_with(join: Callable[[], object]) -> None:

@@ -33,11 +33,11 @@ from ..api.messages import Response
 from ..api.operators import EVERYBODY, GROUP, Operators
 from ..api.rate_limit import MOST, Rates
 from ..api.traces import trace
-from ..cli.exit_codes import exit_code_of
 from ..cli.streams import visible
 from ..cli.tables import folder_path
 from ..data_folder import DataFolder, SampleState
 from ..errors import ConfigurationError, ShardweaveError
+from ..exit_codes import exit_code_of
 from ..fault_text import with_fix
 from ..key_format import KEY_FORMATS, key_format
 from ..project import command_name, data_folder
@@ -113,7 +113,9 @@ def main(
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     try:
         if options.reload and listening is None:
-            Reloader(arguments, listen(options.host, options.port), partial(watched, options.service)).run()
+            Reloader(
+                serve_again, arguments, listen(options.host, options.port), partial(watched, options.service)
+            ).run()
             return 0
         signals = _Signals()
         run(options, signals, folder_at(options.data), every_second=written.write_counts, listening=listening)
@@ -125,6 +127,11 @@ def main(
     finally:
         written.write_counts(all_of_them=True)
     return 0
+
+
+def serve_again(arguments: list[str], listening: socket.socket) -> int:
+    """Serve with a socket that listens already."""
+    return main(arguments, listening=listening)
 
 
 def run(

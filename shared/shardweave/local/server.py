@@ -16,7 +16,8 @@ from typing import Any
 
 import uvicorn
 
-from ..errors import ConfigurationError, Unavailable
+from ..errors import ConfigurationError
+from ..exit_codes import Unavailable
 from .asgi import AsgiApi
 from .protocol import LimitedProtocol
 

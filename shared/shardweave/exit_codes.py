@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ..errors import ConfigurationError, SchemaError, ShardweaveError, Unavailable
+from .errors import ConfigurationError, SchemaError, ShardweaveError
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+class Unavailable(ConfigurationError):
+    """What a command needs can't be had now: another one uses it, or it could not be installed or started."""
+
+    code = "unavailable"
 
 
 def exit_code_of(error: ShardweaveError) -> int:

@@ -1,0 +1,55 @@
+"""`serve --reload` as a process: edits of a service while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.integration.local_server import START_SECONDS, LocalServer
+from tests.integration.test_http_server import failed_start
+
+PARCELS = """
+import parcel_names
+from shardweave import ORDERED, Entity, Index, Schema, Timestamp, nanoid, timestamp_property, unique_property
+
+
+class Parcel(Entity, token="parcel"):
+    parcel_id: str = unique_property(default_factory=nanoid)
+    created: Timestamp = timestamp_property()
+    state: str = parcel_names.STATE
+
+
+def schema(key_format=ORDERED):
+    return Schema([Parcel], [Index("created", hash_key="hash_key", range_key="created")], key_format=key_format)
+"""
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Come back when it holds."""
+    deadline = time.monotonic() + START_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+class TestReloading:
+    def test_an_edit_starts_it_again_with_its_data_and_a_faulty_one_waits_for_the_next(self, tmp_path: Path) -> None:
+        service, module = tmp_path / "parcels.py", tmp_path / "parcel_names.py"
+        service.write_text(PARCELS)
+        module.write_text("STATE = 'packed'\n")
+        server = LocalServer.start(tmp_path / "data", str(service), "--reload")
+        assert server.post("/v1/parcels", {"parcelId": "a"}).status == 201
+        module.write_text("STATE = (\n")
+        wait_for(lambda: "starts again after the next edit" in server.log.read_text())
+        assert "parcel_names.py" in server.log.read_text()
+        module.write_text("STATE = 'on its way'\n")
+        server.wait_until_ready()
+        assert server.get("/v1/parcels/a").json["state"] == "packed"
+        assert server.post("/v1/parcels", {"parcelId": "b"}).json["state"] == "on its way"
+        assert server.stop() == 0
+        assert server.lines == [f"ready {server.address}\n"] * 2
+        assert "Traceback" not in server.log.read_text()
+
+    def test_what_is_wrong_with_its_arguments_is_not_waited_for(self, tmp_path: Path) -> None:
+        assert failed_start("--reload", "--host", "0.0.0.0", data=tmp_path / "data")[0] == 2
