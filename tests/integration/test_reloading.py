@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.integration.local_server import START_SECONDS, LocalServer
@@ -25,11 +26,23 @@ def schema(key_format=ORDERED):
 """
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Come back when it holds."""
+@contextmanager
+def reloading(data: Path, service: Path) -> Iterator[LocalServer]:
+    """A server that starts again after edits, and that has ended afterwards, whatever the test found."""
+    server = LocalServer.start(data, str(service), "--reload")
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+
+
+def wait_for(server: LocalServer, said: str) -> None:
+    """Come back when the log has it."""
     deadline = time.monotonic() + START_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
+    while said not in (text := server.log.read_text()):
+        assert server.process.poll() is None, text
+        assert time.monotonic() < deadline, text
         time.sleep(0.05)
 
 
@@ -38,18 +51,18 @@ class TestReloading:
         service, module = tmp_path / "parcels.py", tmp_path / "parcel_names.py"
         service.write_text(PARCELS)
         module.write_text("STATE = 'packed'\n")
-        server = LocalServer.start(tmp_path / "data", str(service), "--reload")
-        assert server.post("/v1/parcels", {"parcelId": "a"}).status == 201
-        module.write_text("STATE = (\n")
-        wait_for(lambda: "starts again after the next edit" in server.log.read_text())
-        assert "parcel_names.py" in server.log.read_text()
-        module.write_text("STATE = 'on its way'\n")
-        server.wait_until_ready()
-        assert server.get("/v1/parcels/a").json["state"] == "packed"
-        assert server.post("/v1/parcels", {"parcelId": "b"}).json["state"] == "on its way"
-        assert server.stop() == 0
-        assert server.lines == [f"ready {server.address}\n"] * 2
-        assert "Traceback" not in server.log.read_text()
+        with reloading(tmp_path / "data", service) as server:
+            assert server.post("/v1/parcels", {"parcelId": "a"}).status == 201
+            module.write_text("STATE = (\n")
+            wait_for(server, "starts again after the next edit")
+            assert "parcel_names.py" in server.log.read_text()
+            module.write_text("STATE = 'on its way'\n")
+            server.wait_until_ready()
+            assert server.get("/v1/parcels/a").json["state"] == "packed"
+            assert server.post("/v1/parcels", {"parcelId": "b"}).json["state"] == "on its way"
+            assert server.stop() == 0
+            assert server.lines == [f"ready {server.address}\n"] * 2
+            assert "Traceback" not in server.log.read_text()
 
     def test_what_is_wrong_with_its_arguments_is_not_waited_for(self, tmp_path: Path) -> None:
         assert failed_start("--reload", "--host", "0.0.0.0", data=tmp_path / "data")[0] == 2
