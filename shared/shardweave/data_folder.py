@@ -42,6 +42,7 @@ from .manifest import (
     manifest_of,
     placement_faults,
 )
+from .project import command_name, guide
 from .query.cursor import CursorKeys
 from .rekeying import rekey
 from .reshard.control import control_key, decode_control
@@ -140,7 +141,7 @@ class DataFolder:
             raise ConfigurationError(
                 f"{self.path} holds no table of {service!r} with the key format {key_format!r}",
                 where="--data",
-                fix="check the name; `./run serve --data DIR` and `shardweave load --data DIR` make one",
+                fix=f"check the name; `{command_name('serve')} --data DIR` and `shardweave load --data DIR` make one",
             )
         kept_at, wanted = self._manifest_path(service, key_format), manifest_of(schema)
         kept = self._kept_manifest(kept_at)
@@ -357,7 +358,7 @@ def _refuse(kept_at: Path, faults: list[Fault]) -> None:
     raise ConfigurationError(
         f"the records in {kept_at.parent} were written with another schema ({kept_at.name}):{listed}\n",
         where="--data",
-        fix="undo the change, or choose another folder; docs/changing-a-schema.md says what may change",
+        fix=f"undo the change, or choose another folder; {guide('changing-a-schema.md')} says what may change",
     )
 
 

@@ -7,6 +7,14 @@ from .errors import ConfigurationError, SchemaError, ShardweaveError
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 
 
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 some input was refused, something could not be made or reached, or the table, a re-shard or "
+    "a backfill needs someone to look; 2 the arguments or a configuration are wrong, and nothing was done; 130 stopped "
+    "by Ctrl+C, 143 by SIGTERM."
+)
+"""What the help of each command says at its end."""
+
+
 class Unavailable(ConfigurationError):
     """What a command needs can't be had now: another one uses it, or it could not be installed or started."""
 

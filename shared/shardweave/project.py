@@ -49,6 +49,12 @@ def brought(name: str) -> Path:
     return LIBRARY / "cdk" / name if root is None else root / name
 
 
+def guide(page: str) -> str:
+    """Where a page of the guides is: `docs/` in the library's own repository, else the copy that the wheel brings."""
+    root = checkout()
+    return str(LIBRARY / "cli" / "guides" / page) if root is None else f"docs/{page}"
+
+
 def command_name(name: str) -> str:
     """How a command is called here: `./run deploy` in the library's own repository, else `shardweave deploy`."""
     root = checkout()

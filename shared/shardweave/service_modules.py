@@ -58,16 +58,14 @@ def module_schema(module: ModuleType, key_format: KeyFormat) -> Schema:
     function = _function(module, "schema", key_format)
     if function is None:
         raise ConfigurationError(
-            "the module has no function schema(key_format)",
-            where=_place(name),
-            fix="define one that returns a shardweave.schema.Schema",
+            "the module has no function schema(key_format)", where=_place(name), fix="define one that returns a Schema"
         )
     schema = _called(name, lambda: _compiled(function, key_format), "has a schema(key_format) that fails")
     if not isinstance(schema, Schema):
         raise ConfigurationError(
-            f"schema(key_format) returns a {type(schema).__name__}",
+            f"schema(key_format) must return a Schema, got {type(schema).__name__}",
             where=_place(name),
-            fix="return a shardweave.schema.Schema",
+            fix="return Schema([...])",
         )
     return schema
 

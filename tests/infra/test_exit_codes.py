@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ WRONG_CONFIGURATION = {
         "deploy": ("--service", "nosuch"),
         "manifest": ("nosuch",),
     },
+    "no such service, named first": dict.fromkeys(("synth", "deploy-local", "deploy"), ("nosuch",)),
+    "a stage that can't be": dict.fromkeys(("synth", "deploy-local", "deploy"), ("--stage", "BAD stage!")),
     "no such file": {
         "serve": ("nosuch.py",),
         "synth": ("--service", "nosuch.py"),
@@ -88,6 +91,26 @@ def test_a_wrong_configuration_is_refused_before_anything_is_done(
     case: str, name: str, placed: Callable[[str], str]
 ) -> None:
     assert code_of(name, *map(placed, WRONG_CONFIGURATION[case][name])) == 2
+
+
+@pytest.mark.parametrize("command", ["query", "explain"])
+@pytest.mark.parametrize("asked", ["nosuch=1", "limit=many", "state.eq"])
+def test_what_is_asked_is_an_argument(command: str, asked: str, tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text("")
+    table = ("--service", "user_service", "--data", str(tmp_path / "data"))
+    assert code_of("load", *table, str(tmp_path / "none.jsonl")) == 0
+    assert code_of(command, *table, "--entity", "user", asked) == 2
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_help_of_a_command_that_can_t_run_says_what_to_install(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = Streams(io.BytesIO(), io.BytesIO(), io.StringIO())
+    lacking = replace(program, needs="nothing_of_this_name")
+    assert main([program.name, "--help"], streams, programs=[lacking]) == 0
+    assert f"pip install 'shardweave[{program.extra}]'" in capsys.readouterr().out
+    assert main([program.name], streams, programs=[lacking]) == 2
 
 
 @pytest.mark.parametrize(

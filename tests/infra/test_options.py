@@ -66,7 +66,7 @@ def test_a_choice_without_a_value_says_nothing(capsys: pytest.CaptureFixture[str
 
 REFUSED = {
     "an audience alone": ("audience=orders", "says nothing without an issuer"),
-    "a wave by hand": ("indexes=junk", "no wave of indexes"),
+    "a wave by hand": ("indexes=junk", "must be a wave of indexes"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The wheel holds the library, what it deploys with, and nothing else; it says the same as what it is locked with."""
+"""The wheel holds the library, its guides, what it deploys with, and nothing else; it needs what is locked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shardweave
 from tests.package.conftest import ROOT
 
 BROUGHT = {
+    "docs": "shardweave/cli/guides",
     "functions": "shardweave/cdk/functions",
     "requirements/cdk-cli": "shardweave/cdk/requirements/cdk-cli",
 }
@@ -26,7 +27,7 @@ def files_below(folder: Path, into: str) -> dict[str, Path]:
     return {f"{into}/{path.relative_to(folder).as_posix()}": path for path in found}
 
 
-def test_it_holds_the_library_and_what_it_deploys_with(wheel: Path) -> None:
+def test_it_holds_the_library_its_guides_and_what_it_deploys_with(wheel: Path) -> None:
     expected = files_below(ROOT / "shared" / "shardweave", "shardweave")
     for source, target in BROUGHT.items():
         expected |= files_below(ROOT / source, target)

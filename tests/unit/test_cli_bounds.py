@@ -96,7 +96,7 @@ def test_a_query_s_json_is_refused_as_the_api_refuses_it(text: str, message: str
     file = tmp_path / "query.json"
     file.write_text(text)
     outcome = shardweave("query", "--entity", "user", "--data", str(tmp_path), "--query", str(file))
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "error: --query: " in outcome.errors
     assert message in outcome.errors
 
@@ -167,7 +167,7 @@ def test_a_bad_cursor_is_reported_at_the_parameter_that_it_came_in(command: list
     query.write_text('{"conditions": {"phone": {"prefix": "1"}}, "nextToken": "altered"}')
     for asked in (["phone.prefix=1", "nextToken=altered"], ["--query", str(query)]):
         outcome = shardweave(*command, "--entity", "user", "--data", data, *asked)
-        assert (outcome.code, outcome.output) == (1, "")
+        assert (outcome.code, outcome.output) == (2, "")
         assert outcome.errors.startswith("error: nextToken: the cursor was altered")
 
 

@@ -20,6 +20,7 @@ from shardweave.local.loading import load
 from shardweave.local.poller import Poller
 from shardweave.local.serve import is_empty
 from shardweave.local.server import address_of, listen
+from shardweave.progress_lines import ProgressLines
 from shardweave.service import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan, StreamRecord
@@ -37,6 +38,13 @@ def test_the_server_listens_for_tcp_by_name() -> None:
     with listen("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
         assert address_of(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+class Terminal(io.StringIO):
+    """What is written, as on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class TestLoading:
@@ -64,8 +72,14 @@ class TestLoading:
             assert stored is not None
             assert stored.model_dump() == record.model_dump()
 
-    def test_it_shows_how_far_it_is(self) -> None:
-        output = io.StringIO()
+    def test_it_says_how_far_it_is_where_there_is_no_terminal(self) -> None:
+        said: list[str] = []
+        records = list(islice(user_service_records(DAY), 60))
+        load(user_service().parts.store, records, "Loading it", io.StringIO(), ProgressLines(said.append, every=0))
+        assert said[-1] == "Loading it: 60 of 60"
+
+    def test_it_shows_how_far_it_is_on_a_terminal(self) -> None:
+        output = Terminal()
         load(user_service().parts.store, list(islice(user_service_records(DAY), 60)), "Loading it", output)
         assert "Loading it" in output.getvalue()
         assert "60/60" in output.getvalue()
@@ -134,7 +148,7 @@ class TestPoller:
         assert seen == [2]
         (failure,) = told
         assert "older" in str(failure)
-        assert "./run shardweave reshard status" in str(failure)
+        assert "`shardweave reshard status" in str(failure)
 
     def test_an_empty_table_older_than_its_position_is_told_once_too(self, client: Client, tmp_path: Path) -> None:
         del client

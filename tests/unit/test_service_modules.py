@@ -58,7 +58,7 @@ WRONG = {
     "def schema(): ...\n": "can't be called as schema",
     "def schema(key_format, more): ...\n": "can't be called as schema",
     "schema = 5\n": "can't be called as schema",
-    "def schema(key_format): return 5\n": "returns a int",
+    "def schema(key_format): return 5\n": "must return a Schema, got int",
     "def schema(key_format):\n    return 1 / 0\n": "line 2: .* fails: ZeroDivisionError",
     "import nothing_of_this_name\n": "line 1: .*can't be imported: ModuleNotFoundError",
     "\nfrom shardweave.schema import Nothing\n": "line 2: .*can't be imported: ImportError",

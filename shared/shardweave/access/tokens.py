@@ -53,7 +53,7 @@ LEEWAY_SECONDS = 60
 
 
 def _refused(message: str) -> Unauthenticated:
-    return Unauthenticated(message, where="authorization", fix="make one: ./run shardweave token --claim NAME=VALUE")
+    return Unauthenticated(message, where="authorization", fix="make one: shardweave token --claim NAME=VALUE")
 
 
 def _signature(text: str, secret: bytes) -> bytes:

@@ -211,7 +211,7 @@ class Configuration:
         layout = _layout(schema.layout, given["indexes"])
         return cls(
             service=service,
-            stage=_stage(given["stage"]),
+            stage=checked_stage(given["stage"]),
             key_format=chosen.name,
             schema=schema,
             issuer=issuer,
@@ -308,6 +308,17 @@ def chosen_service(text: str) -> str:
     return named_service(text) if text else default_service()
 
 
+def checked_stage(stage: str) -> str:
+    """The name of a stage. Raises ConfigurationError for what can't be one."""
+    if not _STAGE.fullmatch(stage):
+        raise ConfigurationError(
+            f"{stage!r} can't name a stage.",
+            where="context `stage`",
+            fix="use at most 30 lower-case letters, digits and dashes, beginning with a letter, such as prod",
+        )
+    return stage
+
+
 def stack_name(service: str, stage: str) -> str:
     """The name of the stack of a service's stage."""
     return f"shardweave-{service.replace('_', '-')}-{stage}"
@@ -350,16 +361,6 @@ def _hidden(text: str, *layouts: TableLayout) -> tuple[str, ...]:
                 fix=f"leave it out, `{command_name('deploy')}` gives it itself; or use some of {', '.join(known)}",
             )
     return names
-
-
-def _stage(stage: str) -> str:
-    if not _STAGE.fullmatch(stage):
-        raise ConfigurationError(
-            f"{stage!r} can't name a stage.",
-            where="context `stage`",
-            fix="use at most 30 lower-case letters, digits and dashes, beginning with a letter, such as prod",
-        )
-    return stage
 
 
 def _reshard_waits(given: Mapping[str, str]) -> str:

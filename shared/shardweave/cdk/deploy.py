@@ -24,7 +24,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
-from ..exit_codes import exit_code_of
+from ..exit_codes import EXIT_CODES, exit_code_of
 from ..key_format import ORDERED
 from ..manifest import encode_index, manifest_of, new_bumps
 from ..project import command_name, shown_path
@@ -43,7 +43,7 @@ from .deployed_stack import described, outputs_of, stage_record, table_of
 from .existing_table import ExistingTable, existing_table_faults
 from .kept_choices import kept_choices
 from .manifest import FOLDER, read_manifest, write_manifest
-from .options import Given, add_options, choices_of, context_of, parsed, stack_of
+from .options import Given, add_options, choices_of, context_of, parsed, stack_of, with_service
 from .sources import ROOT
 from .stage_record import StageRecord, stage_faults, unheard_of
 from .table_units import TableUnits
@@ -55,8 +55,9 @@ POLL_SECONDS = 10.0
 
 def main(arguments: list[str]) -> int:
     try:
-        options, others = parsed(parser_of(), arguments)
+        options, others = parsed(parser_of(), with_service(arguments))
         service_schema(chosen_service(choices_of(options).get("service", "")), ORDERED)
+        stack_of(choices_of(options))
         target = target_of({**CHOICES, **choices_of(options)})
         choose_account(os.environ, options.profile, options.region or target.region_unless(os.environ))
         session = boto3.session.Session()
@@ -87,7 +88,9 @@ def parser_of() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog=command_name("deploy"),
+        usage="%(prog)s [SERVICE] [options]",
         allow_abbrev=False,
+        epilog=EXIT_CODES,
         description="Deploy the stack to the AWS account of your credentials. Other arguments go to `cdk deploy`.",
     )
     add_options(parser)

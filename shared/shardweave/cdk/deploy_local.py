@@ -21,14 +21,14 @@ import boto3
 from botocore.config import Config
 
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import Unavailable, exit_code_of
+from ..exit_codes import EXIT_CODES, Unavailable, exit_code_of
 from ..project import command_name, data_folder
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names
 from .deployed_api import DeployedApi
 from .deployed_stack import described, outputs_of
 from .emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running
-from .options import Given, add_options, choices_of, context_of, stack_of
+from .options import Given, add_options, choices_of, context_of, stack_of, with_service
 from .target import target_of
 
 FOLDER = data_folder() / "emulator"
@@ -49,13 +49,15 @@ EXAMPLES = {
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=command_name("deploy-local"),
+        usage="%(prog)s [SERVICE] [options]",
         allow_abbrev=False,
+        epilog=EXIT_CODES,
         description="Deploy the stack to an emulator on this machine.",
     )
     add_options(parser, stage=STAGE)
     parser.add_argument("--port", type=port, metavar="PORT", help=f"of the emulator (default: {DEFAULT_PORT})")
     parser.add_argument("--stop", action="store_true", help="stop the emulator, and with it all that was deployed")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_service(arguments))
     found = running(FOLDER)
     emulator = Emulator(FOLDER, found.port if found else options.port or DEFAULT_PORT)
     if options.stop:

@@ -18,8 +18,8 @@ from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, Stack
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import exit_code_of
-from ..project import command_name
+from ..exit_codes import EXIT_CODES, exit_code_of
+from ..project import command_name, guide
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
 from .configuration import CHOICES
@@ -56,8 +56,10 @@ def parser_of() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=command_name("destroy"),
         allow_abbrev=False,
-        description="Remove a stage's stack. What holds records of a protected stage stays; docs/deploy.md says how to "
-        "remove that too. Other arguments (--force, where there is no terminal to ask) go to `cdk destroy`.",
+        epilog=EXIT_CODES,
+        description="Remove a stage's stack. What holds records of a protected stage stays; "
+        f"{guide('deploy.md')} says how to remove that too. "
+        "Other arguments (--force, where there is no terminal to ask) go to `cdk destroy`.",
     )
     parser.add_argument("stack", nargs="?", metavar="STACK", help="its name; or say it by --service and --stage")
     add_options(parser)

@@ -15,7 +15,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import exit_code_of
+from ..exit_codes import EXIT_CODES, exit_code_of
 from ..key_format import ORDERED
 from ..manifest import Manifest, manifest_of
 from ..project import command_name, committed_context, shown_path
@@ -53,6 +53,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog=command_name("manifest"),
         allow_abbrev=False,
+        epilog=EXIT_CODES,
         description=f"Compare what is declared with what has been deployed ({shown_path(FOLDER)}/, committed).",
     )
     parser.add_argument("service", nargs="*", help="names or paths of services (default: all)")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from ..project import CDK_FILE, committed_context
+from ..project import CDK_FILE, committed_context, guide
 from ..service_files import service_text
-from .configuration import CHOICES, check_names, chosen_service, stack_name
+from .configuration import CHOICES, check_names, checked_stage, chosen_service, stack_name
 from .sources import ROOT
 
 PROJECT = ROOT / CDK_FILE
@@ -41,8 +41,13 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
         default=[],
         type=_choice,
         metavar="NAME=VALUE",
-        help=f"any other choice: {others}; docs/deploy.md says what they are",
+        help=f"any other choice: {others}; {guide('deploy.md')} says what they are",
     )
+
+
+def with_service(arguments: list[str]) -> list[str]:
+    """The arguments of a command that takes a service first, as `serve` does, or as `--service`."""
+    return ["--service", *arguments] if arguments and not arguments[0].startswith("-") else arguments
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -92,9 +97,9 @@ def context_of(choices: Mapping[str, str]) -> list[str]:
 
 
 def stack_of(choices: Mapping[str, str]) -> str:
-    """The name of the stack that the CDK makes of these choices."""
+    """The name of the stack that the CDK makes of these choices. Raises ConfigurationError."""
     everything = {**CHOICES, **choices}
-    return stack_name(chosen_service(everything["service"]), everything["stage"])
+    return stack_name(chosen_service(everything["service"]), checked_stage(everything["stage"]))
 
 
 def _choice(text: str) -> tuple[str, str]:

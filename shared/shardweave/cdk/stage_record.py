@@ -19,11 +19,11 @@ from typing import Any
 
 from ..errors import ConfigurationError, Fault
 from ..manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
-from ..project import command_name
+from ..project import command_name, guide
 from .manifest import AHEAD_MS, hasty_bumps
 
 METADATA = "ShardweaveManifest"
-ROLL_BACK = "deploy a checkout that has it; what goes back without it: `Rolling back` in docs/operating.md"
+ROLL_BACK = f"deploy a checkout that has it; what goes back without it: `Rolling back` in {guide('operating.md')}"
 
 
 @dataclass(frozen=True)

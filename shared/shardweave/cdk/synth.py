@@ -10,22 +10,24 @@ import argparse
 import sys
 
 from ..errors import ShardweaveError
-from ..exit_codes import exit_code_of
+from ..exit_codes import EXIT_CODES, exit_code_of
 from ..project import command_name
 from .cdk_command import cdk
 from .configuration import Configuration
-from .options import Given, add_options, choices_of, context_of, parsed
+from .options import Given, add_options, choices_of, context_of, parsed, with_service
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=command_name("synth"),
+        usage="%(prog)s [SERVICE] [options]",
         allow_abbrev=False,
+        epilog=EXIT_CODES,
         description="Synthesize the stack, without account and network. Other arguments go to `cdk synth`.",
     )
     add_options(parser)
     try:
-        options, others = parsed(parser, arguments)
+        options, others = parsed(parser, with_service(arguments))
         choices = choices_of(options)
         Configuration.from_context(Given(choices))
         return cdk(["synth", "-c", "assets=optional", *context_of(choices), *others])

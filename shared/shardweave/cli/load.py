@@ -21,6 +21,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ShardweaveError
+from ..progress_lines import ProgressLines
 from ..schema import Schema
 from ..store import Store
 from ..store.operations import Put
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         source = stack.enter_context(_opened(options.file, streams))
         bar = stack.enter_context(_bar(streams))
         loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line))
-        loading.load(_followed(source, options.file, bar, loading))
+        loading.load(_followed(source, options.file, bar, loading, ProgressLines(streams.say)))
         for task in bar.task_ids:
             bar.update(task, written=loading.written)
     streams.say(f"{counted(loading.written, 'record')} written, {counted(loading.refused, 'line')} refused")
@@ -138,16 +139,20 @@ def _opened(name: str, streams: Streams) -> AbstractContextManager[BinaryIO]:
 
 def _bar(streams: Streams) -> Progress:
     counts = TextColumn("{task.fields[written]:,} written")
-    return Progress(BarColumn(), DownloadColumn(), counts, TimeRemainingColumn(), console=Console(file=streams.stderr))
+    console = Console(file=streams.stderr)
+    columns = BarColumn(), DownloadColumn(), counts, TimeRemainingColumn()
+    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def _print(bar: Progress, line: str) -> None:
     bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading) -> Iterator[bytes]:
-    """The lines of a source, with the bar at how much of it was read and written."""
+def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading, lines: ProgressLines) -> Iterator[bytes]:
+    """The lines of a source, with the bar at how much of it was read and written; where there is none, `lines`."""
     task = bar.add_task("", total=None if name == "-" else Path(name).stat().st_size, written=0)
     for line in lines_of(source):
         yield line
         bar.update(task, advance=len(line), written=loading.written)
+        if bar.disable:
+            lines.tell(lambda: f"{counted(loading.written, 'record')} written, {loading.refused:,} refused so far")

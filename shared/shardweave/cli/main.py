@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import INTERRUPTED, exit_code_of
+from ..errors import ConfigurationError, InputError, ShardweaveError
+from ..exit_codes import DONE, EXIT_CODES, INTERRUPTED, WRONG, exit_code_of
 from ..version import __version__
 from .streams import Streams, reason, visible
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported for it alone."""
+    """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported for it alone. Of
+    one that `asks`, input is an argument."""
 
     name: str
     module: str
     help: str
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ class Program:
     def run(self, arguments: Sequence[str]) -> int:
         """The exit code. Raises ConfigurationError where what it needs is not installed."""
         if importlib.util.find_spec(self.needs) is None:
-            raise ConfigurationError(
-                f"it needs {self.needs}, which is not installed",
-                where=self.name,
-                fix=f"install the extra: pip install 'shardweave[{self.extra}]'",
-            )
+            install = f"install the extra: pip install 'shardweave[{self.extra}]'"
+            if {"-h", "--help"} & set(arguments):
+                print(f"shardweave {self.name}: {self.help}.\nIts options are shown where it can run: {install}")
+                return DONE
+            raise ConfigurationError(f"it needs {self.needs}, which is not installed", where=self.name, fix=install)
         if self.extra == "cdk":
             from ..cdk.tools import with_node
 
@@ -61,11 +63,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         super().error(visible(message))
 
-
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 some input was refused, or the table, a re-shard or a backfill needs someone to look; 2 the "
-    "arguments or a configuration are wrong, and nothing was done; 130 stopped by Ctrl+C."
-)
 
 PROGRAMS = (
     Program("serve", "..local.serve", "the HTTP API of a service on this machine", "local", "uvicorn", interrupted=0),
@@ -89,8 +86,8 @@ COMMANDS = (
     Command("backfill", "backfill", "fill lookups that were added to a filled table"),
     Command("reshard", "reshard", "move an entity's records to another shard space"),
     Command("token", "token", "a development token, which carries claims to the local server"),
-    Command("query", "ask_query", "ask a table"),
-    Command("explain", "ask_explain", "see what a query costs"),
+    Command("query", "ask_query", "ask a table", asks=True),
+    Command("explain", "ask_explain", "see what a query costs", asks=True),
 )
 
 
@@ -122,7 +119,8 @@ def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program]
         streams.stdout.flush()
     except ShardweaveError as error:
         streams.say(f"error: {error}")
-        return exit_code_of(error)
+        asks = any(each.asks for each in COMMANDS if each.name == options.command)
+        return WRONG if asks and isinstance(error, InputError) else exit_code_of(error)
     return code
 
 

@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..api.reshard_routes import MOST_RATE, document
 from ..entity_type import EntityType
 from ..errors import ConfigurationError
+from ..progress_lines import ProgressLines
 from ..reshard.operator import Estimate, Operator, Status
 from ..reshard.phases import under_way
 from ..reshard.wait_settings import decode_waits
@@ -153,7 +155,7 @@ def _say(estimate: Estimate, streams: Streams) -> None:
 def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: Callable[[float], None]) -> int:
     """Show how far it is, until it rests or needs someone to look: a bar that moves, or, where there is no terminal, a
     line for each step."""
-    console, said = Console(file=streams.stderr), ""
+    console, said, lines = Console(file=streams.stderr), "", ProgressLines(streams.say)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(
         *columns, TextColumn("{task.fields[more]}"), console=console, disable=not console.is_terminal
@@ -164,6 +166,8 @@ def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: 
             description = f"{status.phase} {status.step}" + (" (aborting)" if status.aborting else "")
             if not console.is_terminal and description != said:
                 streams.say(said := description)
+            elif not console.is_terminal and status.items:
+                lines.tell(partial(_how_far, description, status, streams.clock()))
             progress.update(
                 task,
                 description=description,
@@ -178,6 +182,10 @@ def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: 
             sleep(LOOK_SECONDS)
     _write(status, streams)
     return 1 if status.attention else 0
+
+
+def _how_far(description: str, status: Status, now_ms: int) -> str:
+    return f"{description}: {status.items_done:,} of {status.items:,} {_more(status, now_ms)}".rstrip()
 
 
 class Stillness:

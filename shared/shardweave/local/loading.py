@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..entity import Entity
+from ..progress_lines import ProgressLines
 from ..projections import Event
 from ..store import Create, Store
 from ..table.operations import MAX_TRANSACTION_ACTIONS
@@ -23,13 +24,26 @@ from ..table.operations import MAX_TRANSACTION_ACTIONS
 Sample = Entity | Event
 
 
-def load(store: Store, samples: Sequence[Sample], title: str, output: TextIO) -> int:
-    """Write the records that are not there, apply the events that were not, and give how many there were of both."""
+def load(
+    store: Store, samples: Sequence[Sample], title: str, output: TextIO, lines: ProgressLines | None = None
+) -> int:
+    """Write the records that are not there, apply the events that were not, and give how many there were of both. A bar
+    shows how far it is on a terminal, `lines` elsewhere."""
     records = [each for each in samples if isinstance(each, Entity)]
     events = [each for each in samples if isinstance(each, Event)]
-    written = 0
+    written = done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        progress.advance(task, count)
+        if progress.disable:
+            told.tell(lambda: f"{title}: {done:,} of {len(samples):,}")
+
+    console = Console(file=output)
+    told = lines or ProgressLines(lambda line: print(line, file=output, flush=True))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=output)) as progress:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=len(samples))
         for chunk in _chunks(store, records):
             missing = _missing(store, chunk)
@@ -37,10 +51,10 @@ def load(store: Store, samples: Sequence[Sample], title: str, output: TextIO) ->
                 _advance(store, missing)
                 store.transact([Create(record) for record in missing])
             written += len(missing)
-            progress.advance(task, len(chunk))
+            advance(len(chunk))
         for event in events:
             written += not store.apply(_projection(store, event), event).repeated
-            progress.advance(task)
+            advance(1)
     return written
 
 

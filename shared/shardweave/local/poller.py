@@ -116,7 +116,7 @@ def _older_than(position_file: Path) -> StreamPositionUnknown:
         "the table is older than the place to which its changes were read, as one is that was restored or copied; they "
         "are read again from the oldest that it keeps"
     )
-    fix = "see with `./run shardweave reshard status --entity NAME` whether a re-shard was under way"
+    fix = "see with `shardweave reshard status --entity NAME` whether a re-shard was under way"
     return StreamPositionUnknown(message, where=str(position_file), fix=fix)
 
 

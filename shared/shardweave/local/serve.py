@@ -37,7 +37,7 @@ from ..cli.streams import visible
 from ..cli.tables import folder_path
 from ..data_folder import DataFolder, SampleState
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import exit_code_of
+from ..exit_codes import EXIT_CODES, exit_code_of
 from ..fault_text import with_fix
 from ..key_format import KEY_FORMATS, key_format
 from ..project import command_name, data_folder
@@ -144,8 +144,8 @@ def run(
 ) -> None:
     """Start, serve, stop. Raises ShardweaveError when it can't start, or can't write."""
     with ExitStack() as stack:
-        stack.enter_context(folder.used_by_this_process())
         listening = stack.enter_context(listening or listen(options.host, options.port))
+        stack.enter_context(folder.used_by_this_process())
         service, table = open_service(options, folder)
         stack.callback(service.close)
         for name in service.parts.store.decide_lookups():
@@ -235,7 +235,8 @@ def operators_here(schema: Schema) -> Operators:
 def who_may(schema: Schema, origins: Sequence[str]) -> str:
     """To whom the server is open."""
     restricted = Access(schema.entities).restricts
-    allowed = "with a token all that it allows" if restricted else "all records, without a token"
+    limited = "with a token all that it allows (`shardweave token --claim NAME=VALUE` makes one)"
+    allowed = limited if restricted else "all records, without a token"
     pages = f", and to pages of {', '.join(sorted(set(origins)))} in a browser" if origins else ""
     return f"open to every program on this machine: {allowed}{pages}; to no other machine"
 
@@ -368,6 +369,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=command_name("serve"),
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",
+        epilog=f"Ctrl+C and SIGTERM stop it, with 0. {EXIT_CODES}",
     )
     found.add_argument("--version", action="version", version=__version__)
     which = found.add_mutually_exclusive_group()
