@@ -120,7 +120,6 @@ def test_more_lines_than_a_batch_from_standard_input(folder: Folder) -> None:
     lines = "\n".join(json.dumps(user(f"u{number}")) for number in range(600))
     outcome = shardweave("load", "-", "--data", str(folder.data), given=lines)
     assert outcome.errors.splitlines()[-1] == "600 records written, 0 lines refused"
-    assert "600 written" in outcome.errors.splitlines()[-2]
     assert all(folder.store().batch_get(User, [f"u{number}" for number in range(0, 600, 50)]))
 
 
@@ -154,4 +153,4 @@ def test_what_was_loaded_can_be_asked(folder: Folder, capsys: pytest.CaptureFixt
     (page,) = json.loads(capsys.readouterr().out)
     assert (page["nextToken"], page["stats"]["failedLanes"], page["stats"]["returned"]) == (None, 0, 2)
     assert shardweave("query", "--entity", "usr", "--data", str(folder.data)).code == 2
-    assert shardweave("query", "--entity", "user", "--data", str(folder.data), "nothing=1").code == 1
+    assert shardweave("query", "--entity", "user", "--data", str(folder.data), "nothing=1").code == 2

@@ -142,7 +142,7 @@ class TestStarting:
             (["--service", "nosuch"], "error: argument --service: there is no service 'nosuch'"),
             (["--service", "nosuch.py"], "there is no module 'nosuch.py'"),
             (["--port", "99999"], "'99999' is not a port; give a number from 1 to 65535"),
-            (["--port", "-1"], "is no port"),
+            (["--port", "-1"], "is not a port"),
             (["--key-format", "x"], "invalid choice"),
             (["--day", "tomorrow"], "'tomorrow' is not a day; give one as 2024-01-31"),
             (["--day", "9999-01-01"], "it lies ahead"),
