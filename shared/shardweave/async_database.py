@@ -46,7 +46,7 @@ class AsyncDatabase:
         schema: Schema,
         *,
         path: str | os.PathLike[str] | None = None,
-        name: str = "database",
+        name: str | None = None,
         table_name: str | None = None,
         region: str | None = None,
         endpoint_url: str | None = None,

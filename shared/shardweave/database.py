@@ -36,7 +36,7 @@ from .database_input import (
     named_here,
     record_of,
 )
-from .database_parts import check_place, opened_parts
+from .database_parts import check_place, opened_parts, records_of
 from .entity import Entity, now_ms
 from .errors import InputError
 from .query.cursor import CursorKeys
@@ -60,10 +60,11 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Database:
     """The records of a schema. `store` and `queries` are for those who need more than its methods.
 
-    `name` is the table's in the folder: that of a service opens the service's table. `region`, `endpoint_url`
-    and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of a folder are kept in it,
-    others are made up here where none are given, and tokens are good in this object alone. `clock` gives epoch
-    milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at once.
+    `name` is the table's in the folder, "database" where none is given; that of a service opens the service's table.
+    `region`, `endpoint_url` and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
+    a folder are kept in it, others are made up here where none are given, and tokens are good in this object alone.
+    `clock` gives epoch milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at
+    once.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Database:
         schema: Schema,
         *,
         path: str | os.PathLike[str] | None = None,
-        name: str = "database",
+        name: str | None = None,
         table_name: str | None = None,
         region: str | None = None,
         endpoint_url: str | None = None,
@@ -491,10 +492,6 @@ class Database:
         return self.queries, spec
 
     def _records(self, queries: QueryRunner, spec: QuerySpec) -> Iterator[Any]:
-        pages = queries.pages(spec)
-        while True:
-            self._check_open()
-            page = next(pages, None)
-            if page is None:
-                return
-            yield from page.in_order()
+        # What can't be asked is refused where it is asked, and not where its first record is.
+        queries.explain(spec)
+        return records_of(queries.pages(spec), self._check_open)

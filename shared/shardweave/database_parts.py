@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .database_input import kind_of
 from .errors import InputError
 from .query.cursor import CursorKeys
 from .query.runner import QueryRunner
+from .query.spec import Page
 from .schema import Schema
 from .store import Store, Waiting
 from .table import Table
@@ -29,7 +30,7 @@ def opened_parts(
     schema: Schema,
     *,
     path: str | os.PathLike[str] | None,
-    name: str,
+    name: str | None,
     table_name: str | None,
     dynamodb: Mapping[str, Any],
     cursor_keys: CursorKeys | None,
@@ -42,7 +43,7 @@ def opened_parts(
     if table_name is not None:
         table = dynamodb_table(schema.layout, table_name, throttle, dynamodb)
     elif path is not None:
-        table, kept_keys = table_in_folder(schema, path, name, clock)
+        table, kept_keys = table_in_folder(schema, path, name or "database", clock)
     else:
         table = table_in_memory(schema.layout, clock)
     try:
@@ -71,10 +72,16 @@ def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, An
         raise InputError("a folder and a DynamoDB table exclude one another", where="table_name", fix="give one")
     if path is not None and not isinstance(path, (str, os.PathLike)):
         raise InputError(f"must be a folder, got {kind_of(path)}", where="path", fix='give path="data"')
+    if path is not None and not os.fspath(path):
+        raise InputError(
+            "must be a folder, got an empty text", where="path", fix='give path="data", or "." for this one'
+        )
+    if name is not None and path is None:
+        raise InputError("it names a table in a folder", where="name", fix="give path, too, or leave it out")
     if table_name is not None and not (isinstance(table_name, str) and table_name):
         given = "an empty text" if table_name == "" else kind_of(table_name)
         raise InputError(f"must be the name of a table, got {given}", where="table_name", fix="give its name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
         fix = "use letters, digits, - and _, at most 100"
         raise InputError("must be a name that a file can have", where="name", fix=fix)
     for option, value in dynamodb.items():
@@ -85,6 +92,16 @@ def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, An
         if value is not None and option == "client" and not hasattr(value, "meta"):
             fix = 'give boto3.client("dynamodb"), or leave it out'
             raise InputError(f"must be a client of boto3, got {kind_of(value)}", where=option, fix=fix)
+
+
+def records_of(pages: Iterator[Page[Any]], check_open: Callable[[], None]) -> Iterator[Any]:
+    """The records of pages, in order, as long as the database is open."""
+    while True:
+        check_open()
+        page = next(pages, None)
+        if page is None:
+            return
+        yield from page.in_order()
 
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:

@@ -87,6 +87,9 @@ def _identity_faults(where: str, model: type[Entity], properties: Mapping[str, P
     if declaration.sort and not declaration.partition and not {e.name for e in unique} & set(declaration.sort):
         message = "sort without partition does not identify a record"
         yield Fault(where, message, "add partition=(...), or the unique property to sort")
+    both = [name for name in declaration.partition if name in declaration.sort]
+    if both:
+        yield Fault(where, f"{', '.join(both)} stands in partition and in sort", "name each property once")
     placing = [*declaration.partition, *declaration.sort, *declaration.shard_by, *(each.name for each in unique)]
     for each in (properties[name] for name in dict.fromkeys(placing) if name in properties):
         if each.role is not Role.TIMESTAMP and is_optional(each.annotation):

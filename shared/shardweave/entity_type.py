@@ -417,9 +417,13 @@ class EntityType(Generic[E]):
         for name in values:
             self.property_of(name)
         given = self.by_stored_name(values)
+        fix = f"give {' and '.join(self.identity)}"
+        more = [name for name in given if name not in self.identity]
+        if more:
+            raise UnknownName(f"{', '.join(more)} identifies no record", where="key", fix=f"{fix}, and nothing else")
         missing = [name for name in self.identity if given.get(name) is None]
         if missing:
-            raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=f"give {', '.join(self.identity)}")
+            raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)
         return {name: self.properties[name].parse(given[name]) for name in self.identity}
 
     def check_timestamp(self, item: Item, now_ms: int) -> None:

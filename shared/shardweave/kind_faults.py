@@ -98,6 +98,10 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
         listed = _listed(f"{place}: entities", given, "entities", faults)
         entities = tuple(model for at, model in listed if _is_model(at, model, faults))
         entities = None if listed and not entities else entities
+    for key, given_key in (("hash_key", index.hash_key), ("range_key", index.range_key)):
+        if not isinstance(given_key, str):
+            fix = "name a key of the entities, or a property"
+            faults.append(kind_fault(f"{place}: {key}", given_key, "a name", fix))
     if not isinstance(projection, str):
         projection = names_of(projection)
     if not isinstance(index.exposed, bool):

@@ -137,9 +137,11 @@ class Answer:
         return self.headers.get("etag")
 
     @property
-    def location(self) -> str | None:
-        """The path of a record that was made."""
-        return self.headers.get("location")
+    def location(self) -> str:
+        """The path of the record that was made. Raises AssertionError where the answer names none."""
+        if "location" not in self.headers:
+            raise AssertionError(f"answered with {self.status} and no location: {self.problem or 'nothing was made'}")
+        return self.headers["location"]
 
     @cached_property
     def problem(self) -> Problem | None:
@@ -181,8 +183,10 @@ class Client:
             self._failures[seen.request_id] = seen.failure
 
     def close(self) -> None:
-        """Close the service."""
-        self._built.close()
+        """Close the service, once; from then on every request is refused, of the clients of its callers too."""
+        built = self._shared.pop("service", None)
+        if built is not None:
+            built.close()
 
     def __enter__(self) -> Self:
         return self
@@ -213,15 +217,18 @@ class Client:
     ) -> Client:
         """A client whose requests are of a caller, as a verified token says it. `tenant` is the value of the claim that
         records are bound to."""
+        _check_caller(groups, tenant, claims)
         found: dict[str, Any] = {"iss": "https://login.example.com/", "sub": subject, **(claims or {})}
+        built = self._built
         if groups:
             found["groups"] = list(groups)
         if tenant is not None:
-            bound = self._built.parts.access.claims
+            bound = built.parts.access.claims
             if len(bound) != 1:
                 said = ", ".join(bound) or "none"
                 raise InputError(f"records are bound to {said}", where="tenant", fix="give claims={...}")
-            found[bound[0]] = tenant
+            if found.setdefault(bound[0], tenant) != tenant:
+                raise InputError(f"the claims have another {bound[0]}", where="tenant", fix="say it once")
         return replace(self, claims=found)
 
     # -- requests
@@ -282,6 +289,8 @@ class Client:
 
     @property
     def _built(self) -> Service:
+        if "service" not in self._shared:
+            raise InputError("it is closed", where="client", fix="use it inside its with block, or make another one")
         return self._shared["service"]
 
 
@@ -301,6 +310,18 @@ def _built(service: Any, clock: Clock, observe: Observe) -> Service:
         waiting=clock.waiting,
         observe=observe,
     )
+
+
+def _check_caller(groups: Any, tenant: Any, claims: Any) -> None:
+    """Refuses what a caller can't have, never half understood."""
+    if isinstance(groups, str) or not all(isinstance(each, str) for each in groups):
+        message = f"must be a list of names, got {type(groups).__name__}"
+        raise InputError(message, where="groups", fix='give groups=["operators"]')
+    if tenant is not None and not isinstance(tenant, str):
+        raise InputError(f"must be text, got {type(tenant).__name__}", where="tenant", fix='give tenant="acme"')
+    if claims is not None and not isinstance(claims, Mapping):
+        message = f"must map claims to values, got {type(claims).__name__}"
+        raise InputError(message, where="claims", fix='give claims={"team": "red"}')
 
 
 def _named_module(service: Any) -> tuple[str, ModuleType | None]:

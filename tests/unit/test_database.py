@@ -379,6 +379,18 @@ MISTAKES: dict[str, tuple[Ask, str]] = {
     "a limit of lookups": (lambda db: db.find_by(Account, "city", "Oslo", limit="x"), "limit: a page has 1 to 500"),
     "no relation": (lambda db: db.expand(accounts(1), "x"), "x: the entity 'account' has no relation 'x'"),
     "no record to expand": (lambda db: db.expand(["x"], "team"), r"records\[0\]: must be a record, got str"),
+    "more than a key": (lambda db: db.get(Account, {"account_id": "a", "city": "Oslo"}), "key: city identifies no"),
+    "more than a key to delete": (
+        lambda db: db.delete(Account, {"account_id": "a", "city": "x"}),
+        "key: city identifies",
+    ),
+    "no such condition of records": (lambda db: db.records(Account, zz=1), "zz: the entity 'account' has no property"),
+    "a filter that compares nothing": (
+        lambda db: db.query(Account, team_id="red", filter=where("balance")),
+        "filter: must be a condition, got Where. Fix: compare a property",
+    ),
+    "an empty folder": (lambda db: Database(SCHEMA, path=""), "path: must be a folder, got an empty text"),
+    "a name without a folder": (lambda db: Database(SCHEMA, name="x"), "name: it names a table in a folder"),
     "no schema": (lambda db: Database([Account]), "schema: must be a Schema, got list"),
     "two places": (lambda db: Database(SCHEMA, path="x", table_name="y"), "table_name: .* exclude one another"),
     "a number as a folder": (lambda db: Database(SCHEMA, path=5), "path: must be a folder, got int"),

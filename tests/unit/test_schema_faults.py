@@ -110,6 +110,7 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ("entity Broken.key: there is no property 'tem'", entity({"key": HashKey("tem")})),
     ("entity Broken.key: there is no property 'tem'", entity({"key": RangeKey("team", desc("tem"))})),
     ("entity Broken.key: there is no property '5'", entity({"key": RangeKey(5)})),  # type: ignore[arg-type]
+    ("entity Broken: team stands in partition and in sort", entity(partition="team", sort=("team",))),
     ("entity Broken.key: 'team' stands 2 times", entity({"key": HashKey("team", "team")})),
     ("entity Broken.key: it has no elements", entity({"key": HashKey()})),
     (

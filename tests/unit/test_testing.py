@@ -49,7 +49,6 @@ def test_pauses_move_the_clock_and_take_no_time() -> None:
 def test_records_are_made_read_changed_and_removed_by_their_routes() -> None:
     with Client(SCHEMA) as client:
         made = client.post("/v1/accounts", {"teamId": "red", "email": "ann@example.org"}).expect(201)
-        assert made.location is not None
         read = client.get(made.location).expect(200)
         assert read.json == made.json
         assert read.etag == made.etag
@@ -62,6 +61,18 @@ def test_records_are_made_read_changed_and_removed_by_their_routes() -> None:
         assert account.city == "Oslo"
         assert client.delete(made.location).expect(204).json is None
         assert client.get(made.location).status == 404
+
+
+def test_a_closed_client_is_refused_and_so_are_those_of_its_callers() -> None:
+    with Client(SCHEMA) as client:
+        ann = client.as_caller("ann")
+        refused = client.get("/v1/accounts/nobody")
+        with pytest.raises(AssertionError, match="answered with 404 and no location"):
+            refused.location  # noqa: B018 - it is asked for
+    client.close()
+    for ask in (lambda: client.get("/v1/accounts"), lambda: ann.get("/v1/accounts"), lambda: client.as_caller("bob")):
+        with pytest.raises(errors.InputError, match="client: it is closed"):
+            ask()
 
 
 def test_parameters_are_written_as_a_query_has_them() -> None:
@@ -91,6 +102,8 @@ def test_a_problem_is_a_value() -> None:
 def test_callers_see_what_is_theirs() -> None:
     with Client(TENANTS) as client:
         acme, bolt = client.as_caller("ann", tenant="acme"), client.as_caller("bob", tenant="bolt")
+        with pytest.raises(errors.InputError, match="tenant: the claims have another tenant"):
+            client.as_caller("ann", tenant="acme", claims={"tenant": "bolt"})
         acme.post("/v1/teams", {"name": "red"}).expect(201)
         assert [each["name"] for each in acme.get("/v1/teams", tenantId="acme").json["items"]] == ["red"]
         assert bolt.get("/v1/teams").expect(200).json["items"] == []
@@ -108,6 +121,10 @@ def test_callers_have_groups_and_claims() -> None:
         assert client.as_caller("eve", groups=["none of these"]).get(made.location).status in (403, 404)
         with pytest.raises(errors.InputError, match="tenant: records are bound to none"):
             client.as_caller("ann", tenant="acme")
+        with pytest.raises(errors.InputError, match="groups: must be a list of names, got str"):
+            client.as_caller("ann", groups="admin")
+        with pytest.raises(errors.InputError, match="claims: must map claims to values, got list"):
+            client.as_caller("ann", claims=["admin"])  # type: ignore[arg-type]
 
 
 def test_the_clock_is_the_services_own() -> None:

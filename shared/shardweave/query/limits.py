@@ -71,14 +71,15 @@ def _check_types(spec: QuerySpec) -> None:
     if named is not None and (isinstance(named, str) or not _are_texts(named)):
         raise InputError("it lists property names", where="properties", fix='give a tuple, like ("name",)')
     if spec.branches is not None and not all(isinstance(each, BranchSpec) for each in spec.branches):
-        raise InputError("each must be a branch", where="branches", fix="give BranchSpec(conditions, index, filter)")
+        raise InputError("each must be a branch", where="branches", fix='give branch(state="open"), say')
     parts: list[QuerySpec | BranchSpec] = [spec, *(spec.branches or ())]
     for number, asked in enumerate(parts):
         place = f"branches[{number - 1}]." if number else ""
         test: Any = asked.filter
         if test is not None and not isinstance(test, Condition):
-            fix = 'make it with where("name"), or of JSON with filter_from_json'
-            raise InputError("must be a condition", where=f"{place}filter", fix=fix)
+            message = f"must be a condition, got {type(test).__name__}"
+            fix = 'compare a property: where("total") > 100, say'
+            raise InputError(message, where=f"{place}filter", fix=fix)
         index: Any = asked.index
         if index is not None and not isinstance(index, str):
             message = f"an index must be named by text, got {type(index).__name__}"

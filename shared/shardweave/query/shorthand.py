@@ -146,7 +146,7 @@ class Where(Undecided):
 
     def size(self, operator: Comparator, size: int) -> Condition:
         """How the size compares, as in `size(">", 3)`: of a text in UTF-16 code units, of bytes, of a list, set or
-        mapping in members."""
+        mapping in members. Raises InputError."""
         return Size(self.property, operator, size)
 
     def _compared(self, operator: Comparator, value: Any) -> Condition:
