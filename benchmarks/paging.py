@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.schema import Schema
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite
 

@@ -8,17 +8,19 @@ import time
 from typing import Any
 
 from benchmarks.tables import Table
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.sizes import RECORDS_PER_UNIT
 from shardweave.query.spec import BranchSpec, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, Operation, Query
+from shardweave.values.codecs import Timestamp
 
 TITLE = "queries: records read, rounds and time as shards grow"
 KEYS = CursorKeys("bench", {"bench": b"b" * 32})

@@ -12,15 +12,17 @@ from typing import Any
 
 from benchmarks.plots import Line, Plot
 from benchmarks.tables import Table
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite
+from shardweave.values.codecs import Timestamp
 
 TITLE = "scale: a page as shards and records grow"
 KEYS = CursorKeys("bench", {"bench": b"b" * 32})

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from benchmarks.tables import Table
-from shardweave.key_format import crc32, string_hash
+from shardweave.keys.key_format import crc32, string_hash
 
 TITLE = "Spread of ids over shards"
 IDS = 100_000

@@ -19,7 +19,7 @@ from benchmarks.lanes import started
 from benchmarks.tables import Table
 from benchmarks.write.users import IDENTITY, SCHEMA, TABLE, properties
 from services.user_service import User
-from shardweave.shard_maps import StaticMaps
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Store
 from shardweave.store.operations import Put
 from shardweave.table import Guard

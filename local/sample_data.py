@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 
 from services.user_service import Email, User, canonical_name
-from shardweave.entity import Entity
+from shardweave.schema.entity import Entity
 
 from .chance import Chance
 from .sample_names import LOCALES

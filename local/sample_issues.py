@@ -13,7 +13,7 @@ from decimal import Decimal
 from uuid import UUID, uuid5
 
 from services.issue_tracker.records import Issue, Priority, Project, State, Tenant
-from shardweave.entity import Entity
+from shardweave.schema.entity import Entity
 
 from .chance import Chance
 from .sample_names import LOCALES

@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from services.order_tracking import Customer, Line, OrderPlaced, OrderStatus, OrderStatusChanged, Product, SchemaChange
-from shardweave.entity import Entity
-from shardweave.projections import Event
+from shardweave.schema.entity import Entity
+from shardweave.schema.read_models import Event
 
 from .chance import Chance
 from .sample_names import LOCALES

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shardweave.cdk.packages import PLATFORMS
+from shardweave.cdk.layer_packages import PLATFORMS
 from shardweave.project import project_folder
 
 COMMAND = (str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"), "-S", "-P", "-m")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table import Guard
 from shardweave.table.operations import GetItem, ItemAnswer, Operation, PageAnswer, Query
 from shardweave.table.values import Value
+from shardweave.values.codecs import Timestamp
 
 TABLE, INDEX = "people", "first"
 HASH_NAME, RANGE_NAME = "hashKey", "firstRangeKey"

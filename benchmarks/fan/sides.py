@@ -28,7 +28,7 @@ def ours(url: str, transport: Literal["direct", "botocore"] = "direct") -> ReadP
     from shardweave.query.cursor import CursorKeys
     from shardweave.query.runner import QueryRunner
     from shardweave.query.spec import QuerySpec
-    from shardweave.reshard.maps import LeasedMaps
+    from shardweave.reshard.leased_maps import LeasedMaps
     from shardweave.reshard.phases import Waits
     from shardweave.table.dynamodb import DynamoDBTable
 

@@ -7,8 +7,8 @@ import sys
 import time
 
 from services.user_service import schema as user_schema
-from shardweave.key_format import key_format
-from shardweave.schema import Schema
+from shardweave.keys.key_format import key_format
+from shardweave.schema.schema import Schema
 
 
 def main(path: str, format_name: str) -> None:

@@ -15,12 +15,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from shardweave.data_folder import DataFolder
 from shardweave.local.serve import main
-from shardweave.reshard.work import WORK
+from shardweave.reshard.work_items import WORK
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import ConditionCheck, Delete, Operation, Put, TransactWrite
+from shardweave.table.operations import ConditionCheck, DeleteItem, Operation, PutItem, TransactWrite
+from shardweave.workspace import DataFolder
 
 UNITS = "units.json"
 
@@ -58,7 +58,7 @@ class CountingTable:
 
     def _count(self, name: str, operation: TransactWrite, units: float) -> None:
         _, version, _, _, step, _ = name.split("#")
-        records = sum(isinstance(action, Put | Delete) for action in operation.actions)
+        records = sum(isinstance(action, PutItem | DeleteItem) for action in operation.actions)
         with self._lock:
             self._counted[int(version), step].update({"records": records, "transactions": 1, "units": int(units)})
 

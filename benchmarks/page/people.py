@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from shardweave.schema import Schema
+from shardweave.schema.schema import Schema
 
 CREATED = 1_727_300_000_000
 INDEX, RANGE_NAME = "firstName", "firstNameRangeKey"

@@ -17,11 +17,11 @@ from shardweave import (
     Delete,
     Entity,
     Event,
-    EventProjection,
     HashKey,
     Index,
     KeyFormat,
     Lookup,
+    ReadModel,
     Schema,
     Sequence,
     ShardBump,
@@ -165,7 +165,7 @@ def count_unread(event: MessageArrived | MessagesSeen) -> list[UpdateRecord]:
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     by_state = Index("byState", hash_key="state_hash_key", range_key="updated")
-    unread = EventProjection("unread", (MessageArrived, MessagesSeen), writes=(Counter,), project=count_unread)
+    unread = ReadModel("unread", (MessageArrived, MessagesSeen), writes=(Counter,), project=count_unread)
     entities: list[type[Entity]] = [Tenant, Member, Invitation, Tag, Conversation, Message, Counter]
     return Schema(entities, [by_state], key_format=key_format, projections=[unread])
 

@@ -21,20 +21,13 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import shardweave.api.router  # noqa: F401 - while the function starts, not with its first request
-from shardweave.api.application import Observation
+from shardweave.api.app import Observation
+from shardweave.api.emf_metrics import QueryMetrics
 from shardweave.api.problems import is_failure, problem
-from shardweave.api.traces import trace
+from shardweave.api.safe_traceback import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
-from shardweave.query_metrics import QueryMetrics
-from shardweave.service import (
-    Service,
-    Settings,
-    build,
-    decode_cursor_keys,
-    decode_external_keys,
-    dynamodb_table,
-)
+from shardweave.service.build import Service, Settings, build, decode_cursor_keys, decode_external_keys, dynamodb_table
 from shardweave.shard_key import ExternalKeys
 
 if TYPE_CHECKING:

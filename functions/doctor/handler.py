@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from shardweave.examination import examine
+from shardweave.service.doctor import examine
 from shardweave.table import Table
 
 ENOUGH_MS = 30_000
@@ -30,7 +30,7 @@ metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
 @cache
 def table() -> Table:
     """The deployed table."""
-    from shardweave.service import deployed_table
+    from shardweave.service.build import deployed_table
 
     return deployed_table(os.environ)
 

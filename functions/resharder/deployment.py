@@ -15,7 +15,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from shardweave.errors import ShardweaveError
-from shardweave.store.retries import RetryPolicy, Waiting
+from shardweave.table.retry import RetryClock, RetryPolicy
 
 CREATING = "CREATE_IN_PROGRESS"
 """The status of a stack that did not exist before."""
@@ -32,7 +32,7 @@ def decide(
     event: Mapping[str, Any],
     stack_status: Callable[[str], str],
     decide_lookups: Callable[[], tuple[str, ...]],
-    waiting: Waiting,
+    waiting: RetryClock,
 ) -> str:
     """Decide the lookups when the stack is being created. Why they could not be decided, "" when all is well."""
     if event["RequestType"] != "Create":

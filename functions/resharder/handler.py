@@ -21,10 +21,10 @@ from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.resharder import deployment
-from shardweave.changes import ChangeHandler
 from shardweave.errors import ShardweaveError
-from shardweave.store.retries import Waiting
-from shardweave.stream_events import decode_change
+from shardweave.reshard.change_handler import ChangeHandler
+from shardweave.table.lambda_stream import decode_change
+from shardweave.table.retry import RetryClock
 
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
@@ -49,9 +49,9 @@ class OrderedBatch(BatchProcessor):
 @cache
 def change_handler() -> ChangeHandler:
     """What this environment's service does with changes."""
-    from shardweave import service
+    from shardweave.service import build
 
-    return service.change_handler(os.environ)
+    return build.change_handler(os.environ)
 
 
 def handle(record: DynamoDBRecord) -> None:
@@ -79,11 +79,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def decide_lookups(event: dict[str, Any]) -> dict[str, Any]:
     """Decide which lookups of a new table may be relied on, and tell CloudFormation."""
-    from shardweave import service
+    from shardweave.service import build
     from shardweave.table.dynamodb.stack import stack_status
 
     failure = deployment.decide(
-        event, stack_status, lambda: service.deployed_store(os.environ).decide_lookups(), Waiting()
+        event, stack_status, lambda: build.deployed_store(os.environ).decide_lookups(), RetryClock()
     )
     logger.info("lookups", extra={"request": event["RequestType"], "failure": failure})
     deployment.answer(event, failure)
@@ -113,6 +113,6 @@ def changes(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 def log_failure(failure: BaseException) -> None:
     """Where it happened, and its class; what it says may hold values."""
-    from shardweave.api.traces import trace
+    from shardweave.api.safe_traceback import trace
 
     logger.error("a change failed", extra={"trace": trace(failure)})

@@ -31,11 +31,11 @@ from shardweave import (
     DecimalCodec,
     Entity,
     Event,
-    EventProjection,
     HashKey,
     Index,
     KeyFormat,
     RangeKey,
+    ReadModel,
     Schema,
     SemanticVersion,
     SetRecord,
@@ -280,7 +280,7 @@ def _moment(order_id: str, moment: dt.datetime) -> dict[str, Any]:
     return {"order_id": order_id, "changed_at": moment}
 
 
-ORDERS = EventProjection(
+ORDERS = ReadModel(
     "orders",
     events=(OrderPlaced, OrderStatusChanged),
     writes=(OrderTracking, Order, OrderLine, OrderTotal),

@@ -11,36 +11,33 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import errors, shard_key
-    from .access.bindings import claim_property, private_property
-    from .access.rules import Allow
     from .async_database import AsyncDatabase
-    from .codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
     from .database import Database
-    from .declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
-    from .entity import (
+    from .keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
+    from .keys.sharding import ShardBump
+    from .query.cursor import CursorKeys
+    from .query.shorthand import between, branch, one_of, prefix, where
+    from .query.spec import Page
+    from .schema.access_rules import Allow
+    from .schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
+    from .schema.entity import Entity, HashKey, RangeKey, desc, nanoid
+    from .schema.property_options import (
         CanonicalBegin,
-        Entity,
-        HashKey,
-        RangeKey,
-        desc,
-        nanoid,
+        claim_property,
+        private_property,
         timestamp_property,
         ttl_property,
         unique_property,
         updated_property,
     )
-    from .key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
-    from .projections import Delete as DeleteRecord
-    from .projections import Event, EventProjection
-    from .projections import Set as SetRecord
-    from .projections import Update as UpdateRecord
-    from .query.cursor import CursorKeys
-    from .query.shorthand import between, branch, one_of, prefix, where
-    from .query.spec import Page
-    from .schema import Schema
-    from .sharding import ShardBump
-    from .store.idempotency import Once as IdempotencyKey
+    from .schema.read_models import Delete as DeleteRecord
+    from .schema.read_models import Event, ReadModel
+    from .schema.read_models import Set as SetRecord
+    from .schema.read_models import Update as UpdateRecord
+    from .schema.schema import Schema
+    from .store.idempotency import IdempotencyKey
     from .store.operations import Check, Create, Delete, Put, Update
+    from .values.codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 
 __all__ = [
     "ARTICLE",
@@ -58,7 +55,6 @@ __all__ = [
     "DeleteRecord",
     "Entity",
     "Event",
-    "EventProjection",
     "HashKey",
     "IdempotencyKey",
     "Index",
@@ -67,6 +63,7 @@ __all__ = [
     "Page",
     "Put",
     "RangeKey",
+    "ReadModel",
     "Schema",
     "SemanticVersion",
     "Sequence",
@@ -99,33 +96,30 @@ __all__ = [
 
 _MODULES = ("errors", "shard_key")
 _PLACES = {
-    "access.bindings": ("claim_property", "private_property"),
-    "access.rules": ("Allow",),
     "async_database": ("AsyncDatabase",),
-    "codecs": ("DecimalCodec", "SemanticVersion", "Timestamp", "TimestampSeconds"),
     "database": ("Database",),
-    "declarations": ("Index", "Lookup", "Sequence", "Unique", "belongs_to", "has_many"),
-    "entity": (
+    "keys.key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
+    "keys.sharding": ("ShardBump",),
+    "query.cursor": ("CursorKeys",),
+    "query.shorthand": ("between", "branch", "one_of", "prefix", "where"),
+    "query.spec": ("Page",),
+    "schema.access_rules": ("Allow",),
+    "schema.declarations": ("Index", "Lookup", "Sequence", "Unique", "belongs_to", "has_many"),
+    "schema.entity": ("Entity", "HashKey", "RangeKey", "desc", "nanoid"),
+    "schema.property_options": (
         "CanonicalBegin",
-        "Entity",
-        "HashKey",
-        "RangeKey",
-        "desc",
-        "nanoid",
+        "claim_property",
+        "private_property",
         "timestamp_property",
         "ttl_property",
         "unique_property",
         "updated_property",
     ),
-    "key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
-    "projections": ("DeleteRecord=Delete", "Event", "EventProjection", "SetRecord=Set", "UpdateRecord=Update"),
-    "query.cursor": ("CursorKeys",),
-    "query.shorthand": ("between", "branch", "one_of", "prefix", "where"),
-    "query.spec": ("Page",),
-    "schema": ("Schema",),
-    "sharding": ("ShardBump",),
-    "store.idempotency": ("IdempotencyKey=Once",),
+    "schema.read_models": ("DeleteRecord=Delete", "Event", "ReadModel", "SetRecord=Set", "UpdateRecord=Update"),
+    "schema.schema": ("Schema",),
+    "store.idempotency": ("IdempotencyKey",),
     "store.operations": ("Check", "Create", "Delete", "Put", "Update"),
+    "values.codecs": ("DecimalCodec", "SemanticVersion", "Timestamp", "TimestampSeconds"),
 }
 
 if not TYPE_CHECKING:

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
 
 from .database import NOTHING, Database, E
 from .database_input import check_threads
-from .entity import Entity, now_ms
 from .query.fanout import DEFAULT_THROTTLE
 from .query.spec import DEFAULT_LIMIT
+from .schema.entity import Entity, now_ms
 
 if TYPE_CHECKING:
     from .query.cursor import CursorKeys
     from .query.explain import Explanation
     from .query.runner import QueryRunner
     from .query.spec import BranchSpec, Page
-    from .schema import Schema
-    from .store import BatchWriteResult, Delete, Operation, Put, Store, Waiting
-    from .store.expanding import Related
+    from .schema.schema import Schema
+    from .store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
     from .store.operations import Changes, Key
+    from .store.relations.relation_loader import Related
     from .table.conditions import Condition
 
 P = ParamSpec("P")
@@ -53,7 +53,7 @@ class AsyncDatabase:
         client: Any = None,
         cursor_keys: CursorKeys | None = None,
         clock: Callable[[], int] = now_ms,
-        waiting: Waiting | None = None,
+        waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
         threads: int = DEFAULT_THROTTLE,
     ) -> None:

@@ -37,7 +37,6 @@ from .database_input import (
     record_of,
 )
 from .database_parts import check_place, opened_parts, records_of
-from .entity import Entity, now_ms
 from .errors import InputError
 from .query.cursor import CursorKeys
 from .query.explain import Explanation
@@ -46,11 +45,12 @@ from .query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from .query.runner import QueryRunner
 from .query.shorthand import constraints
 from .query.spec import DEFAULT_LIMIT, BranchSpec, Page, QuerySpec
-from .schema import Schema
-from .store import BatchWriteResult, Delete, Operation, Put, Store, Waiting
-from .store.expanding import Related
-from .store.finding import lookup_of, lookup_values
+from .schema.entity import Entity, now_ms
+from .schema.schema import Schema
+from .store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
+from .store.lookups.lookup_queries import lookup_of, lookup_values
 from .store.operations import Among, Changes, Key
+from .store.relations.relation_loader import Related
 from .table.conditions import Condition
 
 E = TypeVar("E", bound=Entity, default=Any)
@@ -79,7 +79,7 @@ class Database:
         client: Any = None,
         cursor_keys: CursorKeys | None = None,
         clock: Callable[[], int] = now_ms,
-        waiting: Waiting | None = None,
+        waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
     ) -> None:
         check_schema(schema)
@@ -95,7 +95,7 @@ class Database:
                 dynamodb=dynamodb,
                 cursor_keys=cursor_keys,
                 clock=clock,
-                waiting=waiting or Waiting(),
+                waiting=waiting or RetryClock(),
                 throttle=throttle,
             )
         self._owned, self._closed = True, False
@@ -323,7 +323,10 @@ class Database:
         )
         with named_here():
             queries, spec = self._asked(spec, "query")
-            return self._records(queries, queries.for_whole_records(spec))
+            spec = queries.for_whole_records(spec)
+            # What can't be asked is refused here, and not where the first record is asked for.
+            queries.explain(spec)
+            return records_of(queries.pages(spec), self._check_open)
 
     def first(
         self,
@@ -472,7 +475,7 @@ class Database:
         limit: int,
         next_token: str | None,
         *,
-        among: Among | None = None,
+        visibility: Among | None = None,
         scope: str = "",
     ) -> Page[E]:
         check_lookup(name, within)
@@ -483,15 +486,15 @@ class Database:
         tokens = LookupTokens(self._queries.cursors, self._queries.now_ms)
         with named_here():
             state = tokens.opened(next_token, walk)
-            asked: dict[str, Any] = {"within": within, "limit": limit, "after": id_reached(state), "among": among}
+            asked: dict[str, Any] = {
+                "within": within,
+                "limit": limit,
+                "after": id_reached(state),
+                "visibility": visibility,
+            }
             found = self._store.find_by(compiled.model, name, value, **asked)
         return Page(found.items, tokens.sealed(state, found.after, walk), not found.cut, unreadable=found.unreadable)
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         """What runs a query, and the query as it is run; `operation` is what rules call it."""
         return self.queries, spec
-
-    def _records(self, queries: QueryRunner, spec: QuerySpec) -> Iterator[Any]:
-        # What can't be asked is refused where it is asked, and not where its first record is.
-        queries.explain(spec)
-        return records_of(queries.pages(spec), self._check_open)

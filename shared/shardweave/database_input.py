@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, get_args
 
-from .entity import Entity
 from .errors import InputError, ShardweaveError
 from .query.cursor import CursorKeys
 from .query.spec import BranchSpec
-from .schema import Schema
-from .store import Waiting
+from .schema.entity import Entity
+from .schema.schema import Schema
+from .store import RetryClock
 from .store.operations import Delete, Operation, Put
 
 MAX_THREADS = 1_000
@@ -38,7 +38,7 @@ def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
     if not callable(clock):
         fix = "give a function that says the epoch milliseconds, or leave it out"
         raise InputError(f"must be a function, got {kind_of(clock)}", where="clock", fix=fix)
-    if waiting is not None and not isinstance(waiting, Waiting):
+    if waiting is not None and not isinstance(waiting, RetryClock):
         raise InputError(f"must be Waiting, got {kind_of(waiting)}", where="waiting", fix="leave it out")
 
 

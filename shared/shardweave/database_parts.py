@@ -16,8 +16,8 @@ from .errors import InputError
 from .query.cursor import CursorKeys
 from .query.runner import QueryRunner
 from .query.spec import Page
-from .schema import Schema
-from .store import Store, Waiting
+from .schema.schema import Schema
+from .store import RetryClock, Store
 from .table import Table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def opened_parts(
     dynamodb: Mapping[str, Any],
     cursor_keys: CursorKeys | None,
     clock: Callable[[], int],
-    waiting: Waiting,
+    waiting: RetryClock,
     throttle: int,
 ) -> tuple[Store, QueryRunner]:
     """The parts over a table that is opened for them. Both go by the shard maps in force."""
@@ -118,7 +118,7 @@ def table_in_folder(
     ConfigurationError, also for a schema that would not find the records again."""
     from pathlib import Path
 
-    from .data_folder import DataFolder
+    from .workspace import DataFolder
 
     folder = DataFolder(Path(path))
     table = folder.open_table(schema, name, schema.key_format.name, create=True, clock=clock)

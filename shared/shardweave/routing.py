@@ -45,16 +45,16 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypeVar
 
-from .access.caller import Caller
-from .codecs import codec_of
+from .caller import Caller
 from .database import Database
-from .entity import Entity
-from .entity_property import Property
 from .errors import ConfigurationError, ShardweaveError
 from .query.shorthand import constraints
 from .query.spec import BranchSpec, Constraint, OneOf
+from .schema.entity import Entity
+from .schema.property import Property
 from .store.operations import Operation
 from .table.conditions import Condition
+from .values.codecs import codec_of
 
 __all__ = [
     "Caller",

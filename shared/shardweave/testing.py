@@ -32,17 +32,17 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from .api.application import REQUEST_ID, Observation, Observe
+from .api.app import REQUEST_ID, Observation, Observe
 from .api.lambda_event import authorizer_of, event_of, verified_token
 from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
 from .database import Database
 from .errors import InputError
 from .query.cursor import CursorKeys
-from .schema import Schema
-from .service import Service, Settings, build
+from .schema.schema import Schema
+from .service.build import Service, Settings, build
 from .shard_key import ExternalKeys
-from .store import Waiting
+from .store import RetryClock
 from .table.embedded import EmbeddedTable
 
 __all__ = ["Answer", "Client", "Clock", "Problem", "ValueProblem", "client", "clock", "database"]
@@ -87,9 +87,9 @@ class Clock:
         self._pass(dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds))
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> RetryClock:
         """Pauses that take no time of the test's."""
-        return Waiting(lambda seconds: self._pass(dt.timedelta(seconds=seconds)), lambda: 0.5, lambda: self._passed)
+        return RetryClock(lambda seconds: self._pass(dt.timedelta(seconds=seconds)), lambda: 0.5, lambda: self._passed)
 
     def _pass(self, time: dt.timedelta) -> None:
         self._passed += time.total_seconds()

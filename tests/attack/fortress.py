@@ -20,21 +20,22 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shardweave.access import Allow, claim_property, private_property
-from shardweave.api.application import Api
+from shardweave.api.app import Api
 from shardweave.api.operators import Operators
 from shardweave.api.rate_limit import RateLimit, Rates
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property
-from shardweave.projections import Action, Event, EventProjection, Update
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.runner import QueryRunner
 from shardweave.reshard.phases import Waits
-from shardweave.schema import Index, Schema
-from shardweave.service import Parts, operations_of, operators_operations, reshard_operator
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.read_models import Action, Event, ReadModel, Update
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import StaticMaps
+from shardweave.service.build import Parts, operations_of, operators_operations, reshard_operator
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import Timestamp
 from tests.attack.gate import Gate
 from tests.unit.api_world import CURSOR_KEYS, EXTERNAL_KEYS, Clock
 
@@ -141,7 +142,7 @@ SCHEMA = Schema(
         Index("mine", "mine_hash_key", "range_key"),
         Index("audits", "tenant_hash_key", "range_key", entities=(Audit,)),
     ],
-    projections=[EventProjection("badges", events=(Coloured,), writes=(Badge,), project=project)],
+    projections=[ReadModel("badges", events=(Coloured,), writes=(Badge,), project=project)],
 )
 
 OPERATORS = Operators.of_text("group:operators")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shardweave.access.tokens import encode_token
-from shardweave.api.application import Api
+from shardweave.api.app import Api
 from shardweave.api.problems import MEDIA_TYPE
 from shardweave.local.asgi import AsgiApi
 from shardweave.local.authorizer import LocalAuthorizer
-from shardweave.service import Parts
+from shardweave.service.build import Parts
 from tests.attack.requests import Document, Request
 from tests.unit.api_world import CODES, Clock
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardweave.api.models import RecordModels
-from shardweave.table.operations import Put, Scan
+from shardweave.table.operations import PutItem, Scan
+from shardweave.wire.record_models import RecordModels
 from tests.attack.fortress import BOBS, MARK, SCHEMA, Item, fortress
 from tests.attack.gate import Gate, Told
 from tests.attack.requests import Described, Document, Request
@@ -187,7 +187,7 @@ def damage_bobs(gate: Gate) -> int:
     bobs = [item for item in gate.parts.table.run(Scan(consistent=True)).items if item.get("userId") == "bob"]
     for number, item in enumerate(bobs):
         change: dict[str, Any] = {"rev": 7, "seeIds": 5, "motto": 5}
-        gate.parts.table.run(Put({**item, **change, **({} if number else {"userId": [5]})}))
+        gate.parts.table.run(PutItem({**item, **change, **({} if number else {"userId": [5]})}))
     return len(bobs)
 
 
@@ -198,7 +198,7 @@ def test_ones_own_damaged_record_is_none_in_lists_and_by_its_key(target: str) ->
         key, token = key_of(gate, "eves-item"), gate.token(attacker.claims)
         stored = gate.parts.table.run(Scan(consistent=True)).items
         (item,) = [each for each in stored if each.get("itemId") == "eves-item" and "title" in each]
-        gate.parts.table.run(Put({**item, "rev": 7}))
+        gate.parts.table.run(PutItem({**item, "rev": 7}))
         listed = gate.tell(Request("GET", target.partition("?")[0], target.partition("?")[2]), token)
         alone = gate.tell(Request("GET", f"/v1/items/{key}"), token)
     assert ("unreadable" in listed.body, alone.code) == (False, "not_found")

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 
 from shardweave.api.rate_limit import Rates
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 from shardweave.table.operations import Scan
 from tests.attack.fortress import MARK, fortress
 from tests.attack.gate import Gate, Told

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from shardweave.service import Settings, build
+from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.attack.fortress import OPERATORS, fortress
 from tests.attack.gate import Gate

@@ -16,7 +16,7 @@ from shardweave.cdk.configuration import stack_name
 from shardweave.cdk.deploy_local import api_of, deploy
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import CREDENTIALS, REGION, Emulator, free_port
-from shardweave.service_files import named_service
+from shardweave.service.files import named_service
 from tests.e2e.issuer import Issuer
 
 SERVICE = "user_service"

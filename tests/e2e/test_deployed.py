@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
-from shardweave.manifest import encode_index, manifest_of
-from shardweave.service_modules import service_module
+from shardweave.schema.manifest import encode_index, manifest_of
+from shardweave.service.loader import service_module
 from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
 

@@ -18,8 +18,8 @@ from shardweave.cdk.configuration import stack_name
 from shardweave.cdk.deploy_local import CALLER, api_of, reshards
 from shardweave.cdk.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator
 from shardweave.cdk.sources import ROOT
-from shardweave.key_format import ORDERED
-from shardweave.service_modules import service_schema
+from shardweave.keys.key_format import ORDERED
+from shardweave.service.loader import service_schema
 from tests.e2e.conftest import SERVICE, Deployed
 
 STAGE = "kept"

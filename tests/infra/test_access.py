@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardweave.cdk.configuration import Configuration
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 from tests.infra.conftest import app_with, template_for
 from tests.infra.templates import properties, resources, statements
 

@@ -14,7 +14,7 @@ from cfnlint.api import lint_all
 
 from shardweave.cdk.configuration import CHOICES, Configuration
 from shardweave.errors import ConfigurationError
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 from tests.infra.conftest import FLAGS, LARGEST, RESTORED, ROOT, app_with, template_for
 
 DEAD_END = "http://127.0.0.1:9"
@@ -85,9 +85,11 @@ def test_the_guide_names_every_choice() -> None:
 # -- an error is the message alone ------------------------------------------------------------------------------------
 
 MANY_INDEXES = """
-from shardweave.entity import Entity, HashKey, unique_property
-from shardweave.key_format import ORDERED
-from shardweave.schema import Index, Schema
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import unique_property
+from shardweave.keys.key_format import ORDERED
+from shardweave.schema.declarations import Index
+from shardweave.schema.schema import Schema
 
 
 class Order(Entity, token="order"):

@@ -12,8 +12,8 @@ from shardweave.cdk.configuration import CHOICES, Configuration, check_names
 from shardweave.cdk.options import Given, add_options, choices_of, parsed
 from shardweave.cdk.table_units import TableUnits
 from shardweave.errors import ShardweaveError
-from shardweave.schema import Schema
-from shardweave.service_files import service_names
+from shardweave.schema.schema import Schema
+from shardweave.service.files import service_names
 from tests.infra.conftest import app_with, configuration
 
 ISSUER = "https://login.example.com/"

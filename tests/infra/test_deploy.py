@@ -22,7 +22,7 @@ from shardweave.cdk.table_units import TableUnits
 from shardweave.cdk.target import Target, check_regions, target_of
 from shardweave.cdk.waves import Wave, encode_waves, first_waves, plan_waves, wave_name
 from shardweave.errors import ConfigurationError
-from shardweave.manifest import encode_index
+from shardweave.schema.manifest import encode_index
 from shardweave.table.layout import TableLayout
 from tests.infra.conftest import FLAGS, RESTORED, ROOT, configuration, template_for
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from shardweave.cli.console import Streams
 from shardweave.cli.main import COMMANDS, PROGRAMS, Program, main
-from shardweave.cli.streams import Streams
 from shardweave.errors import ConfigurationError, Fault, InputError, SchemaError, ShardweaveError
 from shardweave.exit_codes import Unavailable, exit_code_of
 

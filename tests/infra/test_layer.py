@@ -12,10 +12,10 @@ import pytest
 
 from shardweave.cdk.assets import asset_hash
 from shardweave.cdk.layer import RUNTIME
-from shardweave.cdk.packages import CALLED_SERVICES, LOCK, PLATFORMS, TARGET_VERSION, layer_sources
+from shardweave.cdk.layer_packages import CALLED_SERVICES, LOCK, PLATFORMS, TARGET_VERSION, layer_sources
 from shardweave.cdk.sources import ROOT, source_files
 from shardweave.dataclass_code import FILE
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -70,7 +70,7 @@ def test_of_the_library_it_holds_what_functions_run_and_not_a_file_more(layer: P
 
 def test_a_change_outside_of_what_functions_run_changes_no_layer() -> None:
     sources = {path.relative_to(ROOT).as_posix() for path in source_files(layer_sources("user_service"))}
-    assert {"shared/shardweave/schema.py", "shared/services/user_service.py"} <= sources
+    assert {"shared/shardweave/schema/schema.py", "shared/services/user_service.py"} <= sources
     assert not [name for name in sources if re.match("shared/shardweave/(cdk|cli|local)/", name)]
 
 

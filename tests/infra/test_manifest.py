@@ -21,15 +21,17 @@ from shardweave.cdk.manifest import (
     with_waves,
     write_manifest,
 )
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, nanoid, timestamp_property, unique_property
 from shardweave.errors import ConfigurationError, Fault
-from shardweave.key_format import ORDERED
-from shardweave.manifest import Manifest, decode_manifest, encode_manifest, manifest_of
-from shardweave.schema import Index, Schema
-from shardweave.service_files import service_names
-from shardweave.service_modules import service_schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.key_format import ORDERED
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc, nanoid
+from shardweave.schema.manifest import Manifest, decode_manifest, encode_manifest, manifest_of
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.service.files import service_names
+from shardweave.service.loader import service_schema
+from shardweave.values.codecs import Timestamp
 
 NOW = 1_800_000_000_000
 BEGUN = ShardBump(0, char_bits=2, chars=1)

@@ -9,9 +9,9 @@ import pytest
 
 from shardweave.cdk.manifest import read_manifest, write_manifest
 from shardweave.cdk.manifest_command import options_of, show
-from shardweave.key_format import ORDERED
-from shardweave.manifest import Manifest, manifest_of
-from shardweave.service_modules import service_schema
+from shardweave.keys.key_format import ORDERED
+from shardweave.schema.manifest import Manifest, manifest_of
+from shardweave.service.loader import service_schema
 
 SERVICE = "user_service"
 

@@ -8,7 +8,7 @@ from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from shardweave.cdk.configuration import Configuration
 from shardweave.cdk.stack import ShardweaveStack
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 from tests.infra.conftest import LARGEST, app_with
 
 

@@ -16,7 +16,7 @@ from shardweave.cdk.deploy import absorbed_bumps, controls_of, faults_of
 from shardweave.cdk.deployed_stack import stage_record
 from shardweave.cdk.manifest import AHEAD_MS, faults
 from shardweave.cdk.manifest_command import deployed_to
-from shardweave.cdk.stage_record import (
+from shardweave.cdk.stage_state import (
     METADATA,
     StageRecord,
     decode_stage_record,
@@ -25,13 +25,13 @@ from shardweave.cdk.stage_record import (
     unheard_of,
 )
 from shardweave.errors import ConfigurationError, Fault
-from shardweave.manifest import Manifest
+from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.control import encode_control
-from shardweave.reshard.phases import Control, Phase, Step
-from shardweave.reshard.placement import placement_of
-from shardweave.sharding import ShardBump
+from shardweave.reshard.declaration_guard import placement_of
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep
+from shardweave.schema.manifest import Manifest
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.infra.conftest import configuration
 from tests.infra.test_kept_choices import Stacks
 from tests.infra.test_manifest import BEGUN, NOW, manifest
@@ -195,7 +195,7 @@ def test_the_stages_table_is_asked_which_bumps_a_re_shard_stands_for(stage: str)
     indexes = list(settings.stage_record.manifest.indexes)
     with closing(EmbeddedTable(settings.layout)) as table:
         assert [fault.where for fault in faults_of(settings, before, indexes, table)] == ["user: shard_bumps"]
-        table.run(Put(encode_control(users, Control(1, users.shard_map, absorbed_until=0), "r1")))
+        table.run(PutItem(encode_control(users, ReshardState(1, users.shard_map, absorbed_until=0), "r1")))
         assert absorbed_bumps(before, settings.stage_record, controls_of(settings, table)) == {"user": 0}
         assert faults_of(settings, before, indexes, table) == []
 
@@ -204,14 +204,16 @@ def test_while_records_move_what_places_them_is_not_deployed_otherwise() -> None
     settings = configuration()
     users = settings.schema.entities["user"]
     indexes = list(settings.stage_record.manifest.indexes)
-    moving = Control(1, users.shard_map, users.shard_map, Phase.DUAL_OLD, Step.COPY, placement=placement_of(users))
+    moving = ReshardState(
+        1, users.shard_map, users.shard_map, Phase.DUAL_OLD, ReshardStep.COPY, placement=placement_of(users)
+    )
     with closing(EmbeddedTable(settings.layout)) as table:
-        table.run(Put(encode_control(users, moving, "r1")))
+        table.run(PutItem(encode_control(users, moving, "r1")))
         assert faults_of(settings, settings.stage_record, indexes, table) == []
-        table.run(Put(encode_control(users, replace(moving, placement="another"), "r2")))
+        table.run(PutItem(encode_control(users, replace(moving, placement="another"), "r2")))
         for record in (settings.stage_record, None):
             (fault,) = faults_of(settings, record, indexes, table)
             assert (fault.where, "re-shard 1 moves its records" in fault.message) == ("user", True)
             assert "abort" in fault.fix
-        table.run(Put(encode_control(users, replace(moving, placement="another", phase=Phase.STABLE), "r3")))
+        table.run(PutItem(encode_control(users, replace(moving, placement="another", phase=Phase.STABLE), "r3")))
         assert faults_of(settings, settings.stage_record, indexes, table) == []

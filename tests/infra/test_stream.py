@@ -11,9 +11,9 @@ from moto import mock_aws
 
 from functions.resharder.handler import change_handler, handler
 from shardweave.errors import ShardweaveError
-from shardweave.service import deployed_schema
-from shardweave.stream_events import encode_change
+from shardweave.service.build import deployed_schema
 from shardweave.table.dynamodb import DynamoDBTable, create_table
+from shardweave.table.lambda_stream import encode_change
 from shardweave.table.operations import StreamRecord
 from tests.infra.stream_mapping import Record, StreamMapping, sequence_of
 from tests.unit.lambda_context import Context

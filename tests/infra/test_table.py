@@ -12,7 +12,7 @@ from aws_cdk.aws_dynamodb import TableV2
 
 from shardweave.cdk.configuration import Configuration
 from shardweave.cdk.table import Table
-from shardweave.service_files import service_names
+from shardweave.service.files import service_names
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
 from tests.infra.conftest import LARGEST, RESTORED, app_with, template_for
 from tests.infra.templates import as_list, properties, resources, statements

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, ttl_property, unique_property
-from shardweave.entity_type import EntityType
-from shardweave.key_format import ARTICLE, ORDERED
+from shardweave.keys.key_format import ARTICLE, ORDERED
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.spec import BranchSpec, Constraint, Equal, OneOf, Prefix, Range
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.entity_type import EntityType
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import (
     And,
     BeginsWith,
@@ -26,6 +27,7 @@ from shardweave.table.conditions import (
     Or,
     Size,
 )
+from shardweave.values.codecs import Timestamp
 from tests.integration.question_shapes import Shape
 
 DAY = 86_400_000
@@ -172,13 +174,13 @@ def make_conditions(chooser: random.Random, index: str | None) -> dict[str, Cons
     text = [Equal("ann"), Equal("a"), Prefix("a"), Prefix("an"), Prefix("")]
     numbers = [Equal(1), Range(0), Range(None, 1), Range(0, 1)]
     times = [Range(NOW - 2 * DAY), Range(None, NOW - DAY), Range(NOW - 2 * DAY, NOW - DAY)]
-    among: list[Any] = [*text[:2], OneOf(("a", "ann")), OneOf(("b", "ann", "a"))]
+    visibility: list[Any] = [*text[:2], OneOf(("a", "ann")), OneOf(("b", "ann", "a"))]
     moments: list[Any] = [Equal(NOW - DAY), Equal(NOW - DAY // 2), OneOf((NOW, NOW - DAY)), *times]
     leads: dict[str | None, list[tuple[str, list[Any]]]] = {
-        "firstTime": [("first", among), ("created", times)],
-        "lastTime": [("last", among), ("created", times)],
-        "firstBack": [("first", among), ("created", times)],
-        "lastBack": [("last", among), ("created", times)],
+        "firstTime": [("first", visibility), ("created", times)],
+        "lastTime": [("last", visibility), ("created", times)],
+        "firstBack": [("first", visibility), ("created", times)],
+        "lastBack": [("last", visibility), ("created", times)],
         "due": [("due", moments), ("created", times)],
         "made": [("created", [*times, Equal(NOW - DAY)]), ("due", moments)],
         "first": [("first", text), ("last", text)],

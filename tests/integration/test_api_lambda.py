@@ -14,10 +14,10 @@ from moto import mock_aws
 
 from functions.api import handler as function
 from services import user_service as declared
-from shardweave.api.messages import KEPT_PRIVATE
+from shardweave.api.http import KEPT_PRIVATE
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorCodec, CursorKeys, CursorState
-from shardweave.service import encode_cursor_keys
+from shardweave.service.build import encode_cursor_keys
 from shardweave.table.dynamodb import DynamoDBTable, create_table, new_session
 from tests.unit.api_world import Client, json_of, problem_of, user_service
 from tests.unit.lambda_events import Context, event

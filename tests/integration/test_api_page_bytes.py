@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.api.carried import MAX_PAGE_BYTES, carried_bytes
-from shardweave.entity import Entity, RangeKey, unique_property
-from shardweave.query.room import fitting
+from shardweave.api.response_size import MAX_PAGE_BYTES, carried_bytes
+from shardweave.keys.sharding import ShardBump
+from shardweave.query.page_budget import fitting
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, api_of, json_of

@@ -26,7 +26,7 @@ from shardweave import (
 )
 from shardweave.errors import AlreadyExists
 from shardweave.query.runner import QueryRunner
-from shardweave.table.simulated import Crash, Crashed, Script
+from shardweave.table.fault_injection import Crash, Crashed, Script
 from tests.unit.store_world import World
 
 CURSOR_KEYS = CursorKeys("test", {"test": b"a secret of tests, known to all of them"[:32]})

@@ -10,21 +10,23 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.data_folder import DataFolder, SampleState
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
 from shardweave.errors import ConfigurationError, ShardweaveError
-from shardweave.key_format import ORDERED, KeyFormat, string_hash
+from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
+from shardweave.keys.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.reshard.control import encode_control
-from shardweave.reshard.phases import Control, Phase, Step
-from shardweave.reshard.placement import placement_of
-from shardweave.schema import Index, Schema
-from shardweave.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
+from shardweave.reshard.declaration_guard import placement_of
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
-from shardweave.table.operations import Put, Scan
+from shardweave.table.operations import PutItem, Scan
+from shardweave.values.codecs import Timestamp
+from shardweave.workspace import DataFolder, SampleState
 
 NOW = 1_735_689_600_000
 FOUR = ShardBump(0, 2, 1)
@@ -162,9 +164,9 @@ def test_while_records_move_another_declaration_is_refused_and_leaves_nothing_be
     folder, schema = filled(tmp_path, note_schema()), note_schema()
     notes = schema.entities["note"]
     new = ShardMap.of_bumps((ShardBump(0, 2, 2),), 1, 1)
-    control = Control(1, notes.shard_map, new, phase, Step.COPY, placement=placement_of(notes))
+    control = ReshardState(1, notes.shard_map, new, phase, ReshardStep.COPY, placement=placement_of(notes))
     table = opened(folder, schema)
-    table.run(Put(encode_control(notes, control, "r1")))
+    table.run(PutItem(encode_control(notes, control, "r1")))
     table.close()
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix in (".sqlite", ".json")}
     with pytest.raises(ConfigurationError) as refused:
@@ -180,7 +182,7 @@ def test_after_a_re_shard_a_bump_that_is_not_wider_is_refused(tmp_path: Path) ->
     folder, notes = filled(tmp_path, note_schema()), note_schema().entities["note"]
     there = ShardMap.of_bumps((ShardBump(0, 2, 2),), 1, 1)
     table = opened(folder, note_schema())
-    table.run(Put(encode_control(notes, Control(1, there, absorbed_until=NOW - 1), "r1")))
+    table.run(PutItem(encode_control(notes, ReshardState(1, there, absorbed_until=NOW - 1), "r1")))
     table.close()
     begins = NOW + 3_600_000
     with pytest.raises(ConfigurationError) as refused:

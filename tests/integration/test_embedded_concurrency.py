@@ -12,7 +12,7 @@ import pytest
 from shardweave.errors import ConditionFailed, TransactionCanceled
 from shardweave.table.conditions import Missing
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import GetItem, Put, Query, TransactGet, TransactWrite, Update
+from shardweave.table.operations import GetItem, PutItem, Query, TransactGet, TransactWrite, UpdateItem
 from tests.unit.embedded_table import LAYOUT, add_many, changes, item, key
 
 THREADS, TIMES = 8, 25
@@ -28,7 +28,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedTa
 def test_additions_of_many_threads_all_count(table: EmbeddedTable) -> None:
     def add(_: int) -> None:
         for _ in range(TIMES):
-            table.run(Update(key("counter"), add={"total": 1}))
+            table.run(UpdateItem(key("counter"), add={"total": 1}))
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(add, range(THREADS)))
@@ -39,7 +39,7 @@ def test_additions_of_many_threads_all_count(table: EmbeddedTable) -> None:
 def test_one_of_many_creates_wins(table: EmbeddedTable) -> None:
     def create(thread: int) -> bool:
         try:
-            table.run(Put(item("one", by=thread), condition=Missing("hashKey")))
+            table.run(PutItem(item("one", by=thread), condition=Missing("hashKey")))
         except ConditionFailed:
             return False
         return True
@@ -50,9 +50,9 @@ def test_one_of_many_creates_wins(table: EmbeddedTable) -> None:
 
 def test_one_of_many_transactions_wins(table: EmbeddedTable) -> None:
     def create(thread: int) -> bool:
-        own = Put(item(f"own{thread}"))
+        own = PutItem(item(f"own{thread}"))
         try:
-            table.run(TransactWrite((own, Put(item("one"), condition=Missing("hashKey")))))
+            table.run(TransactWrite((own, PutItem(item("one"), condition=Missing("hashKey")))))
         except TransactionCanceled:
             return False
         return True
@@ -70,7 +70,7 @@ def test_reads_see_transactions_as_a_whole(table: EmbeddedTable) -> None:
 
     def write() -> None:
         for number in range(200):
-            pair = tuple(Put(item(name, text="pair", number=number)) for name in ("left", "right"))
+            pair = tuple(PutItem(item(name, text="pair", number=number)) for name in ("left", "right"))
             table.run(TransactWrite(pair))
 
     def read() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import GetItem, Put, Query, Scan, TransactWrite
+from shardweave.table.operations import GetItem, PutItem, Query, Scan, TransactWrite
 from tests.unit.embedded_table import LAYOUT, changes, item, key, replayed, write_until_killed
 
 ROUNDS, WRITES_A_ROUND = 3, 40
@@ -70,7 +70,7 @@ def test_a_token_is_there_exactly_when_its_transaction_is(killed: tuple[Path, li
     table = EmbeddedTable(LAYOUT, path)
     number = told[-1]
     before = len(changes(table))
-    pair = (Put(item(f"left{number}", text="left")), Put(item(f"right{number}", group="g", number=number)))
+    pair = (PutItem(item(f"left{number}", text="left")), PutItem(item(f"right{number}", group="g", number=number)))
     table.run(TransactWrite(pair, token=f"token{number}"))
     assert len(changes(table)) == before
 

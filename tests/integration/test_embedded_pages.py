@@ -12,10 +12,10 @@ import pytest
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.files import open_schema
 from shardweave.table.embedded.pages import query, scan
-from shardweave.table.embedded.schema import Schema
+from shardweave.table.embedded.sqlite_layout import SqliteLayout
 from shardweave.table.embedded.writes import plan_batch, write_batch
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import BatchWrite, Interval, PageAnswer, Put, Query, Scan
+from shardweave.table.operations import BatchWrite, Interval, PageAnswer, PutItem, Query, Scan
 from tests.unit.embedded_table import LAYOUT, item
 
 RECORDS = 4000
@@ -27,7 +27,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        self.schema: Schema = open_schema(self.connection, LAYOUT)
+        self.schema: SqliteLayout = open_schema(self.connection, LAYOUT)
         for start in range(0, RECORDS, 25):
             puts = tuple(self.record(number) for number in range(start, start + 25))
             write_batch(self.schema, self.connection, plan_batch(self.schema, BatchWrite(puts)), now=0.0)
@@ -97,7 +97,7 @@ def test_an_index_may_turn_the_tables_key_around() -> None:
     table = EmbeddedTable(TableLayout(indexes=(turned,)))
     for hash_key in "cab":
         for range_key in "xy":
-            table.run(Put(item(range_key, hash_key)))
+            table.run(PutItem(item(range_key, hash_key)))
     forward = Query("rangeKey", "x", "hashKey", Interval("a", "b"), index="turned", limit=1)
     first = table.run(forward)
     second = table.run(replace(forward, start_key=first.last_key))

@@ -24,7 +24,7 @@ HEAVY = {
     "shardweave.query.runner": "is needed by the API alone",
     "shardweave.table.dynamodb": "is imported with the table",
     "shardweave.table.embedded": "is for one machine",
-    "shardweave.table.simulated": "is for tests",
+    "shardweave.table.fault_injection": "is for tests",
     "sqlite3": "is for one machine",
     "uvicorn": "is not in the layer",
 }
@@ -59,7 +59,7 @@ def test_only_the_api_needs_the_api() -> None:
 
 
 def test_what_is_not_imported_at_the_start_can_be_imported_later() -> None:
-    modules = imported_by("import functions.doctor.handler, shardweave.service, shardweave.table.dynamodb")
+    modules = imported_by("import functions.doctor.handler, shardweave.service.build, shardweave.table.dynamodb")
     assert {"botocore.session", "shardweave.query.runner"} <= modules
     assert "boto3" not in modules
 

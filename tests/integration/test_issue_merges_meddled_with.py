@@ -13,10 +13,9 @@ from services.issue_tracker.merging import Merger
 from services.issue_tracker.records import Merge, MergeState, Project
 from shardweave import Database
 from shardweave.errors import Conflict, HasChildren, NotFound, RevisionConflict
-from shardweave.service import Service
+from shardweave.service.build import Service
 from shardweave.store import Store
-from shardweave.table.operations import Delete as DeleteItem
-from shardweave.table.operations import Scan
+from shardweave.table.operations import DeleteItem, Scan
 from tests.unit.access_world import Person
 from tests.unit.api_world import json_of, problem_of
 from tests.unit.issue_world import grid, issue_of, issue_service, load_samples, numbers, somebody

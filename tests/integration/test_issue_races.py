@@ -80,7 +80,7 @@ def test_a_merge_that_several_carry_out_while_fields_are_declared_and_filled_los
     merger = Merger(Database.over(store, queries))
     merger.begin(source.tenant_id, source.project_id, target.project_id)
 
-    def carry_out(_: int) -> None:
+    def execute(_: int) -> None:
         merge = merger.begin(source.tenant_id, source.project_id, target.project_id)
         while merge.state is MergeState.OPEN:
             merge, _moved = merger.go_on(merge, lambda: True)
@@ -94,7 +94,7 @@ def test_a_merge_that_several_carry_out_while_fields_are_declared_and_filled_los
 
     with ThreadPoolExecutor(4) as pool:
         filling = pool.submit(declare_and_fill, 0)
-        list(pool.map(carry_out, range(3)))
+        list(pool.map(execute, range(3)))
         filled = filling.result()
     moved = [store.get(Issue, {"tenant_id": source.tenant_id, "issue_id": issue_id}) for issue_id in ids]
     assert {issue.project_id for issue in moved if issue} == {target.project_id}

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from shardweave.data_folder import DataFolder
-from shardweave.key_format import ORDERED
+from shardweave.keys.key_format import ORDERED
 from shardweave.reshard.control import control_key, decode_control
-from shardweave.reshard.phases import Control, Phase, map_in_force
+from shardweave.reshard.phases import Phase, ReshardState, map_in_force
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import GetItem, Scan
+from shardweave.workspace import DataFolder
 from tests.integration.club_load import CLIENTS, Client, History
 from tests.integration.local_server import LocalServer, launch
 from tests.integration.services.club import Member, schema
@@ -69,7 +69,7 @@ class Stored:
         return [item for item in self.items() if item["hashKey"].startswith(f"{self.schema[model].token}!")]
 
     @property
-    def control(self) -> Control | None:
+    def control(self) -> ReshardState | None:
         member = self.schema[Member]
         found = self.inner.run(GetItem(control_key(member), consistent=True)).item
         return None if found is None else decode_control(member, found)

@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 from services import user_service
 from services.user_service import User
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, ttl_property, unique_property
-from shardweave.entity_type import EntityType
 from shardweave.errors import (
     CursorExpired,
     CursorMismatch,
@@ -24,13 +21,18 @@ from shardweave.errors import (
     UnknownName,
     UnsupportedQuery,
 )
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, Page, Prefix, QuerySpec, Range
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.entity_type import EntityType
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Delete, Put
+from shardweave.table.operations import DeleteItem, PutItem
+from shardweave.values.codecs import Timestamp
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
 DAY = 86_400_000
@@ -58,11 +60,11 @@ class World:
 
     def add(self, entity: EntityType[Any], **values: Any) -> dict[str, Any]:
         item = entity.complete(entity.dump(entity.validate(values)))
-        self.table.run(Put(item))
+        self.table.run(PutItem(item))
         return item
 
     def remove(self, entity: EntityType[Any], item: Mapping[str, Any]) -> None:
-        self.table.run(Delete(entity.make_key(item)))
+        self.table.run(DeleteItem(entity.make_key(item)))
 
     def pages(self, between: Callable[[Page], None] | None = None, **spec: Any) -> Iterator[Page]:
         cursor = None

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardweave.errors import ShardweaveError
-from shardweave.projections import Event
-from shardweave.store.merging import Known, Marks, Part, When, Whole
-from shardweave.table.simulated import (
+from shardweave.schema.read_models import Event
+from shardweave.store.events.lww_registers import Known, Marks, RegisterPart, When, Whole
+from shardweave.table.fault_injection import (
     Crash,
     Crashed,
     Fault,
@@ -24,7 +24,7 @@ from shardweave.table.simulated import (
     SimulatedTable,
     Throttle,
 )
-from tests.unit.projection_world import Lost, Seen, Sent, post_office, read_model, told
+from tests.unit.read_model_world import Lost, Seen, Sent, post_office, read_model, told
 from tests.unit.store_world import World
 
 FAULTS: dict[Fault, float] = {
@@ -135,7 +135,7 @@ def test_a_death_at_any_request_leaves_all_of_an_event_or_nothing_and_its_redeli
 changes = st.one_of(
     st.builds(Whole, st.none() | st.dictionaries(st.sampled_from("abc"), st.integers(1, 3), max_size=3)),
     st.builds(
-        Part,
+        RegisterPart,
         st.dictionaries(st.sampled_from("abc"), st.none() | st.integers(1, 3), max_size=2),
         st.dictionaries(st.sampled_from("cd"), st.integers(-2, 2), max_size=1),
     ),
@@ -144,11 +144,11 @@ changes = st.one_of(
 
 @settings(max_examples=300)
 @given(st.lists(changes, max_size=7), st.integers(0, 10**6))
-def test_what_is_known_of_a_record_does_not_depend_on_the_order(said: list[Whole | Part], seed: int) -> None:
-    events: list[tuple[Whole | Part, When]] = [(each, (at // 2, f"e{at}")) for at, each in enumerate(said)]
+def test_what_is_known_of_a_record_does_not_depend_on_the_order(said: list[Whole | RegisterPart], seed: int) -> None:
+    events: list[tuple[Whole | RegisterPart, When]] = [(each, (at // 2, f"e{at}")) for at, each in enumerate(said)]
     shuffled = random.Random(seed).sample(events, len(events))
 
-    def known(order: list[tuple[Whole | Part, When]]) -> Known:
+    def known(order: list[tuple[Whole | RegisterPart, When]]) -> Known:
         result = Known()
         for change, when in order:
             result = change.applied_to(result, when)
@@ -158,7 +158,7 @@ def test_what_is_known_of_a_record_does_not_depend_on_the_order(said: list[Whole
 
 
 @given(st.lists(changes, max_size=5))
-def test_marks_are_stored_and_read_back(said: list[Whole | Part]) -> None:
+def test_marks_are_stored_and_read_back(said: list[Whole | RegisterPart]) -> None:
     result = Known()
     for at, change in enumerate(said):
         result = change.applied_to(result, (at, f"e{at}"))

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.errors import ShardweaveError
-from shardweave.projections import Event
-from shardweave.table.simulated import Crash, Crashed, Faults, LoseAnswer, LoseRequest, Seeded, SimulatedTable
-from tests.unit.projection_world import Lost, Parcel, Seen, Sent, post_office
+from shardweave.schema.read_models import Event
+from shardweave.table.fault_injection import Crash, Crashed, Faults, LoseAnswer, LoseRequest, Seeded, SimulatedTable
+from tests.unit.read_model_world import Lost, Parcel, Seen, Sent, post_office
 from tests.unit.store_world import World
 
 Write = Parcel | dict[str, Any] | None | Event

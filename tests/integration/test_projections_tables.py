@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shardweave.projections import Event
-from shardweave.store import Store, Waiting
-from shardweave.table.simulated import WRITES, LoseAnswer, Script, SimulatedTable
+from shardweave.schema.read_models import Event
+from shardweave.store import RetryClock, Store
+from shardweave.table.fault_injection import WRITES, LoseAnswer, Script, SimulatedTable
 from tests.integration.conftest import OpenTable
-from tests.unit.projection_world import SCHEMA, Lost, Parcel, Scan, Seen, Sent, Tally
+from tests.unit.read_model_world import SCHEMA, Lost, Parcel, Scan, Seen, Sent, Tally
 from tests.unit.store_world import Clock
 
 SENT = Sent(event_id="a", position=1, parcel_id="p", owner="ann", label="L1")
@@ -33,9 +33,9 @@ def test_a_read_model_is_the_same_in_any_order_and_with_lost_answers(
     open_table: OpenTable, events: Sequence[Event]
 ) -> None:
     table = open_table(SCHEMA.layout)
-    smooth = Store(SCHEMA, table, clock=Clock(), waiting=Waiting(sleep=lambda _: None))
+    smooth = Store(SCHEMA, table, clock=Clock(), waiting=RetryClock(sleep=lambda _: None))
     lossy = SimulatedTable(table, Script(LoseAnswer(), None, LoseAnswer(), None, LoseAnswer(), matching=WRITES))
-    stores = (smooth, Store(SCHEMA, lossy, clock=Clock(), waiting=Waiting(sleep=lambda _: None)))
+    stores = (smooth, Store(SCHEMA, lossy, clock=Clock(), waiting=RetryClock(sleep=lambda _: None)))
     for number, event in enumerate(events):
         stores[number % 2].apply("parcels", event)
         assert stores[1 - number % 2].apply("parcels", event).repeated

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from shardweave.errors import DeadlineTooShort, LaneFailed, ShardweaveError
-from shardweave.query.room import Room
+from shardweave.keys.sharding import ShardBump
+from shardweave.query.page_budget import PageBudget
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Page, Prefix, QuerySpec, Range
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchGet, Delete, Operation, Put
+from shardweave.table.operations import BatchGet, DeleteItem, Operation, PutItem
 from tests.unit.held_reads import Fault, HeldReads, Place
 from tests.unit.query_world import DAY, KEYS, NOW, people_schema, starts_with
 
@@ -102,13 +102,13 @@ class World:
             if self.shape.spec.branches is None:
                 values["first"] = text(number)
             items.append(person.complete(person.dump(person.validate(values))))
-            inner.run(Put(items[-1]))
+            inner.run(PutItem(items[-1]))
         gone = [person.make_key(items[number]) for number in self.shape.gone]
 
         def remove(operation: Operation[Any]) -> None:
             if gone and isinstance(operation, BatchGet):
                 while gone:
-                    inner.run(Delete(gone.pop()))
+                    inner.run(DeleteItem(gone.pop()))
 
         self.table.before = remove
         self.runner = QueryRunner(
@@ -184,7 +184,7 @@ class Walk:
         self.places: list[Place] = []
         self.place_of = {key: number for number, key in enumerate(world.expected)}
 
-    def page(self, faults: Mapping[Place, Fault] | None = None, *, room: Room | None = None, **more: Any) -> Page:
+    def page(self, faults: Mapping[Place, Fault] | None = None, *, room: PageBudget | None = None, **more: Any) -> Page:
         """The next page, whose reads meet these faults. Raises what the query raises, and goes on from the same token
         then."""
         self.world.table.begin(faults)
@@ -333,7 +333,9 @@ def test_every_budget(opened: Open) -> None:
 def test_every_number_of_bytes(opened: Open, stored: bool) -> None:
     for records in range(1, LIMIT + 1):
         size = 100 if not stored else 10_000
-        room = Room(records * (size if not stored else 150), lambda given: [100 if not stored else 1] * len(given))
+        room = PageBudget(
+            records * (size if not stored else 150), lambda given: [100 if not stored else 1] * len(given)
+        )
         walk = Walk(opened())
         while not walk.ended:
             page = walk.page(room=room)

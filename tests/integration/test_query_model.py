@@ -23,14 +23,14 @@ from shardweave.errors import DeadlineTooShort, LaneFailed, Throttled, Unsupport
 from shardweave.query.branches import Branch
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.fanout import wait_for
+from shardweave.query.page_budget import PageBudget
 from shardweave.query.plan import Plan
-from shardweave.query.room import Room
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, Page, Prefix, QuerySpec
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
-from shardweave.table.operations import Operation, Put, Query
+from shardweave.table.operations import Operation, PutItem, Query
 from tests.integration.query_questions import DAY, NOW, make_branches, make_filter, make_items, make_schema
 from tests.integration.question_shapes import SHAPES, Shape, met, shape_of, unreadable_shape
 from tests.integration.table_contract import OpenTable
@@ -121,7 +121,7 @@ class Walk:
 
     def run(self, spec: QuerySpec) -> None:
         room = (
-            Room(self.chooser.choice([1, 300, 900]), lambda records: [0] * len(records))
+            PageBudget(self.chooser.choice([1, 300, 900]), lambda records: [0] * len(records))
             if self.cut == "bytes"
             else None
         )
@@ -194,7 +194,7 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
     most = chooser.choice([1, 2, 3] if shape.cut in ("deadline", "budget") else [None, None, None, 2])
     table = FlakyTable(open_table(schema.layout), most)
     for item in items:
-        table.run(Put(item))
+        table.run(PutItem(item))
     runner = QueryRunner(
         schema, table, KEYS, clock=lambda: NOW, throttle=1 if shape.cut == "deadline" else 2,
         sleep=lambda seconds: None, monotonic=lambda: table.seconds, wait=wait_for_all,

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Page, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite
+from shardweave.values.codecs import Timestamp
 
 RECORDS = 100_000
 NOW = 1_730_000_000_000

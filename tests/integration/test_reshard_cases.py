@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import TimestampSeconds
-from shardweave.entity import Entity, RangeKey, ttl_property, unique_property
-from shardweave.entity_type import MARK
 from shardweave.errors import Conflict
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.admin import ReshardAdmin
 from shardweave.reshard.control import control_key
-from shardweave.reshard.moving import Mover
-from shardweave.reshard.operator import Operator
-from shardweave.reshard.phases import Control, Phase, Step
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
-from shardweave.table.operations import Delete, GetItem, Put, TransactWrite, Update
-from shardweave.table.simulated import Afterwards, Meanwhile, Script
+from shardweave.reshard.mover import Mover
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.entity_type import MARK
+from shardweave.schema.property_options import ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.table.fault_injection import Afterwards, Meanwhile, Script
+from shardweave.table.operations import DeleteItem, GetItem, PutItem, TransactWrite, UpdateItem
+from shardweave.values.codecs import TimestampSeconds
 from tests.unit.reshard_world import ReshardWorld
 
 
@@ -66,13 +67,13 @@ def stray(name: str, **more: Any) -> dict[str, Any]:
 class TestStrays:
     """Another program writes to O, in each phase."""
 
-    @pytest.mark.parametrize("step", [Step.COPY, Step.SWEEP, Step.SETTLE])
-    def test_before_the_verification_they_are_copied(self, step: Step) -> None:
+    @pytest.mark.parametrize("step", [ReshardStep.COPY, ReshardStep.SWEEP, ReshardStep.SETTLE])
+    def test_before_the_verification_they_are_copied(self, step: ReshardStep) -> None:
         world = world_with("a")
         world.start(Leaf, TWO)
         world.run_until(Leaf, Phase.DUAL_OLD, step)
-        world.inner.run(Put(stray("s")))
-        world.inner.run(Put({**world.items_of(Leaf)[0], "text": "changed in place"}))
+        world.inner.run(PutItem(stray("s")))
+        world.inner.run(PutItem({**world.items_of(Leaf)[0], "text": "changed in place"}))
         world.finish(Leaf)
         assert names(world, 1) == ["a", "s"]
         assert (leaf(world, "s", 1) or {})["text"] == "stray"
@@ -82,8 +83,8 @@ class TestStrays:
         world = world_with("a")
         world.start(Leaf, TWO)
         world.run_until(Leaf, Phase.DUAL_NEW)
-        world.inner.run(Put(stray("s")))
-        world.run_until(Leaf, Phase.DUAL_NEW, Step.VERIFY)
+        world.inner.run(PutItem(stray("s")))
+        world.run_until(Leaf, Phase.DUAL_NEW, ReshardStep.VERIFY)
         world.settle(Leaf)
         assert "items, old or new, differ between the spaces: 1" in world.control(Leaf).attention
         world.abort(Leaf)
@@ -95,26 +96,26 @@ class TestStrays:
         world = world_with("a")
         world.start(Leaf, TWO)
         world.run_until(Leaf, phase)
-        world.inner.run(Put(stray("s")))
+        world.inner.run(PutItem(stray("s")))
         for _ in range(40):
             world.settle(Leaf)
             world.clock.now += 500
         assert "other programs" in world.control(Leaf).attention
         assert names(world, 0) == ["s"]
-        world.inner.run(Delete({"hashKey": "leaf!", "rangeKey": "leafId#s"}))
+        world.inner.run(DeleteItem({"hashKey": "leaf!", "rangeKey": "leafId#s"}))
         world.resume(Leaf)
         world.finish(Leaf)
         assert (names(world, 0), names(world, 1)) == ([], ["a"])
 
     def test_what_can_not_be_copied_stops_it_before_the_flip(self) -> None:
         world = world_with("a")
-        world.inner.run(Put(stray("s", **{f"attribute{number}": number for number in range(300)})))
+        world.inner.run(PutItem(stray("s", **{f"attribute{number}": number for number in range(300)})))
         world.start(Leaf, TWO)
-        world.run_until(Leaf, Phase.DUAL_OLD, Step.VERIFY)
+        world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.VERIFY)
         world.settle(Leaf)
-        assert (world.control(Leaf).phase, world.control(Leaf).step) == (Phase.DUAL_OLD, Step.VERIFY)
+        assert (world.control(Leaf).phase, world.control(Leaf).step) == (Phase.DUAL_OLD, ReshardStep.VERIFY)
         assert "can't be moved" in world.control(Leaf).attention
-        world.inner.run(Update({"hashKey": "leaf!", "rangeKey": "leafId#s"}, {"rev": "now it has one"}))
+        world.inner.run(UpdateItem({"hashKey": "leaf!", "rangeKey": "leafId#s"}, {"rev": "now it has one"}))
         world.resume(Leaf)
         world.finish(Leaf)
         assert names(world, 1) == ["a", "s"]
@@ -122,8 +123,8 @@ class TestStrays:
     def test_in_the_new_space_they_are_swept(self) -> None:
         world = world_with("a")
         world.start(Leaf, TWO)
-        world.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
-        world.inner.run(Put({**stray("s"), "hashKey": "leaf!0"}))
+        world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
+        world.inner.run(PutItem({**stray("s"), "hashKey": "leaf!0"}))
         world.finish(Leaf)
         assert names(world, 1) == ["a"]
 
@@ -145,13 +146,13 @@ class TestExpiry:
         world = world_with("a")
         world.store.create(Leaf(leaf_id="e", expires=world.clock.now // 1000 + 1))
         world.start(Leaf, TWO)
-        world.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
+        world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
         world.clock.now += 2000
         if phase is Phase.DUAL_NEW:
             world.run_until(Leaf, phase)
         copy = leaf(world, "e", width)
         if copy is not None:
-            world.inner.run(Delete({name: copy[name] for name in ("hashKey", "rangeKey")}))
+            world.inner.run(DeleteItem({name: copy[name] for name in ("hashKey", "rangeKey")}))
         world.finish(Leaf)
         assert (names(world, 0), world.control(Leaf).attention) == ([], "")
 
@@ -162,8 +163,8 @@ class TestLateMovers:
     def test_it_does_nothing(self) -> None:
         world = world_with("a", "b")
         world.start(Leaf, TWO)
-        world.inner.run(Put({**stray("s"), "hashKey": "leaf!0"}))
-        world.run_until(Leaf, Phase.STABLE, Step.REST)
+        world.inner.run(PutItem({**stray("s"), "hashKey": "leaf!0"}))
+        world.run_until(Leaf, Phase.STABLE, ReshardStep.REST)
         late = [
             call
             for call in world.table.calls
@@ -193,7 +194,7 @@ class TestLateMovers:
         (item,) = world.work(Leaf)
 
         def change() -> None:
-            world.inner.run(Update({"hashKey": "leaf!", "rangeKey": "leafId#a"}, {"text": "new", "rev": "new"}))
+            world.inner.run(UpdateItem({"hashKey": "leaf!", "rangeKey": "leafId#a"}, {"text": "new", "rev": "new"}))
 
         world.table._faults = Script(Meanwhile(change), matching=[TransactWrite])
         done = world.mover.slice(LEAVES, item)
@@ -206,7 +207,7 @@ class TestLateMovers:
         world.start(Leaf, TWO)
         world.coordinator.step(LEAVES)
         (item,) = world.work(Leaf)
-        removal = Meanwhile(lambda: world.inner.run(Delete({"hashKey": "leaf!", "rangeKey": "leafId#a"})))
+        removal = Meanwhile(lambda: world.inner.run(DeleteItem({"hashKey": "leaf!", "rangeKey": "leafId#a"})))
         world.table._faults = Script(removal, matching=[TransactWrite])
         assert world.mover.slice(LEAVES, item) is not None
         assert names(world, 1) == ["b"]
@@ -218,7 +219,7 @@ class TestLateMovers:
         (item,) = world.work(Leaf)
         other: Mover = world.new_mover(world.inner)
         tried: list[object] = []
-        world.table._faults = Script(Afterwards(lambda: tried.append(other.slice(LEAVES, item))), matching=[Update])
+        world.table._faults = Script(Afterwards(lambda: tried.append(other.slice(LEAVES, item))), matching=[UpdateItem])
         assert world.mover.slice(LEAVES, item) is not None
         assert tried == [None]
 
@@ -233,7 +234,7 @@ class TestOperators:
     def test_of_two_at_once_one_is_refused(self) -> None:
         world = world_with("a")
         coordinator = world.new_coordinator(world.table)
-        world.table._faults = Script(Meanwhile(lambda: world.start(Leaf, FOUR)), matching=[Put])
+        world.table._faults = Script(Meanwhile(lambda: world.start(Leaf, FOUR)), matching=[PutItem])
         with pytest.raises(AssertionError):
             world.start(Leaf, TWO, coordinator=coordinator)
         new = world.control(Leaf).new
@@ -245,9 +246,11 @@ class TestOperators:
         world.start(Leaf, TWO)
         leaf = world.schema[Leaf]
         faster = Meanwhile(lambda: world.put_control(leaf, world.control(Leaf)))
-        world.table._faults = Script(*[faster] * 20, matching=[Put])
+        world.table._faults = Script(*[faster] * 20, matching=[PutItem])
         coordinator = world.new_coordinator(world.table)
-        operator = Operator(world.table, coordinator, world.waits, clock=world.clock, waiting=world.pauses.waiting())
+        operator = ReshardAdmin(
+            world.table, coordinator, world.waits, clock=world.clock, waiting=world.pauses.waiting()
+        )
         assert operator.abort(leaf).aborting
 
     def test_two_entities_move_at_once(self) -> None:
@@ -314,12 +317,12 @@ class TestDeployments:
         world = world_with("a")
         world.start(Leaf, TWO)
         world.settle(Leaf)
-        world.run_until(Leaf, Phase.DUAL_OLD, Step.VERIFY)
+        world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.VERIFY)
         world.schema = Schema([LeafNow, Twig])
         world.settle(LeafNow)
         assert "not the one that it was started or resumed with" in world.control(LeafNow).attention
         world.resume(LeafNow)
-        assert world.control(LeafNow).step is Step.COPY
+        assert world.control(LeafNow).step is ReshardStep.COPY
         world.finish(LeafNow)
         assert names(world, 1) == ["a"]
 
@@ -329,7 +332,7 @@ class TestDeployments:
         """A deploy is under way: some processes have the property that is new, and an index of it, others don't yet."""
         world = world_with("a", "b", "c")
         world.start(Leaf, TWO)
-        world.run_until(Leaf, phase, Step.SETTLE if phase is Phase.DUAL_OLD else None)
+        world.run_until(Leaf, phase, ReshardStep.SETTLE if phase is Phase.DUAL_OLD else None)
         if aborting and phase <= Phase.DUAL_NEW:
             world.abort(Leaf)
         before, world.schema = world.store, Schema([LeafNow, Twig])
@@ -368,7 +371,7 @@ def test_a_record_of_the_greatest_size_moves() -> None:
 def test_marks_of_a_re_shard_that_was_taken_back_do_not_stand_for_the_next_one() -> None:
     world = world_with("a")
     world.start(Leaf, TWO)
-    world.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
+    world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
     world.abort(Leaf)
     world.finish(Leaf)
     assert (leaf(world, "a", 0) or {})[MARK] == 1
@@ -384,13 +387,13 @@ def test_an_opening_and_a_leaving_exclude_each_other() -> None:
     world.start(Leaf, TWO)
     world.coordinator.step(LEAVES)
     other = world.new_coordinator(world.inner)
-    world.table._faults = Script(Meanwhile(lambda: other.step(LEAVES)), matching=[Put])
+    world.table._faults = Script(Meanwhile(lambda: other.step(LEAVES)), matching=[PutItem])
     slow = world.new_coordinator(world.table)
     seen = slow.read(LEAVES)
     assert seen is not None
-    following: Control = replace(seen.control, step=Step.SETTLE, aborting=True)
+    following: ReshardState = replace(seen.control, step=ReshardStep.SETTLE, aborting=True)
     assert not slow.replace(LEAVES, seen, following)
-    assert world.control(Leaf).step is Step.COPY
+    assert world.control(Leaf).step is ReshardStep.COPY
     (item,) = world.work(Leaf)
     assert item.open
     assert world.inner.run(GetItem(control_key(LEAVES), consistent=True)).item is not None
@@ -399,7 +402,7 @@ def test_an_opening_and_a_leaving_exclude_each_other() -> None:
 class TestLaterVerifications:
     """A day and a week after the flip, here a minute and a minute and a half."""
 
-    def after(self, world: ReshardWorld, *, milliseconds: int) -> Control:
+    def after(self, world: ReshardWorld, *, milliseconds: int) -> ReshardState:
         flipped = world.control(Leaf).flipped_ms
         assert flipped is not None
         while world.clock.now < flipped + milliseconds:
@@ -427,7 +430,7 @@ class TestLaterVerifications:
         world = self.moved()
         record = world.items_of(Leaf)[0]
         other = {"leaf!0": "leaf!1", "leaf!1": "leaf!0"}[record["hashKey"]]
-        world.inner.run(Put({**record, "hashKey": other}))
+        world.inner.run(PutItem({**record, "hashKey": other}))
         control = self.after(world, milliseconds=61_000)
         assert "records are not where they belong" in control.attention
         assert not control.moving
@@ -437,7 +440,7 @@ class TestLaterVerifications:
         self.after(world, milliseconds=59_000)
         world.clock.now += 1000
         world.coordinator.step(LEAVES)
-        assert world.control(Leaf).step is Step.VERIFY
+        assert world.control(Leaf).step is ReshardStep.VERIFY
         world.start(Leaf, FOUR)
         assert world.control(Leaf).phase is Phase.DUAL_OLD
         world.finish(Leaf)

@@ -11,19 +11,21 @@ from dataclasses import replace
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, timestamp_property, unique_property
 from shardweave.errors import CursorExpired, IdempotentParameterMismatch, InputError, TransactionCanceled
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.phases import Phase, Step
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Store
-from shardweave.table.operations import Delete, Put, TransactWrite, Update
-from shardweave.table.simulated import Meanwhile, Script, SimulatedTable, Stall
+from shardweave.table.fault_injection import Meanwhile, Script, SimulatedTable, Stall
+from shardweave.table.operations import DeleteItem, PutItem, TransactWrite, UpdateItem
+from shardweave.values.codecs import Timestamp
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import SECOND_BUMP
 
@@ -65,7 +67,7 @@ class World(ReshardWorld):
         """A store whose next write is checked, and then waits while something else happens; with `exact` it is the
         table that checks, when the write arrives."""
         fault = Meanwhile(meanwhile) if exact else Stall(meanwhile)
-        table = SimulatedTable(self.inner, Script(fault, matching=[Put, Update, Delete, TransactWrite]))
+        table = SimulatedTable(self.inner, Script(fault, matching=[PutItem, UpdateItem, DeleteItem, TransactWrite]))
         store = Store(SCHEMA, table, clock=self.clock, maps=self.new_maps(exact=exact), waiting=self.pauses.waiting())
         store.get(Leaf, "any")
         return store
@@ -101,7 +103,7 @@ class World(ReshardWorld):
         """The transactions of movers that put, or those that only remove, in the order in which they came."""
         calls = [call for call in self.table.calls if isinstance(call, TransactWrite)]
         work = [call for call in calls if call.actions[0].key["rangeKey"].startswith("work#")]  # type: ignore[union-attr]
-        return [call for call in work if any(isinstance(each, Put) for each in call.actions) == copies]
+        return [call for call in work if any(isinstance(each, PutItem) for each in call.actions) == copies]
 
 
 @pytest.mark.parametrize("how", ["update", "put", "delete"])
@@ -146,14 +148,14 @@ def test_a_sweep_delivered_again_after_purge() -> None:
     """What it removed has been created since, with the revision that it saw: nothing but its token can stop it."""
     world = World("a")
     world.start(Leaf, FOUR)
-    world.run_until(Leaf, Phase.DUAL_OLD, Step.SWEEP)
+    world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SWEEP)
     left_over = {**world.items_of(Leaf)[0], "hashKey": "leaf!00", "rangeKey": "leafId#s", "leafId": "s"}
-    world.inner.run(Put(left_over))
-    world.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
-    (sweep,) = (call for call in world.late_calls(copies=False) if isinstance(call.actions[-1], Delete))
+    world.inner.run(PutItem(left_over))
+    world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
+    (sweep,) = (call for call in world.late_calls(copies=False) if isinstance(call.actions[-1], DeleteItem))
     assert "s" not in world.places()
     world.finish(Leaf)
-    world.inner.run(Put(left_over))
+    world.inner.run(PutItem(left_over))
     with pytest.raises(TransactionCanceled):
         world.inner.run(replace(sweep, token=world.new_name()))
     assert "s" in world.places()
@@ -172,7 +174,7 @@ def test_cursors_from_before_live_on_over_the_flip() -> None:
     def go_on(met: int) -> None:
         if met == 2:
             world.start(Leaf, FOUR)
-            world.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
+            world.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
         elif met == 4:
             world.run_until(Leaf, Phase.DUAL_NEW)
 
@@ -201,7 +203,7 @@ def test_abort_under_live_cursors() -> None:
 def test_the_same_token_with_another_composition() -> None:
     """The table refuses it, so a write that got no answer is never sent in the form of another phase."""
     world = World()
-    first = Put({"hashKey": "leaf!0", "rangeKey": "leafId#a", "leafId": "a"})
+    first = PutItem({"hashKey": "leaf!0", "rangeKey": "leafId#a", "leafId": "a"})
     world.inner.run(TransactWrite((first,), token="t"))
     copy = replace(first, item={**first.item, "hashKey": "leaf!00"})
     with pytest.raises(IdempotentParameterMismatch):

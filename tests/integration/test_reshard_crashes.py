@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
-from shardweave.reshard.pace import Pace
-from shardweave.reshard.phases import Phase, Step
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.reshard.timings import Pace
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.table.fault_injection import WRITES, Crash, Crashed
 from shardweave.table.operations import Operation
-from shardweave.table.simulated import WRITES, Crash, Crashed
 from tests.unit.reshard_world import ReshardWorld, unmarked
 
 
@@ -56,7 +57,7 @@ def moved(world: ReshardWorld) -> None:
     world.finish(Leaf)
 
 
-def taken_back_from(phase: Phase, step: Step) -> Callable[[ReshardWorld], None]:
+def taken_back_from(phase: Phase, step: ReshardStep) -> Callable[[ReshardWorld], None]:
     def go(world: ReshardWorld) -> None:
         control = world.control(Leaf)
         if control.phase is not Phase.STABLE and not control.aborting:
@@ -69,8 +70,8 @@ def taken_back_from(phase: Phase, step: Step) -> Callable[[ReshardWorld], None]:
 
 PATHS = {
     "forward": moved,
-    "back from copying": taken_back_from(Phase.DUAL_OLD, Step.SWEEP),
-    "back from the new space": taken_back_from(Phase.DUAL_NEW, Step.SOAK),
+    "back from copying": taken_back_from(Phase.DUAL_OLD, ReshardStep.SWEEP),
+    "back from the new space": taken_back_from(Phase.DUAL_NEW, ReshardStep.SOAK),
 }
 
 

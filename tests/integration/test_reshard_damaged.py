@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import ReshardUnreadable
+from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.control import control_key
-from shardweave.reshard.phases import Phase, Step
-from shardweave.reshard.policy import verdict_key
-from shardweave.reshard.signal import load_key
-from shardweave.sharding import ShardBump
-from shardweave.table.operations import Delete, GetItem, Put
+from shardweave.reshard.load.counters import load_key
+from shardweave.reshard.load.policy import verdict_key
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.schema.entity import Entity
+from shardweave.table.operations import DeleteItem, GetItem, PutItem
 from tests.integration.test_reshard_driver import PATH, SIXTEEN, Stage
 from tests.unit.reshard_world import SIXTEEN as WIDER
 from tests.unit.reshard_world import ReshardWorld, add_notes
@@ -52,7 +52,7 @@ BESIDE_THE_KEYS: dict[str, dict[str, Any]] = {
 def damaged(world: ReshardWorld, name: str, change: dict[str, Any]) -> dict[str, Any]:
     """Let another program change a note; the item as it was."""
     (whole,) = [item for item in world.items_of(Note) if item["noteId"] == name]
-    world.inner.run(Put({key: value for key, value in {**whole, **change}.items() if value is not None}))
+    world.inner.run(PutItem({key: value for key, value in {**whole, **change}.items() if value is not None}))
     return whole
 
 
@@ -60,7 +60,7 @@ def run(world: ReshardWorld, model: type[Entity] = Note) -> None:
     """Until the re-shard has ended, or needs attention."""
     for _ in range(3000):
         control = world.control(model)
-        if control.attention or (control.phase is Phase.STABLE and control.step is Step.REST):
+        if control.attention or (control.phase is Phase.STABLE and control.step is ReshardStep.REST):
             return
         if not world.act(model):
             world.clock.now += 500
@@ -75,14 +75,14 @@ def test_what_can_not_be_moved_is_named_and_the_move_goes_on_once_it_is_mended(c
     world.start(Note, WIDER)
     run(world)
     control = world.control(Note)
-    assert (control.phase, control.step) == (Phase.DUAL_OLD, Step.VERIFY)
+    assert (control.phase, control.step) == (Phase.DUAL_OLD, ReshardStep.VERIFY)
     assert control.attention
     assert (whole["hashKey"], whole["rangeKey"]) in control.concerned
     wide = [item for item in world.items_of(Note) if len(item["hashKey"].partition("!")[2]) == WIDER.chars]
     assert {item["noteId"] for item in wide} >= set(names) - {"note-3"}, "the rest has moved meanwhile"
     there = [item for item in world.items_of(Note) if item["hashKey"] == whole["hashKey"]]
     assert whole["rangeKey"] in {item["rangeKey"] for item in there}, "what is damaged is where it was"
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.resume(Note)
     world.finish(Note)
     assert sorted(item["noteId"] for item in world.items_of(Note)) == sorted(names)
@@ -113,7 +113,7 @@ def with_people() -> tuple[ReshardWorld, set[str]]:
 
 def damaged_person(world: ReshardWorld, change: dict[str, Any]) -> dict[str, Any]:
     (whole,) = [item for item in world.items_of(Person) if item["personId"] == "p3"]
-    world.inner.run(Put({key: value for key, value in {**whole, **change}.items() if value is not None}))
+    world.inner.run(PutItem({key: value for key, value in {**whole, **change}.items() if value is not None}))
     return whole
 
 
@@ -124,12 +124,12 @@ def test_what_differs_from_the_keys_of_its_indexes_is_named_and_the_rest_moves(c
     world.start(Person, WIDER_PEOPLE)
     run(world, Person)
     control = world.control(Person)
-    assert (control.phase, control.step, bool(control.attention)) == (Phase.DUAL_OLD, Step.VERIFY, True)
+    assert (control.phase, control.step, bool(control.attention)) == (Phase.DUAL_OLD, ReshardStep.VERIFY, True)
     assert (whole["hashKey"], whole["rangeKey"]) in control.concerned
     assert {range_key for _, range_key in control.concerned} == {whole["rangeKey"]}, "no other is named"
     wide = [item for item in world.items_of(Person) if len(item["hashKey"].partition("!")[2]) == WIDER_PEOPLE.chars]
     assert {item["personId"] for item in wide} >= names - {"p3"}, "the rest has moved meanwhile"
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.resume(Person)
     world.finish(Person)
     assert {item["personId"]: item["nameCanonical"] for item in world.items_of(Person)} == {
@@ -143,7 +143,7 @@ def test_a_damaged_record_that_is_deleted_leaves_no_copy() -> None:
     world.start(Person, WIDER_PEOPLE)
     run(world, Person)
     assert world.control(Person).attention
-    world.inner.run(Delete({name: whole[name] for name in ("hashKey", "rangeKey")}))
+    world.inner.run(DeleteItem({name: whole[name] for name in ("hashKey", "rangeKey")}))
     world.resume(Person)
     world.finish(Person)
     assert {item["personId"] for item in world.items_of(Person)} == names - {"p3"}
@@ -166,7 +166,7 @@ def _broken(stage: Stage, key: dict[str, Any], **change: Any) -> dict[str, Any]:
     """Let another program change a record about a re-shard; the item as it was."""
     table = stage.service.parts.table
     whole = dict(table.run(GetItem(key, consistent=True)).item or key)
-    table.run(Put({**whole, **change}))
+    table.run(PutItem({**whole, **change}))
     return whole
 
 
@@ -181,7 +181,7 @@ def test_a_damaged_control_record_is_said_by_each_wake_and_stops_no_change_of_th
     with pytest.raises(ReshardUnreadable) as failure:
         stage.driver.wake()
     assert failure.value.where.startswith("user")
-    stage.service.parts.table.run(Put(whole))
+    stage.service.parts.table.run(PutItem(whole))
     stage.clock.now += 2000
     stage.pass_time(40)
     assert not stage.status()["moving"]

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from shardweave.api.operators import EVERYBODY, Operators
-from shardweave.entity_type import EntityType
 from shardweave.query.cursor import CursorKeys
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.driver import ReshardDriver
-from shardweave.reshard.moving import Mover
-from shardweave.reshard.pace import Pace
+from shardweave.reshard.mover import Mover
 from shardweave.reshard.phases import Waits
-from shardweave.reshard.work import WorkItem
-from shardweave.service import Service, Settings, build, reshard_driver
+from shardweave.reshard.timings import Pace
+from shardweave.reshard.work_items import WorkItem
+from shardweave.schema.entity_type import EntityType
+from shardweave.service.build import Service, Settings, build, reshard_driver
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put, StreamRead, StreamRecord, StreamShards
+from shardweave.table.operations import PutItem, StreamRead, StreamRecord, StreamShards
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of, problem_of
 
 WAITS = Waits(1000, 400, 500, clocks_ms=200, cursor_life_ms=5000, quiet_ms=500, recheck_ms=())
@@ -173,7 +173,7 @@ def test_what_another_program_writes_in_the_old_space_is_copied_as_its_change_co
     entity = stage.service.parts.schema.entity("user")
     record = {"userId": "other", "created": stage.clock.now, "updated": stage.clock.now, "beneficiaryId": "b"}
     names = {"firstName": "O", "lastName": "P", "firstNameCanonical": "o", "lastNameCanonical": "p"}
-    stage.service.parts.table.run(Put(entity.keys.build(record | names, entity.shard_map) | record | names))
+    stage.service.parts.table.run(PutItem(entity.keys.build(record | names, entity.shard_map) | record | names))
     stage.pass_time(30)
     assert stage.status()["phase"] == "stable"
     assert "other" in stage.listed()

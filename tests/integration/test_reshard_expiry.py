@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shardweave.codecs import TimestampSeconds
-from shardweave.entity import Entity, ttl_property, unique_property
-from shardweave.reshard.copying import STRAY, Piece, copied, emptied
-from shardweave.reshard.phases import MINUTE_MS, Control, Phase, Step, Waits
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump, ShardMap
-from shardweave.table.operations import Delete
+from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.reshard.copy_actions import STRAY, CopyUnit, copied, emptied
+from shardweave.reshard.phases import MINUTE_MS, Phase, ReshardState, ReshardStep, Waits
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.table.operations import DeleteItem
+from shardweave.values.codecs import TimestampSeconds
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import Clock
 
@@ -86,18 +87,18 @@ def test_the_removal_of_one_copy_by_the_tables_ttl_is_no_difference_after_the_fl
     assert widths(world, "e") == [0, 1]
     for item in world.items_of(Visit):
         if item["visitId"] == "e" and len(item["hashKey"]) == len("visit!") + width:
-            world.inner.run(Delete({name: item[name] for name in ("hashKey", "rangeKey")}))
+            world.inner.run(DeleteItem({name: item[name] for name in ("hashKey", "rangeKey")}))
     world.run_until(Visit, Phase.NEW_ONLY, tick=MINUTE_MS * 5)
 
 
-def control() -> Control:
+def control() -> ReshardState:
     new = ShardMap.of_bumps((TWO,), 1, 1)
-    return Control(1, SCHEMA[Visit].shard_map, new, Phase.DUAL_OLD, Step.COPY)
+    return ReshardState(1, SCHEMA[Visit].shard_map, new, Phase.DUAL_OLD, ReshardStep.COPY)
 
 
 def test_a_mover_judges_by_a_time_that_is_past_for_everyone() -> None:
     visit = SCHEMA[Visit].complete({"visitId": "v", "expires": 1000, "rev": "r"})
-    assert isinstance(copied(SCHEMA[Visit], control(), visit, 999_999), Piece)
+    assert isinstance(copied(SCHEMA[Visit], control(), visit, 999_999), CopyUnit)
     assert copied(SCHEMA[Visit], control(), visit, 1_000_000) is None
     assert emptied(SCHEMA[Visit], control(), visit, 999_999) is STRAY
-    assert isinstance(emptied(SCHEMA[Visit], control(), visit, 1_000_000), Piece)
+    assert isinstance(emptied(SCHEMA[Visit], control(), visit, 1_000_000), CopyUnit)

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
-from shardweave.reshard.phases import Phase, Step, Waits
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.phases import Phase, ReshardStep, Waits
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
+from shardweave.table.fault_injection import WRITES, Meanwhile, Script, SimulatedTable, Stall
 from shardweave.table.operations import TransactWrite
-from shardweave.table.simulated import WRITES, Meanwhile, Script, SimulatedTable, Stall
 from tests.simulator.parts import WHOLE, EveryMarkIsKnown, Parts, WithoutConditions, WithoutToken, without
 from tests.unit.reshard_world import WAITS, ReshardWorld
 
@@ -57,11 +58,11 @@ class World(ReshardWorld):
 
     def copy_all(self) -> None:
         self.start(Leaf, FOUR)
-        self.run_until(Leaf, Phase.DUAL_OLD, Step.SETTLE)
+        self.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SETTLE)
 
     def copy(self) -> None:
         self.start(Leaf, FOUR)
-        self.run_until(Leaf, Phase.DUAL_OLD, Step.SWEEP)
+        self.run_until(Leaf, Phase.DUAL_OLD, ReshardStep.SWEEP)
 
     def before_the_first_copy(self, meanwhile: Callable[[], object]) -> None:
         """A re-shard begins, and something happens between a mover's reading and its writing."""
@@ -165,7 +166,7 @@ class Case:
     wrong: Any
 
 
-UNVERIFIED, UNSWEPT = without(Step.VERIFY), without(Step.SWEEP)
+UNVERIFIED, UNSWEPT = without(ReshardStep.VERIFY), without(ReshardStep.SWEEP)
 OLD, NEW = ("old", 0), ("new", 0)
 
 GUARDS = {

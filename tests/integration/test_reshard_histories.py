@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from shardweave.reshard.phases import Step
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
 from tests.simulator.history import WAITS, Setting, run
 from tests.simulator.movers import Plot
@@ -61,7 +61,7 @@ def test_without_its_waits_the_protocol_breaks_and_histories_show_it(case: str) 
 
 HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0)
 STALLED = replace(HURRIED, weather=Weather(stall=0.5))
-UNVERIFIED = without(Step.VERIFY)
+UNVERIFIED = without(ReshardStep.VERIFY)
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,21 @@ from typing import Any, TypeVar
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, nanoid, timestamp_property, unique_property, updated_property
-from shardweave.entity_type import MARK, REVISION
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.pace import Pace
-from shardweave.reshard.phases import Phase, Step
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.reshard.timings import Pace
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, nanoid
+from shardweave.schema.entity_type import MARK, REVISION
+from shardweave.schema.property_options import timestamp_property, unique_property, updated_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Delete, Operation, Put, Query, Scan
+from shardweave.table.operations import DeleteItem, Operation, PutItem, Query, Scan
+from shardweave.values.codecs import Timestamp
 from tests.unit.reshard_world import PACE, ReshardWorld
 
 R = TypeVar("R")
@@ -73,7 +75,7 @@ class Lagging:
         self.old = EmbeddedTable(self.schema.layout)
         self.frozen = set(names)
         for item in self.inner.run(Scan(consistent=True)).items:
-            self.old.run(Put(dict(item)))
+            self.old.run(PutItem(dict(item)))
 
     def run(self, operation: Operation[R], **more: Any) -> R:
         if isinstance(operation, Query) and operation.index is not None:
@@ -98,12 +100,12 @@ class Farm(ReshardWorld):
 
     def is_behind(self, model: type[Entity] = Animal) -> bool:
         """Whether it stays in the index check, however long."""
-        self.run_until(model, Phase.DUAL_OLD, Step.INDEXES)
+        self.run_until(model, Phase.DUAL_OLD, ReshardStep.INDEXES)
         for _ in range(2):
             self.settle(model)
             self.clock.now += self.waits.lease_ms
         control = self.control(model)
-        return (control.phase, control.step, control.attention) == (Phase.DUAL_OLD, Step.INDEXES, "")
+        return (control.phase, control.step, control.attention) == (Phase.DUAL_OLD, ReshardStep.INDEXES, "")
 
     def kept_by(self, keeper: str) -> list[str]:
         """The animals that a reader finds in the index, as it is."""
@@ -123,7 +125,7 @@ def test_an_index_of_its_own_hash_key_that_lacks_one_record_keeps_it_from_flippi
     farm.clock.now += 3000
     for number in range(6):
         farm.new_store().update(Animal, f"a{number}", {"note": "later"})
-    while not (farm.control(Animal).step is Step.COPY and farm.control(Animal).round > 0):
+    while not (farm.control(Animal).step is ReshardStep.COPY and farm.control(Animal).round > 0):
         if not farm.act(Animal):
             farm.clock.now += 100
     farm.lagging.freeze("keeper")
@@ -140,7 +142,7 @@ def test_an_index_of_its_own_hash_key_that_lacks_one_record_keeps_it_from_flippi
 def test_an_index_that_is_behind_by_one_change_keeps_it_from_flipping(index: str, change: str) -> None:
     farm = Farm()
     farm.start(Animal, TWO)
-    farm.run_until(Animal, Phase.DUAL_OLD, Step.SETTLE)
+    farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.SETTLE)
     farm.lagging.freeze(index)
     animal = farm.new_store().get(Animal, "a5")
     assert animal is not None
@@ -160,7 +162,7 @@ def test_an_index_that_is_behind_by_one_change_keeps_it_from_flipping(index: str
 def test_writes_during_the_check_do_not_hide_what_is_missing() -> None:
     farm = Farm()
     farm.start(Animal, TWO)
-    farm.run_until(Animal, Phase.DUAL_OLD, Step.SETTLE)
+    farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.SETTLE)
     farm.lagging.freeze("created")
     farm.new_store().create(Animal(animal_id="missing", keeper_id="k"))
     made = iter(range(10**6))
@@ -173,7 +175,7 @@ def test_writes_during_the_check_do_not_hide_what_is_missing() -> None:
             assert farm.lagging.old is not None
             for item in farm.items_of(Animal):
                 if item["animalId"] == animal.animal_id:
-                    farm.lagging.old.run(Put(dict(item)))
+                    farm.lagging.old.run(PutItem(dict(item)))
 
     farm.lagging.asked = busy
     assert farm.is_behind()
@@ -186,7 +188,7 @@ def test_writes_during_the_check_do_not_hide_what_is_missing() -> None:
 def test_writes_on_every_record_do_not_keep_it_from_flipping(workers: int) -> None:
     farm = Farm(Pace(slice_ms=10_000, margin_ms=1000, page=5, workers=workers))
     farm.start(Animal, TWO)
-    farm.run_until(Animal, Phase.DUAL_OLD, Step.INDEXES)
+    farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.INDEXES)
     done = iter(range(10**6))
 
     def busy(query: Query) -> None:
@@ -203,7 +205,7 @@ def test_a_write_during_the_check_has_few_records_looked_for() -> None:
     more = [Animal(animal_id=f"more{number}", keeper_id="k", created=began - number) for number in range(400)]
     farm.store.batch_write(more)
     farm.start(Animal, TWO)
-    farm.run_until(Animal, Phase.DUAL_OLD, Step.INDEXES)
+    farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.INDEXES)
     changed, looked = iter(range(10**6)), Counter[bool]()
 
     def busy(query: Query) -> None:
@@ -222,7 +224,7 @@ def test_a_write_during_the_check_has_few_records_looked_for() -> None:
 def test_an_index_that_follows_within_a_look_is_not_behind() -> None:
     farm = Farm()
     farm.start(Animal, TWO)
-    farm.run_until(Animal, Phase.DUAL_OLD, Step.INDEXES)
+    farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.INDEXES)
     before = farm.control(Animal).round
     farm.lagging.freeze("created")
     farm.new_store().update(Animal, "a5", {"note": "other"})
@@ -241,7 +243,7 @@ def test_where_hash_keys_can_not_be_listed_each_record_is_looked_for() -> None:
     farm = Farm()
     farm.store.create(Stall(farm="f", number=1, size=3))
     farm.start(Stall, TWO)
-    farm.run_until(Stall, Phase.DUAL_OLD, Step.SETTLE)
+    farm.run_until(Stall, Phase.DUAL_OLD, ReshardStep.SETTLE)
     farm.lagging.freeze("bySize")
     farm.new_store().create(Stall(farm="f", number=2, size=3))
     assert farm.is_behind(Stall)
@@ -253,20 +255,20 @@ class TestWhatIsCaughtMeanwhile:
     def test_it_is_verified_and_looked_for_before_the_flip(self) -> None:
         farm = Farm()
         farm.start(Animal, TWO)
-        farm.run_until(Animal, Phase.DUAL_OLD, Step.INDEXES)
+        farm.run_until(Animal, Phase.DUAL_OLD, ReshardStep.INDEXES)
         assert farm.coordinator.step(SCHEMA[Animal])
         assert self.caught(farm)
         farm.lagging.freeze("keeper")
         seen = []
         while farm.act(Animal):
             seen.append(farm.control(Animal).step)
-        assert Step.VERIFY in seen
+        assert ReshardStep.VERIFY in seen
         assert farm.control(Animal).phase is Phase.DUAL_NEW
 
     def caught(self, farm: Farm) -> bool:
         record = next(item for item in farm.items_of(Animal) if len(item["hashKey"]) == len("animal!"))
         stray = {name: value for name, value in record.items() if name not in (REVISION, MARK)}
         key = {name: stray[name] for name in ("hashKey", "rangeKey")}
-        farm.inner.run(Delete(key))
-        farm.inner.run(Put(stray))
+        farm.inner.run(DeleteItem(key))
+        farm.inner.run(PutItem(stray))
         return farm.mover.catch_up(SCHEMA[Animal], key, farm.control(Animal), farm.work(Animal))

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity_type import MARK
-from shardweave.reshard.copying import Piece, mended
-from shardweave.reshard.operator import Operator
-from shardweave.reshard.phases import Phase, Step
-from shardweave.sharding import ShardBump
-from shardweave.store.mirroring import rekeyed
-from shardweave.table.operations import ConditionCheck, Delete, Put, Update
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.admin import ReshardAdmin
+from shardweave.reshard.copy_actions import CopyUnit, mended
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.schema.entity_type import MARK
+from shardweave.store.writing.dual_write import rekeyed
+from shardweave.table.operations import ConditionCheck, DeleteItem, PutItem, UpdateItem
 from tests.unit.reshard_world import ReshardWorld
 from tests.unit.store_world import SCHEMA, Note
 
@@ -42,17 +42,17 @@ def key(stored: dict[str, Any]) -> dict[str, Any]:
 
 def verified(world: ReshardWorld) -> list[tuple[str, str]]:
     """What needs attention when the spaces are compared, as operators are told."""
-    world.run_until(Note, Phase.DUAL_NEW, Step.VERIFY)
+    world.run_until(Note, Phase.DUAL_NEW, ReshardStep.VERIFY)
     world.settle(Note)
-    status = Operator(world.inner, world.coordinator, world.waits, clock=world.clock).status(NOTES)
+    status = ReshardAdmin(world.inner, world.coordinator, world.waits, clock=world.clock).status(NOTES)
     assert status.attention
     return list(status.concerned)
 
 
 DIFFERENCES = {
-    "is gone in the old space": lambda old: Delete(key(old)),
-    "was changed there": lambda old: Update(key(old), {"text": "foreign", "rev": "foreign"}),
-    "was changed there and has no revision": lambda old: Update(key(old), {"text": "foreign"}, remove=("rev",)),
+    "is gone in the old space": lambda old: DeleteItem(key(old)),
+    "was changed there": lambda old: UpdateItem(key(old), {"text": "foreign", "rev": "foreign"}),
+    "was changed there and has no revision": lambda old: UpdateItem(key(old), {"text": "foreign"}, remove=("rev",)),
 }
 
 
@@ -79,11 +79,11 @@ def item_key_of_old(world: ReshardWorld) -> str:
 
 def test_what_only_the_old_space_has_stays_there_until_someone_removes_it() -> None:
     world = soaked()
-    world.inner.run(Delete(key(item(world, "n2", 2))))
+    world.inner.run(DeleteItem(key(item(world, "n2", 2))))
     for _ in range(2):
         assert verified(world) == [tuple(key(item(world, "n2", 1)).values())]
         world.resume(Note)
-    world.inner.run(Delete(key(item(world, "n2", 1))))
+    world.inner.run(DeleteItem(key(item(world, "n2", 1))))
     world.finish(Note)
     assert len(world.items_of(Note)) == 3
 
@@ -94,7 +94,7 @@ def test_at_most_a_few_are_named() -> None:
         world.store.create(Note(note_id=f"more{number}", text="t"))
     for stored in world.items_of(Note):
         if len(stored["hashKey"]) == len("note!") + 1:
-            world.inner.run(Delete(key(stored)))
+            world.inner.run(DeleteItem(key(stored)))
     assert 0 < len(verified(world)) <= 5
     world.resume(Note)
     world.finish(Note)
@@ -104,7 +104,7 @@ def test_what_another_program_left_in_the_old_space_is_named_before_it_is_emptie
     world = soaked()
     world.run_until(Note, Phase.NEW_ONLY)
     stray = {**item(world, "n1", 1), "text": "stray"}
-    world.inner.run(Put({name: value for name, value in stray.items() if name != MARK}))
+    world.inner.run(PutItem({name: value for name, value in stray.items() if name != MARK}))
     for _ in range(40):
         world.settle(Note)
         world.clock.now += 500
@@ -117,10 +117,10 @@ def test_mending_is_conditioned_on_both_sides_as_they_were_read() -> None:
     control, new, old = world.control(Note), item(world, "n1", 2), item(world, "n1", 1)
     for stored, allowed in ((old, old), (None, {})):
         piece = mended(NOTES, control, new, stored)
-        assert isinstance(piece, Piece)
+        assert isinstance(piece, CopyUnit)
         check, put = piece.actions
         assert isinstance(check, ConditionCheck)
-        assert isinstance(put, Put)
+        assert isinstance(put, PutItem)
         assert (check.key, key(dict(put.item))) == (key(new), key(old))
         assert put.item == {**old, MARK: control.version}
         assert check.condition is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shardweave.reshard.pace import Pace
-from shardweave.reshard.phases import Phase, Step
-from shardweave.service import reshard_operator
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.reshard.timings import Pace
+from shardweave.service.build import reshard_operator
 from tests.unit.reshard_world import FOUR, ReshardWorld, add_notes
 from tests.unit.store_world import Note
 
@@ -45,7 +45,7 @@ def test_an_abort_leaves_every_record_where_it_was() -> None:
     world = ReshardWorld()
     names = add_notes(world, 30)
     world.start(Note, SIXTEEN)
-    world.run_until(Note, Phase.DUAL_OLD, Step.SETTLE)
+    world.run_until(Note, Phase.DUAL_OLD, ReshardStep.SETTLE)
     assert widths(world) == {1, 2}
     world.abort(Note)
     world.finish(Note)

@@ -15,7 +15,18 @@ from pydantic import Field
 
 from services.order_tracking import schema as order_schema
 from services.user_service import schema as user_schema
-from shardweave.codecs import (
+from shardweave.keys.entity_keys import EntityKeys
+from shardweave.keys.key_design import Element
+from shardweave.keys.key_format import KEY_FORMATS
+from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.reshard.declaration_guard import placement_of, schema_of
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.entity_type import EntityType
+from shardweave.schema.fingerprint import element_text
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.table.values import Value
+from shardweave.values.codecs import (
     Codec,
     DecimalCodec,
     DescendingCodec,
@@ -25,22 +36,13 @@ from shardweave.codecs import (
     StringCodec,
     TimestampCodec,
 )
-from shardweave.element_text import element_text
-from shardweave.entity import Entity, RangeKey, unique_property
-from shardweave.entity_type import EntityType
-from shardweave.key_format import KEY_FORMATS
-from shardweave.keys import Element, EntityKeys
-from shardweave.reshard.placement import placement_of, schema_of
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump, ShardMap
-from shardweave.table.values import Value
 
 ROOT = Path(__file__).parents[2]
 USER = user_schema(KEY_FORMATS["ordered"]).entities["user"]
 PROGRAM = """
 from services.{service} import schema
-from shardweave.key_format import KEY_FORMATS
-from shardweave.reshard.placement import placement_of, schema_of
+from shardweave.keys.key_format import KEY_FORMATS
+from shardweave.reshard.declaration_guard import placement_of, schema_of
 for entity in schema(KEY_FORMATS["ordered"]).entities.values():
     print(entity.token, placement_of(entity), schema_of(entity))
 """

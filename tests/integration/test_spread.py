@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.spread import IDS, KINDS, SHARDS, empty, run, unevenness
-from shardweave.key_format import ORDERED, crc32, string_hash
+from shardweave.keys.key_format import ORDERED, crc32, string_hash
 
 PAGE = Path(__file__).parents[2] / "docs" / "spread.md"
 

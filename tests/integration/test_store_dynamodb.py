@@ -9,8 +9,8 @@ import pytest
 from botocore.config import Config
 
 from shardweave.errors import OutcomeUnknown
-from shardweave.shard_maps import StaticMaps
-from shardweave.store import Store, Waiting
+from shardweave.schema.shard_maps import StaticMaps
+from shardweave.store import RetryClock, Store
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.values import to_attribute_values
 from tests.integration.scripted_server import Reply, ScriptedServer, error
@@ -30,7 +30,7 @@ def scripted() -> Iterator[Script]:
         server = ScriptedServer(replies)
         table = DynamoDBTable(SCHEMA.layout, "notes", client=client(server.url))
         opened.append((server, table))
-        return Store(SCHEMA, table, maps=StaticMaps(), clock=Clock(), waiting=Waiting(sleep=lambda _: None))
+        return Store(SCHEMA, table, maps=StaticMaps(), clock=Clock(), waiting=RetryClock(sleep=lambda _: None))
 
     yield script
     for server, table in opened:

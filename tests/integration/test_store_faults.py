@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import (
     AlreadyExists,
     NotFound,
@@ -25,10 +24,9 @@ from shardweave.errors import (
     TransactionConflict,
     TransactionInProgress,
 )
+from shardweave.schema.entity import Entity
 from shardweave.store import Check, Create, Delete, Put, Update
-from shardweave.table.operations import BatchGet, GetItem, StreamRead, StreamShards
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.simulated import (
+from shardweave.table.fault_injection import (
     WRITES,
     Afterwards,
     Call,
@@ -44,6 +42,7 @@ from shardweave.table.simulated import (
     Seeded,
     Throttle,
 )
+from shardweave.table.operations import BatchGet, GetItem, PutItem, StreamRead, StreamShards
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP, Address, Note, Person, World, is_consistent
 
 Write = Callable[[World], object]
@@ -192,7 +191,7 @@ def test_conflicts_with_transactions_end_as_what_they_are() -> None:
 
 def test_a_failure_after_a_lost_answer_leaves_the_outcome_unknown() -> None:
     class Refuse:
-        def carry_out(self, call: Call) -> Any:
+        def execute(self, call: Call) -> Any:
             raise PermissionProblem
 
     class PermissionProblem(ShardweaveError):
@@ -207,7 +206,7 @@ def test_a_failure_after_a_lost_answer_leaves_the_outcome_unknown() -> None:
 
 def test_a_transaction_still_in_progress_is_asked_for_again() -> None:
     class InProgress:
-        def carry_out(self, call: Call) -> Any:
+        def execute(self, call: Call) -> Any:
             raise TransactionInProgress("it is still running")
 
     world = filled(Script(LoseAnswer(), InProgress(), matching=WRITES))
@@ -334,7 +333,7 @@ def test_a_transaction_knows_by_its_token() -> None:
 
 def test_a_lost_answer_is_recognised_by_the_revision_where_there_is_no_token() -> None:
     class ForgetToken:
-        def carry_out(self, call: Call) -> Any:
+        def execute(self, call: Call) -> Any:
             call.run(replace(call.operation, token="f" * 32))  # type: ignore[type-var]
             raise TableUnavailable("the answer was lost")
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from shardweave.errors import AlreadyExists, HasChildren, IdempotencyMismatch, ParentMissing
-from shardweave.store import Create, Delete, Once, Store, Update, Waiting
+from shardweave.store import Create, Delete, IdempotencyKey, RetryClock, Store, Update
 from shardweave.table import Guard, Table
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation
@@ -50,7 +50,7 @@ class Place:
     def __init__(self, open_table: OpenTable) -> None:
         self.clock = Clock()
         self.table = OneAtATime(open_table(SCHEMA.layout))
-        self.store = Store(SCHEMA, self.table, clock=self.clock, waiting=Waiting())
+        self.store = Store(SCHEMA, self.table, clock=self.clock, waiting=RetryClock())
 
 
 @pytest.fixture
@@ -124,10 +124,12 @@ def test_a_request_is_carried_out_once(place: Place) -> None:
 
     def ask(content: bytes = b"") -> bytes:
         created = [Create({"phone": "1"}, Customer)]
-        return store.idempotent(Once("key", "tenant", content), created, lambda made: repr(made).encode()).answer
+        return store.idempotent(
+            IdempotencyKey("key", "tenant", content), created, lambda made: repr(made).encode()
+        ).answer
 
     assert ask() == ask()
     with pytest.raises(IdempotencyMismatch):
         ask(b"another")
-    assert store.idempotent_work(Once("other", "tenant", b""), lambda: b"done").answer == b"done"
-    assert store.idempotent_work(Once("other", "tenant", b""), lambda: b"never").repeated
+    assert store.idempotent_work(IdempotencyKey("other", "tenant", b""), lambda: b"done").answer == b"done"
+    assert store.idempotent_work(IdempotencyKey("other", "tenant", b""), lambda: b"never").repeated

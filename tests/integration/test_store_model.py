@@ -12,11 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from shardweave.entity import Entity
 from shardweave.errors import AlreadyExists, Conflict, ImmutableProperty, InputError, NotFound, OutcomeUnknown
+from shardweave.schema.entity import Entity
 from shardweave.store import Create, Delete, Operation, Put, Update
-from shardweave.table.operations import Operation as TableOperation
-from shardweave.table.simulated import (
+from shardweave.table.fault_injection import (
     WRITES,
     Fault,
     LoseAnswer,
@@ -25,6 +24,7 @@ from shardweave.table.simulated import (
     ProcessPart,
     Throttle,
 )
+from shardweave.table.operations import Operation as TableOperation
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, Address, Person, World, is_consistent
 
 HOUR = DAY // 24

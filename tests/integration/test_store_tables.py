@@ -10,11 +10,10 @@ import pytest
 from shardweave.errors import AlreadyExists, ImmutableProperty, NotFound, RecordUnreadable, RevisionConflict
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.store import Check, Create, Delete, Operation, Put, Store, Update, Waiting
+from shardweave.store import Check, Create, Delete, Operation, Put, RetryClock, Store, Update
 from shardweave.table import Table
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.operations import Scan
-from shardweave.table.simulated import WRITES, LoseAnswer, Script, SimulatedTable
+from shardweave.table.fault_injection import WRITES, LoseAnswer, Script, SimulatedTable
+from shardweave.table.operations import PutItem, Scan
 from tests.integration.conftest import OpenTable
 from tests.unit.api_world import CURSOR_KEYS
 from tests.unit.store_world import FIRST_BUMP, SCHEMA, SECOND_BUMP, START, Address, Clock, Note, Person
@@ -29,7 +28,7 @@ class Place:
         self.store = self.store_on(self.table)
 
     def store_on(self, table: Table) -> Store:
-        return Store(SCHEMA, table, clock=self.clock, waiting=Waiting(sleep=lambda _: None))
+        return Store(SCHEMA, table, clock=self.clock, waiting=RetryClock(sleep=lambda _: None))
 
 
 @pytest.fixture

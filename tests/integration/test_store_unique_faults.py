@@ -12,7 +12,7 @@ import pytest
 
 from shardweave.errors import AlreadyExists, Conflict, HasChildren, NotFound
 from shardweave.store import Create, Delete, Put, Update
-from shardweave.table.simulated import (
+from shardweave.table.fault_injection import (
     WRITES,
     Crash,
     Crashed,

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from shardweave.errors import AlreadyExists, HasChildren, NotFound, OutcomeUnknown, ParentMissing
 from shardweave.store import Create, Delete, Operation, Put, Update
-from shardweave.table.simulated import Fault, LoseAnswer, LoseRequest, MeetTransaction, Throttle
+from shardweave.table.fault_injection import Fault, LoseAnswer, LoseRequest, MeetTransaction, Throttle
 from tests.integration.test_store_model import Upcoming
 from tests.unit.shop_world import Customer, Issue, Project, shop, unsound
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP

@@ -26,7 +26,7 @@ from shardweave.table.conditions import (
     Or,
     Size,
 )
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.integration.table_contract import LAYOUT, OpenTable, every_item, fill, item, query, values
 
 # Without shrinking: an example that an emulator is known to fail is not worth making small.
@@ -105,8 +105,8 @@ def test_a_write_happens_when_its_condition_is_true(table: Table, case: str) -> 
     @given(attributes=st.dictionaries(ATTRIBUTES, VALUES, max_size=3), condition=CONDITIONS[case])
     def check(attributes: dict[str, Any], condition: Condition) -> None:
         stored = item("1", hash_key=f"example-{next(_fresh)}", **attributes)
-        table.run(Put(stored))
-        write = Put(stored, condition=condition)
+        table.run(PutItem(stored))
+        write = PutItem(stored, condition=condition)
         if condition.evaluate(stored):
             table.run(write)
         else:

@@ -12,7 +12,7 @@ import pytest
 from shardweave.errors import ConditionFailed, TransactionCanceled, ValueRefused
 from shardweave.table import Table
 from shardweave.table.conditions import Compare, Condition, Exists, Missing
-from shardweave.table.operations import ConditionCheck, Delete, Put, TransactWrite, Update
+from shardweave.table.operations import ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem
 from shardweave.table.values import Item, to_attribute_values
 from tests.integration.table_contract import LAYOUT, OpenTable, changes, item, key, stored, summary
 
@@ -31,8 +31,8 @@ class EmptyChange:
     add: Mapping[str, Any] = field(default_factory=dict)
     updated: Mapping[str, Any] | None = None
 
-    def update(self, condition: Condition | None = None, return_values: ReturnValues = "NONE") -> Update:
-        return Update(key("1"), self.set, self.remove, self.add, condition, return_values)
+    def update(self, condition: Condition | None = None, return_values: ReturnValues = "NONE") -> UpdateItem:
+        return UpdateItem(key("1"), self.set, self.remove, self.add, condition, return_values)
 
 
 CHANGES = {
@@ -77,9 +77,9 @@ def whole(attributes: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def prepare(table: Table, change: EmptyChange) -> None:
     if change.before is None:
-        table.run(Delete(key("1")))
+        table.run(DeleteItem(key("1")))
     else:
-        table.run(Put(item("1", **change.before)))
+        table.run(PutItem(item("1", **change.before)))
 
 
 def typed(found: Item | None) -> Any:
@@ -139,29 +139,29 @@ def test_a_condition_decides_over_an_update_that_changes_little(table: Table, ca
 
 
 def test_a_transaction_that_only_removes_from_nothing_makes_nothing(table: Table) -> None:
-    table.run(TransactWrite((Update(key("1"), remove=("a",)), Put(item("2")), Delete(key("3")))))
+    table.run(TransactWrite((UpdateItem(key("1"), remove=("a",)), PutItem(item("2")), DeleteItem(key("3")))))
     assert [stored(table, name) for name in "123"] == [None, item("2"), None]
     assert summary(changes(table)) == [("INSERT", "2", None, item("2"))]
 
 
 def test_a_put_of_the_same_item_answers_it_and_is_not_in_the_stream(table: Table) -> None:
-    table.run(Put(item("1", a=Decimal("1.5"))))
-    again = Put(item("1", a=Decimal("1.50")), Compare("a", "=", Decimal("1.500")), "ALL_OLD")
+    table.run(PutItem(item("1", a=Decimal("1.5"))))
+    again = PutItem(item("1", a=Decimal("1.50")), Compare("a", "=", Decimal("1.500")), "ALL_OLD")
     assert table.run(again).attributes == item("1", a=Decimal("1.5"))
     assert len(changes(table)) == 1
 
 
 def test_a_delete_of_nothing_answers_nothing_and_is_not_in_the_stream(table: Table) -> None:
-    assert table.run(Delete(key("1"), Missing("hashKey"), "ALL_OLD")).attributes is None
-    table.run(TransactWrite((Delete(key("1")),)))
+    assert table.run(DeleteItem(key("1"), Missing("hashKey"), "ALL_OLD")).attributes is None
+    table.run(TransactWrite((DeleteItem(key("1")),)))
     with pytest.raises(ConditionFailed):
-        table.run(Delete(key("1"), Exists("hashKey")))
+        table.run(DeleteItem(key("1"), Exists("hashKey")))
     assert changes(table) == []
 
 
 def test_an_empty_set_is_not_added(table: Table) -> None:
-    table.run(Put(item("1", tags={"x"})))
-    for update in (Update(key("1"), add={"tags": set()}), Update(key("2"), add={"tags": set()})):
+    table.run(PutItem(item("1", tags={"x"})))
+    for update in (UpdateItem(key("1"), add={"tags": set()}), UpdateItem(key("2"), add={"tags": set()})):
         with pytest.raises(ValueRefused):
             table.run(update)
         with pytest.raises(ValueRefused):

@@ -12,7 +12,7 @@ from shardweave.errors import ConditionFailed, InvalidRequest, RecordTooLarge, V
 from shardweave.table import Table
 from shardweave.table.conditions import Compare, Exists, Missing
 from shardweave.table.layout import KeyAttribute, TableLayout
-from shardweave.table.operations import Delete, GetItem, Put, Update
+from shardweave.table.operations import DeleteItem, GetItem, PutItem, UpdateItem
 from shardweave.table.values import MAX_ITEM_BYTES, item_bytes
 from tests.integration.table_contract import LAYOUT, OpenTable, every_item, item, key, query, stored
 
@@ -47,7 +47,7 @@ def test_a_stored_item_comes_back_equal(table: Table) -> None:
         numbers={1, Decimal("2.5")},
         binaries={b"a", b"\xff"},
     )
-    table.run(Put(everything))
+    table.run(PutItem(everything))
     assert stored(table, "1") == everything
 
 
@@ -57,35 +57,35 @@ def test_an_item_that_does_not_exist_is_none(table: Table, consistent: bool) -> 
 
 
 def test_get_gives_only_the_attributes_that_are_asked_for(table: Table) -> None:
-    table.run(Put(item("1", a=1, b=2)))
+    table.run(PutItem(item("1", a=1, b=2)))
     assert table.run(GetItem(key("1"), projection=("b", "absent"))).item == {"b": 2}
 
 
 def test_a_put_replaces_the_whole_item(table: Table) -> None:
-    table.run(Put(item("1", a=1)))
-    table.run(Put(item("1", b=2)))
+    table.run(PutItem(item("1", a=1)))
+    table.run(PutItem(item("1", b=2)))
     assert stored(table, "1") == item("1", b=2)
 
 
 def test_a_put_gives_the_old_item_when_asked(table: Table) -> None:
-    assert table.run(Put(item("1", a=1), return_values="ALL_OLD")).attributes is None
-    assert table.run(Put(item("1", a=2), return_values="ALL_OLD")).attributes == item("1", a=1)
-    assert table.run(Put(item("1", a=3))).attributes is None
+    assert table.run(PutItem(item("1", a=1), return_values="ALL_OLD")).attributes is None
+    assert table.run(PutItem(item("1", a=2), return_values="ALL_OLD")).attributes == item("1", a=1)
+    assert table.run(PutItem(item("1", a=3))).attributes is None
 
 
 def test_a_delete_removes_the_item_and_gives_it_when_asked(table: Table) -> None:
-    table.run(Put(item("1", a=1)))
-    assert table.run(Delete(key("1"), return_values="ALL_OLD")).attributes == item("1", a=1)
+    table.run(PutItem(item("1", a=1)))
+    assert table.run(DeleteItem(key("1"), return_values="ALL_OLD")).attributes == item("1", a=1)
     assert stored(table, "1") is None
 
 
 def test_deleting_what_does_not_exist_is_no_error(table: Table) -> None:
-    assert table.run(Delete(key("1"), return_values="ALL_OLD")).attributes is None
+    assert table.run(DeleteItem(key("1"), return_values="ALL_OLD")).attributes is None
 
 
 def test_items_of_other_hash_keys_are_others(table: Table) -> None:
-    table.run(Put(item("1", hash_key="a", n=1)))
-    table.run(Put(item("1", hash_key="b", n=2)))
+    table.run(PutItem(item("1", hash_key="a", n=1)))
+    table.run(PutItem(item("1", hash_key="b", n=2)))
     assert stored(table, "1", "a") == item("1", hash_key="a", n=1)
     assert stored(table, "1", "b") == item("1", hash_key="b", n=2)
 
@@ -94,27 +94,29 @@ def test_items_of_other_hash_keys_are_others(table: Table) -> None:
 
 
 def test_an_update_sets_removes_and_adds_and_leaves_the_rest(table: Table) -> None:
-    table.run(Put(item("1", a=1, b=2, count=3, keep="x", tags={"p"})))
-    table.run(Update(key("1"), set={"a": "new", "c": [1]}, remove=("b", "absent"), add={"count": -5, "tags": {"q"}}))
+    table.run(PutItem(item("1", a=1, b=2, count=3, keep="x", tags={"p"})))
+    table.run(
+        UpdateItem(key("1"), set={"a": "new", "c": [1]}, remove=("b", "absent"), add={"count": -5, "tags": {"q"}})
+    )
     assert stored(table, "1") == item("1", a="new", c=[1], count=-2, keep="x", tags={"p", "q"})
 
 
 def test_an_update_makes_an_item_that_does_not_exist(table: Table) -> None:
-    table.run(Update(key("1"), set={"a": 1}))
-    table.run(Update(key("2")))
+    table.run(UpdateItem(key("1"), set={"a": 1}))
+    table.run(UpdateItem(key("2")))
     assert stored(table, "1") == item("1", a=1)
     assert stored(table, "2") == key("2")
 
 
 def test_adding_to_what_is_missing_begins_at_nothing(table: Table) -> None:
-    table.run(Update(key("1"), add={"count": Decimal("0.1"), "tags": {1}}))
-    table.run(Update(key("1"), add={"count": Decimal("0.2"), "tags": {1, 2}}))
+    table.run(UpdateItem(key("1"), add={"count": Decimal("0.1"), "tags": {1}}))
+    table.run(UpdateItem(key("1"), add={"count": Decimal("0.2"), "tags": {1, 2}}))
     assert stored(table, "1") == item("1", count=Decimal("0.3"), tags={1, 2})
 
 
 def test_additions_are_exact(table: Table) -> None:
-    table.run(Put(item("1", n=10**37)))
-    table.run(Update(key("1"), add={"n": 1}))
+    table.run(PutItem(item("1", n=10**37)))
+    table.run(UpdateItem(key("1"), add={"n": 1}))
     assert stored(table, "1") == item("1", n=10**37 + 1)
 
 
@@ -128,31 +130,31 @@ def test_additions_are_exact(table: Table) -> None:
     ],
 )
 def test_an_update_answers_what_is_asked_for(table: Table, return_values: Any, expected: Any) -> None:
-    table.run(Put(item("1", a=1, b=2, n=3)))
-    update = Update(key("1"), set={"a": 5, "c": "new"}, remove=("b",), add={"n": 1}, return_values=return_values)
+    table.run(PutItem(item("1", a=1, b=2, n=3)))
+    update = UpdateItem(key("1"), set={"a": 5, "c": "new"}, remove=("b",), add={"n": 1}, return_values=return_values)
     assert table.run(update).attributes == expected
 
 
 def test_an_update_that_makes_an_item_has_no_old_one(table: Table) -> None:
-    assert table.run(Update(key("1"), set={"a": 1}, return_values="ALL_OLD")).attributes is None
+    assert table.run(UpdateItem(key("1"), set={"a": 1}, return_values="ALL_OLD")).attributes is None
 
 
 @pytest.mark.parametrize(
     ("case", "update"),
     [
-        ("set a key", Update(key("1"), set={"rangeKey": "2"})),
-        ("remove a key", Update(key("1"), remove=("hashKey",))),
-        ("set and remove one attribute", Update(key("1"), set={"a": 1}, remove=("a",))),
-        ("set and add to one attribute", Update(key("1"), set={"a": 1}, add={"a": 1})),
-        ("add to a string", Update(key("1"), add={"text": 1})),
-        ("add a number to a set", Update(key("1"), add={"tags": 1})),
-        ("add strings to numbers", Update(key("1"), add={"tags": {"x"}})),
-        ("add a string", Update(key("1"), add={"new": "x"})),
+        ("set a key", UpdateItem(key("1"), set={"rangeKey": "2"})),
+        ("remove a key", UpdateItem(key("1"), remove=("hashKey",))),
+        ("set and remove one attribute", UpdateItem(key("1"), set={"a": 1}, remove=("a",))),
+        ("set and add to one attribute", UpdateItem(key("1"), set={"a": 1}, add={"a": 1})),
+        ("add to a string", UpdateItem(key("1"), add={"text": 1})),
+        ("add a number to a set", UpdateItem(key("1"), add={"tags": 1})),
+        ("add strings to numbers", UpdateItem(key("1"), add={"tags": {"x"}})),
+        ("add a string", UpdateItem(key("1"), add={"new": "x"})),
     ],
 )
-def test_an_update_that_makes_no_sense_is_refused(table: Table, case: str, update: Update) -> None:
+def test_an_update_that_makes_no_sense_is_refused(table: Table, case: str, update: UpdateItem) -> None:
     before = item("1", a=0, text="x", tags={1})
-    table.run(Put(before))
+    table.run(PutItem(before))
     with pytest.raises(InvalidRequest):
         table.run(update)
     assert stored(table, "1") == before
@@ -161,7 +163,7 @@ def test_an_update_that_makes_no_sense_is_refused(table: Table, case: str, updat
 def test_simultaneous_additions_all_count(table: Table) -> None:
     def add() -> None:
         for _ in range(10):
-            table.run(Update(key("counter"), add={"n": 1}))
+            table.run(UpdateItem(key("counter"), add={"n": 1}))
 
     threads = [threading.Thread(target=add) for _ in range(4)]
     for thread in threads:
@@ -174,15 +176,15 @@ def test_simultaneous_additions_all_count(table: Table) -> None:
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 WRITES: dict[str, Any] = {
-    "put": lambda **parts: Put(item("1", a=9), **parts),
-    "update": lambda **parts: Update(key("1"), set={"a": 9}, **parts),
-    "delete": lambda **parts: Delete(key("1"), **parts),
+    "put": lambda **parts: PutItem(item("1", a=9), **parts),
+    "update": lambda **parts: UpdateItem(key("1"), set={"a": 9}, **parts),
+    "delete": lambda **parts: DeleteItem(key("1"), **parts),
 }
 
 
 @pytest.mark.parametrize("case", WRITES)
 def test_a_write_whose_condition_is_false_changes_nothing(table: Table, case: str) -> None:
-    table.run(Put(item("1", a=1)))
+    table.run(PutItem(item("1", a=1)))
     with pytest.raises(ConditionFailed) as failed:
         table.run(WRITES[case](condition=Compare("a", "=", 2)))
     assert failed.value.item is None
@@ -191,7 +193,7 @@ def test_a_write_whose_condition_is_false_changes_nothing(table: Table, case: st
 
 @pytest.mark.parametrize("case", WRITES)
 def test_a_false_condition_gives_the_item_when_asked(table: Table, case: str) -> None:
-    table.run(Put(item("1", a=1)))
+    table.run(PutItem(item("1", a=1)))
     with pytest.raises(ConditionFailed) as failed:
         table.run(WRITES[case](condition=Compare("a", ">", 1) | Missing("a"), return_on_failure=True))
     assert failed.value.item == item("1", a=1)
@@ -207,16 +209,16 @@ def test_a_false_condition_on_nothing_gives_no_item(table: Table, case: str) -> 
 
 @pytest.mark.parametrize("case", WRITES)
 def test_a_write_whose_condition_is_true_is_carried_out(table: Table, case: str) -> None:
-    table.run(Put(item("1", a=1)))
+    table.run(PutItem(item("1", a=1)))
     table.run(WRITES[case](condition=Compare("a", "=", 1) & Exists("rangeKey")))
     assert stored(table, "1") == (None if case == "delete" else item("1", a=9))
 
 
 def test_a_condition_may_look_at_keys(table: Table) -> None:
-    table.run(Put(item("1", a=1)))
-    table.run(Put(item("1", a=2), condition=Compare("rangeKey", "=", "1")))
+    table.run(PutItem(item("1", a=1)))
+    table.run(PutItem(item("1", a=2), condition=Compare("rangeKey", "=", "1")))
     with pytest.raises(ConditionFailed):
-        table.run(Put(item("1", a=3), condition=Missing("hashKey")))
+        table.run(PutItem(item("1", a=3), condition=Missing("hashKey")))
     assert stored(table, "1") == item("1", a=2)
 
 
@@ -238,9 +240,9 @@ def test_a_condition_may_look_at_keys(table: Table) -> None:
 )
 def test_a_value_that_has_no_form_is_refused(table: Table, case: str, value: Any) -> None:
     with pytest.raises(ValueRefused):
-        table.run(Put(item("1", a=value)))
+        table.run(PutItem(item("1", a=value)))
     with pytest.raises(ValueRefused):
-        table.run(Update(key("1"), set={"a": value}))
+        table.run(UpdateItem(key("1"), set={"a": value}))
     assert stored(table, "1") is None
 
 
@@ -258,20 +260,20 @@ def test_a_value_that_has_no_form_is_refused(table: Table, case: str, value: Any
     ],
 )
 def test_a_wrong_primary_key_is_refused(table: Table, case: str, wrong: Any) -> None:
-    for operation in (Put(wrong), GetItem(wrong), Delete(wrong), Update(wrong, set={"a": 1})):
+    for operation in (PutItem(wrong), GetItem(wrong), DeleteItem(wrong), UpdateItem(wrong, set={"a": 1})):
         with pytest.raises(InvalidRequest):
             table.run(operation)
 
 
 def test_a_key_holds_the_key_attributes_alone(table: Table) -> None:
-    for operation in (GetItem(item("1", a=1)), Delete(item("1", a=1)), Update(item("1", a=1))):
+    for operation in (GetItem(item("1", a=1)), DeleteItem(item("1", a=1)), UpdateItem(item("1", a=1))):
         with pytest.raises(InvalidRequest):
             table.run(operation)
 
 
 def test_the_longest_keys_are_accepted(table: Table) -> None:
     longest = {"hashKey": "é" * 1024, "rangeKey": "é" * 512}
-    table.run(Put(longest))
+    table.run(PutItem(longest))
     assert table.run(GetItem(longest)).item == longest
 
 
@@ -290,17 +292,17 @@ def test_the_longest_keys_are_accepted(table: Table) -> None:
     ],
 )
 def test_a_wrong_index_key_is_refused(table: Table, case: str, wrong: Any) -> None:
-    table.run(Put(item("1", a=1)))
+    table.run(PutItem(item("1", a=1)))
     with pytest.raises(InvalidRequest):
-        table.run(Put(item("1", **wrong)))
+        table.run(PutItem(item("1", **wrong)))
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("1"), set=wrong))
+        table.run(UpdateItem(key("1"), set=wrong))
     assert stored(table, "1") == item("1", a=1)
 
 
 def test_an_addition_that_makes_an_index_key_wrong_is_refused(table: Table) -> None:
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("1"), add={"text": 1}))
+        table.run(UpdateItem(key("1"), add={"text": 1}))
     assert stored(table, "1") is None
 
 
@@ -314,7 +316,7 @@ def of_size(size: int) -> dict[str, Any]:
 
 
 def test_an_item_of_400_kb_is_stored(table: Table) -> None:
-    table.run(Put(of_size(MAX_ITEM_BYTES)))
+    table.run(PutItem(of_size(MAX_ITEM_BYTES)))
     found = stored(table, "1")
     assert found is not None
     assert item_bytes(found) == MAX_ITEM_BYTES
@@ -322,20 +324,20 @@ def test_an_item_of_400_kb_is_stored(table: Table) -> None:
 
 def test_an_item_over_400_kb_is_refused(table: Table) -> None:
     with pytest.raises(RecordTooLarge):
-        table.run(Put(of_size(MAX_ITEM_BYTES + 1)))
+        table.run(PutItem(of_size(MAX_ITEM_BYTES + 1)))
     assert stored(table, "1") is None
 
 
 def test_an_update_that_makes_an_item_too_large_is_refused(table: Table) -> None:
-    table.run(Put(of_size(MAX_ITEM_BYTES - 2)))
+    table.run(PutItem(of_size(MAX_ITEM_BYTES - 2)))
     with pytest.raises(RecordTooLarge):
-        table.run(Update(key("1"), set={"more": "x"}))
+        table.run(UpdateItem(key("1"), set={"more": "x"}))
     assert stored(table, "1") == of_size(MAX_ITEM_BYTES - 2)
 
 
 def test_the_size_counts_bytes_not_characters(table: Table) -> None:
     with pytest.raises(RecordTooLarge):
-        table.run(Put(item("1", padding="é" * (MAX_ITEM_BYTES // 2))))
+        table.run(PutItem(item("1", padding="é" * (MAX_ITEM_BYTES // 2))))
 
 
 # -- tables whose keys are numbers or bytes ---------------------------------------------------------------------------
@@ -343,8 +345,8 @@ def test_the_size_counts_bytes_not_characters(table: Table) -> None:
 
 def test_number_keys_are_one_item_however_they_are_written(open_table: OpenTable) -> None:
     table = open_table(TableLayout(hash_key=KeyAttribute("hashKey", "N"), range_key=KeyAttribute("rangeKey", "N")))
-    table.run(Put({"hashKey": 1, "rangeKey": Decimal("2.50"), "a": 1}))
-    table.run(Put({"hashKey": Decimal("1.0"), "rangeKey": Decimal("2.5"), "a": 2}))
+    table.run(PutItem({"hashKey": 1, "rangeKey": Decimal("2.50"), "a": 1}))
+    table.run(PutItem({"hashKey": Decimal("1.0"), "rangeKey": Decimal("2.5"), "a": 2}))
     assert table.run(GetItem({"hashKey": Decimal("1E+0"), "rangeKey": Decimal("25E-1")})).item == {
         "hashKey": 1,
         "rangeKey": Decimal("2.5"),
@@ -356,7 +358,7 @@ def test_number_keys_of_38_digits_stay_apart(open_table: OpenTable) -> None:
     table = open_table(TableLayout(range_key=KeyAttribute("rangeKey", "N")))
     numbers = [10**37 + 1, 10**37 + 2, 10**38 - 1, -(10**38) + 1, Decimal("1.0000000000000000000000000000000000001")]
     for number in numbers:
-        table.run(Put({"hashKey": "h", "rangeKey": number, "own": str(number)}))
+        table.run(PutItem({"hashKey": "h", "rangeKey": number, "own": str(number)}))
     for number in numbers:
         found = table.run(GetItem({"hashKey": "h", "rangeKey": number})).item
         assert found == {"hashKey": "h", "rangeKey": number, "own": str(number)}
@@ -364,7 +366,7 @@ def test_number_keys_of_38_digits_stay_apart(open_table: OpenTable) -> None:
 
 def test_binary_keys(open_table: OpenTable) -> None:
     table = open_table(TableLayout(hash_key=KeyAttribute("hashKey", "B"), range_key=KeyAttribute("rangeKey", "B")))
-    table.run(Put({"hashKey": b"\x00", "rangeKey": b"\xff\x00", "a": 1}))
+    table.run(PutItem({"hashKey": b"\x00", "rangeKey": b"\xff\x00", "a": 1}))
     assert table.run(GetItem({"hashKey": b"\x00", "rangeKey": b"\xff\x00"})).item is not None
     assert table.run(GetItem({"hashKey": b"\x00", "rangeKey": b"\xff"})).item is None
 
@@ -381,24 +383,24 @@ def test_a_guard_that_raises_stops_the_write(table: Table) -> None:
         raise Stopped
 
     with pytest.raises(Stopped):
-        table.run(Put(item("1")), guard=stop)
+        table.run(PutItem(item("1")), guard=stop)
     assert stored(table, "1") is None
 
 
 def test_a_guard_is_asked_once_for_each_operation_that_has_it(table: Table) -> None:
     asked: list[str] = []
-    table.run(Put(item("1")), guard=lambda: asked.append("put"))
-    table.run(Update(key("1"), set={"a": 1}))
-    table.run(Delete(key("1"), condition=Exists("a")), guard=lambda: asked.append("delete"))
+    table.run(PutItem(item("1")), guard=lambda: asked.append("put"))
+    table.run(UpdateItem(key("1"), set={"a": 1}))
+    table.run(DeleteItem(key("1"), condition=Exists("a")), guard=lambda: asked.append("delete"))
     assert asked == ["put", "delete"]
 
 
 def test_a_guard_may_use_the_table(table: Table) -> None:
-    table.run(Put(item("allowed")))
+    table.run(PutItem(item("allowed")))
 
     def check() -> None:
         if stored(table, "allowed") is None:
             raise Stopped
 
-    table.run(Put(item("1")), guard=check)
+    table.run(PutItem(item("1")), guard=check)
     assert every_item(table, query()) == [item("1"), item("allowed")]

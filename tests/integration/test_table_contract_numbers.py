@@ -15,12 +15,12 @@ from shardweave.table.operations import (
     BatchGet,
     GetItem,
     Interval,
-    Put,
+    PutItem,
     Query,
     Scan,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 from shardweave.table.values import Item
 from tests.integration.table_contract import LAYOUT, OpenTable, changes, every_item, item, key, query, stored
@@ -69,7 +69,7 @@ def is_exact(found: Item | None, value: int | Decimal, **attributes: Any) -> Non
 @every_number
 def test_a_number_is_read_as_it_was_stored(table: Table, case: str) -> None:
     given, value = NUMBERS[case]
-    table.run(Put(holding(given)))
+    table.run(PutItem(holding(given)))
     is_exact(stored(table, "1"), value)
     is_exact(table.run(BatchGet((key("1"),))).items[0], value)
     is_exact(table.run(TransactGet((key("1"),))).items[0], value)
@@ -80,19 +80,19 @@ def test_a_number_is_read_as_it_was_stored(table: Table, case: str) -> None:
 @every_number
 def test_a_number_is_answered_as_it_was_stored(table: Table, case: str) -> None:
     given, value = NUMBERS[case]
-    table.run(Put(holding(given)))
-    is_exact(table.run(Update(key("1"), {"a": given}, return_values="ALL_OLD")).attributes, value)
-    is_exact(table.run(Update(key("1"), {"a": given}, return_values="ALL_NEW")).attributes, value, a=value)
-    answer = table.run(Update(key("1"), {"b": given}, return_values="UPDATED_NEW"))
+    table.run(PutItem(holding(given)))
+    is_exact(table.run(UpdateItem(key("1"), {"a": given}, return_values="ALL_OLD")).attributes, value)
+    is_exact(table.run(UpdateItem(key("1"), {"a": given}, return_values="ALL_NEW")).attributes, value, a=value)
+    answer = table.run(UpdateItem(key("1"), {"b": given}, return_values="UPDATED_NEW"))
     assert answer.attributes == {"b": value}
-    is_exact(table.run(Put(holding(given), return_values="ALL_OLD")).attributes, value, a=value, b=value)
+    is_exact(table.run(PutItem(holding(given), return_values="ALL_OLD")).attributes, value, a=value, b=value)
 
 
 @every_number
 def test_a_failed_condition_gives_the_number_as_it_was_stored(table: Table, case: str) -> None:
     given, value = NUMBERS[case]
-    table.run(Put(holding(given)))
-    refused = Put(item("1"), Missing("hashKey") | Compare("n", "<>", given), return_on_failure=True)
+    table.run(PutItem(holding(given)))
+    refused = PutItem(item("1"), Missing("hashKey") | Compare("n", "<>", given), return_on_failure=True)
     with pytest.raises(ConditionFailed) as failed:
         table.run(refused)
     is_exact(failed.value.item, value)
@@ -104,8 +104,8 @@ def test_a_failed_condition_gives_the_number_as_it_was_stored(table: Table, case
 @every_number
 def test_the_stream_has_the_number_as_it_was_stored(table: Table, case: str) -> None:
     given, value = NUMBERS[case]
-    table.run(Put(holding(given)))
-    table.run(Put(item("1")))
+    table.run(PutItem(holding(given)))
+    table.run(PutItem(item("1")))
     inserted, modified = changes(table)
     is_exact(inserted.new, value)
     is_exact(modified.old, value)
@@ -114,9 +114,9 @@ def test_the_stream_has_the_number_as_it_was_stored(table: Table, case: str) -> 
 @every_number
 def test_a_number_written_otherwise_is_the_same_number(table: Table, case: str) -> None:
     given, value = NUMBERS[case]
-    table.run(Put(holding(given)))
+    table.run(PutItem(holding(given)))
     same = Compare("n", "=", value) & Compare("n", ">=", given) & Compare("list", "=", [given])
-    table.run(Update(key("1"), add={"set": {value}, "n": 0}, condition=same))
+    table.run(UpdateItem(key("1"), add={"set": {value}, "n": 0}, condition=same))
     is_exact(stored(table, "1"), value)
 
 
@@ -127,8 +127,8 @@ def test_a_key_that_is_a_number_is_found_however_it_is_written(open_table: OpenT
     number_keys = KeyAttribute("hashKey", "N"), KeyAttribute("rangeKey", "N")
     table = open_table(TableLayout(*number_keys, indexes=(index,)))
     expected = {"hashKey": value, "rangeKey": value, "group": "g", "number": value}
-    table.run(Put({"hashKey": given, "rangeKey": given, "group": "g", "number": given}))
-    table.run(Put({"hashKey": value, "rangeKey": value, "group": "g", "number": value}))
+    table.run(PutItem({"hashKey": given, "rangeKey": given, "group": "g", "number": given}))
+    table.run(PutItem({"hashKey": value, "rangeKey": value, "group": "g", "number": value}))
     assert table.run(GetItem({"hashKey": value, "rangeKey": given})).item == expected
     by_key = Query("hashKey", given, "rangeKey", Interval(value, given))
     by_index = Query("group", "g", "number", Interval(given, value), index="byNumber")

@@ -16,7 +16,7 @@ from shardweave.errors import InvalidRequest
 from shardweave.table import Table
 from shardweave.table.conditions import BeginsWith, Compare, Missing
 from shardweave.table.layout import KeyAttribute, TableLayout
-from shardweave.table.operations import Delete, Interval, Put, Query, Scan, Update
+from shardweave.table.operations import DeleteItem, Interval, PutItem, Query, Scan, UpdateItem
 from shardweave.table.values import Item
 from tests.integration.table_contract import (
     LAYOUT,
@@ -155,8 +155,8 @@ def test_a_query_that_does_not_fit_the_table_is_refused(letters: Table, case: st
 
 
 def test_a_consistent_query_of_the_table_sees_every_write(letters: Table) -> None:
-    letters.run(Put(item("f")))
-    letters.run(Delete(key("a")))
+    letters.run(PutItem(item("f")))
+    letters.run(DeleteItem(key("a")))
     assert values(letters.run(query(consistent=True)).items, "rangeKey") == list("bcdef")
 
 
@@ -192,8 +192,8 @@ def test_a_query_of_nothing_is_empty(letters: Table) -> None:
 
 
 def test_the_last_key_of_an_index_holds_its_keys_and_the_tables(table: Table) -> None:
-    table.run(Put(item("1", text="t", group="g", number=Decimal("1.5"), binary=b"b", color="red")))
-    table.run(Put(item("2", text="u", group="g", number=Decimal("2.5"), binary=b"c", color="red")))
+    table.run(PutItem(item("1", text="t", group="g", number=Decimal("1.5"), binary=b"b", color="red")))
+    table.run(PutItem(item("2", text="u", group="g", number=Decimal("2.5"), binary=b"c", color="red")))
     expected = {
         "byText": key("1") | {"text": "t"},
         "byNumber": key("1") | {"number": Decimal("1.5")},
@@ -243,10 +243,10 @@ def test_a_start_key_need_not_name_an_item(letters: Table, start: str, ascending
 def test_a_walk_goes_on_after_its_last_item_was_deleted(letters: Table) -> None:
     for index in (None, "byText"):
         page = letters.run(query(index, limit=2))
-        letters.run(Delete(key("b")))
+        letters.run(DeleteItem(key("b")))
         rest = every_item(letters, query(index, start_key=page.last_key))
         assert values(rest, "rangeKey") == ["c", "d", "e"]
-        letters.run(Put(item("b", text="b")))
+        letters.run(PutItem(item("b", text="b")))
 
 
 @pytest.mark.parametrize(
@@ -349,26 +349,26 @@ def test_an_index_follows_updates(table: Table) -> None:
         return [(each["text"], each["rangeKey"]) for each in every_item(table, query("byText"))]
 
     fill(table, [item("1", text="b"), item("2", text="c"), item("3")])
-    table.run(Update(key("1"), set={"text": "d"}))
+    table.run(UpdateItem(key("1"), set={"text": "d"}))
     assert found() == [("c", "2"), ("d", "1")]
-    table.run(Update(key("3"), set={"text": "a"}))
-    table.run(Update(key("2"), remove=("text",)))
+    table.run(UpdateItem(key("3"), set={"text": "a"}))
+    table.run(UpdateItem(key("2"), remove=("text",)))
     assert found() == [("a", "3"), ("d", "1")]
-    table.run(Delete(key("3")))
-    table.run(Put(item("1")))
+    table.run(DeleteItem(key("3")))
+    table.run(PutItem(item("1")))
     assert found() == []
 
 
 def test_an_index_gives_what_it_projects(table: Table) -> None:
     whole = item("1", group="g", text="t", number=1, color="red", shape="round")
-    table.run(Put(whole))
+    table.run(PutItem(whole))
     assert every_item(table, query("byText")) == [whole]
     assert every_item(table, query("keysOnly", hash_value="g")) == [key("1") | {"group": "g", "text": "t"}]
     assert every_item(table, query("some", hash_value="g")) == [key("1") | {"group": "g", "number": 1, "color": "red"}]
 
 
 def test_a_filter_on_an_index_sees_only_what_it_projects(table: Table) -> None:
-    table.run(Put(item("1", group="g", text="t", number=1, color="red", shape="round")))
+    table.run(PutItem(item("1", group="g", text="t", number=1, color="red", shape="round")))
     some = query("some", hash_value="g")
     assert table.run(replace(some, filter=Compare("color", "=", "red"))).count == 1
     assert table.run(replace(some, filter=Compare("shape", "=", "round"))).count == 0

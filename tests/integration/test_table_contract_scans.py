@@ -7,7 +7,7 @@ import pytest
 from shardweave.errors import InvalidRequest
 from shardweave.table import Table
 from shardweave.table.conditions import Compare
-from shardweave.table.operations import BatchGet, Put, Scan
+from shardweave.table.operations import BatchGet, PutItem, Scan
 from shardweave.table.values import Item
 from tests.integration.table_contract import LAYOUT, OpenTable, every_item, fill, item, key, values
 
@@ -110,7 +110,7 @@ def test_a_batch_reads_100_items(table: Table) -> None:
 def test_what_does_not_fit_in_a_batch_of_16_mb_is_left_unprocessed(table: Table) -> None:
     fill_one_by_one = [item(str(place), padding="x" * 390_000) for place in range(45)]
     for each in fill_one_by_one:
-        table.run(Put(each))
+        table.run(PutItem(each))
     keys = tuple(key(str(place)) for place in range(45))
     answer = table.run(BatchGet(keys))
     assert answer.unprocessed

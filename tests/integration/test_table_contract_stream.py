@@ -11,13 +11,13 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import (
     BatchWrite,
     ConditionCheck,
-    Delete,
+    DeleteItem,
     Describe,
-    Put,
+    PutItem,
     StreamRead,
     StreamShards,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 from tests.integration.table_contract import (
     LAYOUT,
@@ -39,10 +39,10 @@ def table(open_table: OpenTable) -> Table:
 
 
 def test_every_change_is_in_the_stream_with_both_images(table: Table) -> None:
-    table.run(Put(item("a", n=1)))
-    table.run(Put(item("a", n=2)))
-    table.run(Update(key("a"), add={"n": 1}))
-    table.run(Delete(key("a")))
+    table.run(PutItem(item("a", n=1)))
+    table.run(PutItem(item("a", n=2)))
+    table.run(UpdateItem(key("a"), add={"n": 1}))
+    table.run(DeleteItem(key("a")))
     records = changes(table)
     assert summary(records) == [
         ("INSERT", "a", None, item("a", n=1)),
@@ -58,7 +58,7 @@ def test_every_change_is_in_the_stream_with_both_images(table: Table) -> None:
 def test_the_changes_of_an_item_keep_their_order(table: Table) -> None:
     for number in range(20):
         for name in ("a", "b", "c"):
-            table.run(Put(item(name, hash_key=name, n=number)))
+            table.run(PutItem(item(name, hash_key=name, n=number)))
     records = changes(table)
     for name in ("a", "b", "c"):
         of_item = [record for record in records if record.key["rangeKey"] == name]
@@ -66,34 +66,34 @@ def test_the_changes_of_an_item_keep_their_order(table: Table) -> None:
 
 
 def test_what_changes_nothing_is_not_in_the_stream(table: Table) -> None:
-    table.run(Put(item("a", n=1, tags={"x", "y"})))
-    table.run(Put(item("a", n=1, tags={"y", "x"})))
-    table.run(Update(key("a"), set={"n": 1}))
-    table.run(Update(key("a"), remove=("absent",)))
+    table.run(PutItem(item("a", n=1, tags={"x", "y"})))
+    table.run(PutItem(item("a", n=1, tags={"y", "x"})))
+    table.run(UpdateItem(key("a"), set={"n": 1}))
+    table.run(UpdateItem(key("a"), remove=("absent",)))
     table.run(BatchWrite(puts=(item("a", n=1, tags={"x", "y"}),)))
-    table.run(TransactWrite((Put(item("a", n=1, tags={"x", "y"})),)))
-    table.run(Delete(key("absent")))
+    table.run(TransactWrite((PutItem(item("a", n=1, tags={"x", "y"})),)))
+    table.run(DeleteItem(key("absent")))
     assert summary(changes(table)) == [("INSERT", "a", None, item("a", n=1, tags={"x", "y"}))]
 
 
 def test_what_fails_is_not_in_the_stream(table: Table) -> None:
     with pytest.raises(ConditionFailed):
-        table.run(Put(item("a"), condition=Exists("hashKey")))
+        table.run(PutItem(item("a"), condition=Exists("hashKey")))
     with pytest.raises(TransactionCanceled):
-        table.run(TransactWrite((Put(item("a")), ConditionCheck(key("b"), Exists("hashKey")))))
+        table.run(TransactWrite((PutItem(item("a")), ConditionCheck(key("b"), Exists("hashKey")))))
     assert changes(table) == []
 
 
 def test_batches_and_transactions_are_in_the_stream_item_by_item(table: Table) -> None:
     table.run(BatchWrite(puts=(item("a"), item("b"))))
-    table.run(TransactWrite((Delete(key("a")), Put(item("c")), ConditionCheck(key("b"), Exists("hashKey")))))
+    table.run(TransactWrite((DeleteItem(key("a")), PutItem(item("c")), ConditionCheck(key("b"), Exists("hashKey")))))
     records = changes(table)
     found = sorted((record.key["rangeKey"], record.event) for record in records)
     assert found == [("a", "INSERT"), ("a", "REMOVE"), ("b", "INSERT"), ("c", "INSERT")]
 
 
 def test_an_index_makes_no_records_of_its_own(table: Table) -> None:
-    table.run(Put(item("a", text="t", group="g", number=1)))
+    table.run(PutItem(item("a", text="t", group="g", number=1)))
     assert len(changes(table)) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_stream_is_read_page_by_page(table: Table) -> None:
 
 def test_reading_goes_on_after_any_record(table: Table) -> None:
     for number in range(6):
-        table.run(Put(item("a", n=number)))
+        table.run(PutItem(item("a", n=number)))
     (shard,) = [shard for shard in table.run(StreamShards()) if table.run(StreamRead(shard.id)).records]
     whole = table.run(StreamRead(shard.id)).records
     for place, record in enumerate(whole):
@@ -118,18 +118,18 @@ def test_reading_goes_on_after_any_record(table: Table) -> None:
 
 
 def test_a_position_at_the_end_sees_what_comes_later(table: Table) -> None:
-    table.run(Put(item("a", n=1)))
+    table.run(PutItem(item("a", n=1)))
     shards = table.run(StreamShards())
     ends = {shard.id: table.run(StreamRead(shard.id, "LATEST")).position for shard in shards}
     assert [record for shard, end in ends.items() for record in table.run(StreamRead(shard, end)).records] == []
-    table.run(Put(item("a", n=2)))
+    table.run(PutItem(item("a", n=2)))
     later = [record for shard, end in ends.items() for record in table.run(StreamRead(shard, end)).records]
     assert summary(later) == [("MODIFY", "a", item("a", n=1), item("a", n=2))]
 
 
 def test_positions_order_the_records_of_a_shard(table: Table) -> None:
     for number in range(12):
-        table.run(Put(item("a", n=number), condition=Exists("hashKey") if number else Missing("hashKey")))
+        table.run(PutItem(item("a", n=number), condition=Exists("hashKey") if number else Missing("hashKey")))
     sequences = [int(record.sequence) for record in changes(table)]
     assert sequences == sorted(set(sequences))
 
@@ -139,7 +139,7 @@ def test_what_the_service_removes_for_its_ttl_is_marked() -> None:
     table = EmbeddedTable(LAYOUT, None)
     fill(table, [item("past", ttl=1_000, text="t"), item("future", ttl=3_000), item("text", ttl="1000"), item("none")])
     assert table.expire(2_000.0) == 1
-    table.run(Delete(key("future")))
+    table.run(DeleteItem(key("future")))
     removals = [record for record in changes(table) if record.event == "REMOVE"]
     assert [(record.key, record.old, record.by_service) for record in removals] == [
         (key("past"), item("past", ttl=1_000, text="t"), True),

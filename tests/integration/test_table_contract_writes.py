@@ -20,11 +20,11 @@ from shardweave.table.operations import (
     Action,
     BatchWrite,
     ConditionCheck,
-    Delete,
-    Put,
+    DeleteItem,
+    PutItem,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 from tests.integration.table_contract import LAYOUT, OpenTable, every_item, fill, item, key, query, stored
 
@@ -46,9 +46,9 @@ def test_a_transaction_carries_out_every_action(table: Table) -> None:
     table.run(
         TransactWrite(
             (
-                Put(item("put", text="t"), condition=Missing("hashKey")),
-                Update(key("update"), set={"a": 1}, add={"n": 1}, condition=Compare("n", "=", 1)),
-                Delete(key("delete"), condition=Exists("hashKey")),
+                PutItem(item("put", text="t"), condition=Missing("hashKey")),
+                UpdateItem(key("update"), set={"a": 1}, add={"n": 1}, condition=Compare("n", "=", 1)),
+                DeleteItem(key("delete"), condition=Exists("hashKey")),
                 ConditionCheck(key("check"), Compare("ok", "=", True)),
             )
         )
@@ -62,9 +62,9 @@ def test_a_transaction_with_a_false_condition_changes_nothing(table: Table) -> N
         table.run(
             TransactWrite(
                 (
-                    Put(item("new")),
-                    Update(key("a"), add={"n": 1}, condition=Compare("n", "=", 2)),
-                    Delete(key("b")),
+                    PutItem(item("new")),
+                    UpdateItem(key("a"), add={"n": 1}, condition=Compare("n", "=", 2)),
+                    DeleteItem(key("b")),
                 )
             )
         )
@@ -79,10 +79,10 @@ def test_every_false_condition_is_reported_in_order_with_its_item_when_asked(tab
         table.run(
             TransactWrite(
                 (
-                    Update(key("d"), set={"x": 1}, condition=never, return_on_failure=True),
-                    Put(item("c"), condition=never, return_on_failure=True),
+                    UpdateItem(key("d"), set={"x": 1}, condition=never, return_on_failure=True),
+                    PutItem(item("c"), condition=never, return_on_failure=True),
                     ConditionCheck(key("absent"), Exists("hashKey"), return_on_failure=True),
-                    Delete(key("b"), condition=never),
+                    DeleteItem(key("b"), condition=never),
                     ConditionCheck(key("a"), never, return_on_failure=True),
                 )
             )
@@ -93,35 +93,35 @@ def test_every_false_condition_is_reported_in_order_with_its_item_when_asked(tab
 
 
 def test_conditions_see_the_table_as_it_was_before_the_transaction(table: Table) -> None:
-    table.run(TransactWrite((Put(item("a")), ConditionCheck(key("b"), Missing("hashKey")))))
+    table.run(TransactWrite((PutItem(item("a")), ConditionCheck(key("b"), Missing("hashKey")))))
     with pytest.raises(TransactionCanceled):
-        table.run(TransactWrite((Put(item("b")), ConditionCheck(key("c"), Exists("hashKey")), Put(item("d")))))
+        table.run(TransactWrite((PutItem(item("b")), ConditionCheck(key("c"), Exists("hashKey")), PutItem(item("d")))))
     assert every_item(table, query()) == [item("a")]
 
 
 @pytest.mark.parametrize(
     ("case", "second"),
     [
-        ("put", Put(item("a", n=2))),
-        ("update", Update(key("a"), set={"n": 2})),
-        ("delete", Delete(key("a"))),
+        ("put", PutItem(item("a", n=2))),
+        ("update", UpdateItem(key("a"), set={"n": 2})),
+        ("delete", DeleteItem(key("a"))),
         ("check", ConditionCheck(key("a"), Missing("hashKey"))),
     ],
 )
 def test_a_transaction_holds_one_action_an_item(table: Table, case: str, second: Action) -> None:
     with pytest.raises(InvalidRequest):
-        table.run(TransactWrite((Put(item("a", n=1)), Put(item("b")), second)))
+        table.run(TransactWrite((PutItem(item("a", n=1)), PutItem(item("b")), second)))
     assert every_item(table, query()) == []
 
 
 def test_a_transaction_holds_100_actions(table: Table) -> None:
-    table.run(TransactWrite(tuple(Put(item(f"{place:03}")) for place in range(100))))
+    table.run(TransactWrite(tuple(PutItem(item(f"{place:03}")) for place in range(100))))
     assert len(every_item(table, query())) == 100
 
 
 def test_a_transaction_of_101_actions_is_refused(table: Table) -> None:
     with pytest.raises(InvalidRequest):
-        table.run(TransactWrite(tuple(Put(item(f"{place:03}")) for place in range(101))))
+        table.run(TransactWrite(tuple(PutItem(item(f"{place:03}")) for place in range(101))))
     assert every_item(table, query()) == []
 
 
@@ -132,31 +132,31 @@ def test_a_transaction_without_actions_is_refused(table: Table) -> None:
 
 def test_a_transaction_over_4_mb_is_refused(table: Table) -> None:
     with pytest.raises(InvalidRequest):
-        table.run(TransactWrite(tuple(Put(item(str(place), padding="x" * 400_000)) for place in range(11))))
+        table.run(TransactWrite(tuple(PutItem(item(str(place), padding="x" * 400_000)) for place in range(11))))
     assert every_item(table, query()) == []
 
 
 def test_a_transaction_of_almost_4_mb_is_carried_out(table: Table) -> None:
-    table.run(TransactWrite(tuple(Put(item(str(place), padding="x" * 400_000)) for place in range(10))))
+    table.run(TransactWrite(tuple(PutItem(item(str(place), padding="x" * 400_000)) for place in range(10))))
     assert len(every_item(table, query(projection=("rangeKey",)))) == 10
 
 
 @pytest.mark.parametrize(
     ("case", "wrong"),
     [
-        ("index key of a wrong type", Put(item("x", text=1))),
-        ("null index key", Put(item("x", text=None))),
-        ("empty index key", Update(key("x"), set={"text": ""})),
-        ("over 400 KB", Put(item("x", padding="x" * 410_000))),
-        ("key changed", Update(key("x"), set={"rangeKey": "y"})),
-        ("added to a string", Update(key("text"), add={"a": 1})),
+        ("index key of a wrong type", PutItem(item("x", text=1))),
+        ("null index key", PutItem(item("x", text=None))),
+        ("empty index key", UpdateItem(key("x"), set={"text": ""})),
+        ("over 400 KB", PutItem(item("x", padding="x" * 410_000))),
+        ("key changed", UpdateItem(key("x"), set={"rangeKey": "y"})),
+        ("added to a string", UpdateItem(key("text"), add={"a": 1})),
     ],
 )
 def test_a_transaction_with_an_action_that_is_refused_changes_nothing(table: Table, case: str, wrong: Action) -> None:
     # DynamoDB refuses what it can see in the request at once, and cancels for what depends on the stored item.
-    table.run(Put(item("text", a="string")))
+    table.run(PutItem(item("text", a="string")))
     with pytest.raises((InvalidRequest, RecordTooLarge, TransactionCanceled)):
-        table.run(TransactWrite((Put(item("a")), wrong)))
+        table.run(TransactWrite((PutItem(item("a")), wrong)))
     assert every_item(table, query()) == [item("text", a="string")]
 
 
@@ -170,31 +170,31 @@ def token() -> str:
 
 
 def test_a_transaction_with_a_token_is_carried_out_once(table: Table, token: str) -> None:
-    transaction = TransactWrite((Update(key("a"), add={"n": 1}), Put(item("b"))), token=token)
+    transaction = TransactWrite((UpdateItem(key("a"), add={"n": 1}), PutItem(item("b"))), token=token)
     table.run(transaction)
-    table.run(Delete(key("b")))
+    table.run(DeleteItem(key("b")))
     table.run(transaction)
     assert every_item(table, query()) == [item("a", n=1)]
 
 
 def test_a_token_is_for_one_content(table: Table, token: str) -> None:
-    table.run(TransactWrite((Put(item("a", n=1)),), token=token))
+    table.run(TransactWrite((PutItem(item("a", n=1)),), token=token))
     with pytest.raises(IdempotentParameterMismatch):
-        table.run(TransactWrite((Put(item("a", n=2)),), token=token))
+        table.run(TransactWrite((PutItem(item("a", n=2)),), token=token))
     assert stored(table, "a") == item("a", n=1)
 
 
 def test_a_token_of_a_canceled_transaction_is_free(table: Table, token: str) -> None:
-    transaction = TransactWrite((Put(item("a")), ConditionCheck(key("b"), Exists("hashKey"))), token=token)
+    transaction = TransactWrite((PutItem(item("a")), ConditionCheck(key("b"), Exists("hashKey"))), token=token)
     with pytest.raises(TransactionCanceled):
         table.run(transaction)
-    table.run(Put(item("b")))
+    table.run(PutItem(item("b")))
     table.run(transaction)
     assert stored(table, "a") == item("a")
 
 
 def test_transactions_without_tokens_are_each_carried_out(table: Table) -> None:
-    transaction = TransactWrite((Update(key("a"), add={"n": 1}),))
+    transaction = TransactWrite((UpdateItem(key("a"), add={"n": 1}),))
     table.run(transaction)
     table.run(transaction)
     assert stored(table, "a") == item("a", n=2)
@@ -203,7 +203,7 @@ def test_transactions_without_tokens_are_each_carried_out(table: Table) -> None:
 @pytest.mark.parametrize(("case", "token"), [("empty", ""), ("long", "x" * 37)])
 def test_a_token_has_1_to_36_characters(table: Table, case: str, token: str) -> None:
     with pytest.raises(InvalidRequest):
-        table.run(TransactWrite((Put(item("a")),), token=token))
+        table.run(TransactWrite((PutItem(item("a")),), token=token))
     assert stored(table, "a") is None
 
 
@@ -266,7 +266,7 @@ def test_a_batch_puts_and_deletes(table: Table) -> None:
     ],
 )
 def test_a_batch_of_writes_that_makes_no_sense_is_refused_whole(table: Table, case: str, batch: BatchWrite) -> None:
-    table.run(Put(item("a", n=1)))
+    table.run(PutItem(item("a", n=1)))
     with pytest.raises(InvalidRequest):
         table.run(batch)
     assert every_item(table, query()) == [item("a", n=1)]

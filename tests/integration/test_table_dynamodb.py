@@ -31,23 +31,15 @@ from shardweave.errors import (
 )
 from shardweave.outcomes import maybe_written
 from shardweave.query.cursor import CursorKeys
-from shardweave.service import Settings, dynamodb_table
+from shardweave.service.build import Settings, dynamodb_table
 from shardweave.table import Table
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable, create_table
-from shardweave.table.operations import (
-    BatchGet,
-    BatchWrite,
-    Describe,
-    GetItem,
-    Put,
-    TransactGet,
-    TransactWrite,
-)
+from shardweave.table.operations import BatchGet, BatchWrite, Describe, GetItem, PutItem, TransactGet, TransactWrite
 from tests.integration.scripted_server import LAYOUT, Reply, Script, error
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
-CREATION = Put(KEY, Missing("hashKey"))
+CREATION = PutItem(KEY, Missing("hashKey"))
 TYPED_KEY = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}
 
 
@@ -121,7 +113,7 @@ def test_what_a_guard_raises_is_never_repeated(script: Script) -> None:
         raise ConnectionError("a guard's own failure, however it is named")
 
     with pytest.raises(ConnectionError):
-        table.run(Put(KEY), guard=refuse)
+        table.run(PutItem(KEY), guard=refuse)
     assert asked == ["asked"]
     assert server.requests == []
 
@@ -130,7 +122,7 @@ def test_a_guard_is_asked_after_the_attempt_was_signed(script: Script) -> None:
     table, server = script(Reply())
     seen: list[Any] = []
     table.connection.client.meta.events.register("before-sign.dynamodb", lambda **_: seen.append("signing"))
-    table.run(Put(KEY), guard=lambda: seen.append("guard"))
+    table.run(PutItem(KEY), guard=lambda: seen.append("guard"))
     assert seen == ["signing", "guard"]
     assert len(server.requests) == 1
 
@@ -139,8 +131,8 @@ def test_tables_that_share_a_client_ask_a_guard_once(script: Script) -> None:
     first, _ = script(Reply())
     second = DynamoDBTable(LAYOUT, "other", client=first.connection.client)
     asked: list[str] = []
-    first.run(Put(KEY), guard=lambda: asked.append("first"))
-    second.run(Put(KEY), guard=lambda: asked.append("second"))
+    first.run(PutItem(KEY), guard=lambda: asked.append("first"))
+    second.run(PutItem(KEY), guard=lambda: asked.append("second"))
     assert asked == ["first", "second"]
 
 
@@ -162,7 +154,7 @@ def test_a_service_has_a_connection_for_every_read_that_may_run_at_once() -> Non
 
 def test_a_repeated_transaction_keeps_its_token(script: Script) -> None:
     table, server = script(error("InternalServerError", status=500), Reply(), max_attempts=2)
-    table.run(TransactWrite((Put(KEY),)))
+    table.run(TransactWrite((PutItem(KEY),)))
     first, second = (request.parameters["ClientRequestToken"] for request in server.requests)
     assert first == second
 
@@ -171,7 +163,7 @@ def test_a_given_client_stays_open(script: Script) -> None:
     owner, server = script(Reply())
     borrower = DynamoDBTable(LAYOUT, "other", client=owner.connection.client)
     borrower.close()
-    owner.run(Put(KEY))
+    owner.run(PutItem(KEY))
     assert len(server.requests) == 1
 
 
@@ -208,14 +200,14 @@ def test_a_given_client_stays_open(script: Script) -> None:
 def test_each_failure_is_an_error_of_ours(script: Script, reply: Reply, expected: type[ShardweaveError]) -> None:
     table, _ = script(reply)
     with pytest.raises(ShardweaveError) as raised:
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
     assert type(raised.value) is expected
 
 
 def test_a_failed_condition_carries_the_item(script: Script) -> None:
     table, _ = script(error("ConditionalCheckFailedException", Item={**TYPED_KEY, "n": {"N": "1"}}))
     with pytest.raises(ConditionFailed) as raised:
-        table.run(Put(KEY, return_on_failure=True))
+        table.run(PutItem(KEY, return_on_failure=True))
     assert raised.value.item == {**KEY, "n": 1}
 
 
@@ -237,7 +229,7 @@ def test_a_canceled_transaction_carries_its_reasons(script: Script) -> None:
     ]
     table, _ = script(error("TransactionCanceledException", CancellationReasons=reasons))
     with pytest.raises(TransactionCanceled) as raised:
-        table.run(TransactWrite((Put(KEY),)))
+        table.run(TransactWrite((PutItem(KEY),)))
     assert [(reason.code, reason.item) for reason in raised.value.reasons] == [
         ("None", None),
         ("ConditionalCheckFailed", KEY),
@@ -253,14 +245,14 @@ def test_throttling_carries_its_reasons_with_the_resource(script: Script, code: 
     reasons = [{"reason": "TableWriteKeyRangeThroughputExceeded", "resource": "arn:aws:dynamodb:...:table/orders"}]
     table, _ = script(error(code, "Throughput exceeds", **{field: reasons}))
     with pytest.raises(Throttled) as raised:
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
     assert raised.value.reasons == ("TableWriteKeyRangeThroughputExceeded arn:aws:dynamodb:...:table/orders",)
 
 
 def test_silence_is_an_unavailable_table(script: Script) -> None:
     table, server = script(Reply(silent=True), read_timeout=0.2)
     with pytest.raises(TableUnavailable):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
     assert len(server.requests) == 1
 
 
@@ -268,7 +260,7 @@ def test_a_closed_port_is_an_unavailable_table(script: Script) -> None:
     table, server = script(Reply())
     server.close()
     with pytest.raises(TableUnavailable):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
 
 
 def test_missing_credentials_are_denied_access(script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -280,7 +272,7 @@ def test_missing_credentials_are_denied_access(script: Script, monkeypatch: pyte
     _, server = script(Reply())
     table = DynamoDBTable(LAYOUT, "orders", endpoint_url=server.url, region="us-east-1")
     with pytest.raises(AccessDenied):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
 
 
 @pytest.mark.parametrize(
@@ -296,7 +288,7 @@ def test_missing_credentials_are_denied_access(script: Script, monkeypatch: pyte
 def test_what_dynamodb_quotes_is_not_passed_on(script: Script, message: str) -> None:
     table, _ = script(error("ValidationException", message))
     with pytest.raises(InvalidRequest) as raised:
-        table.run(Put({**KEY, "a": "secret"}))
+        table.run(PutItem({**KEY, "a": "secret"}))
     shown = "".join(traceback.format_exception(raised.value))
     assert "secret" not in str(raised.value)
     assert message not in shown
@@ -307,7 +299,7 @@ def test_what_dynamodb_names_is_passed_on(script: Script) -> None:
         error("ValidationException", "Type mismatch for Index Key n Expected: N Actual: S IndexName: byN")
     )
     with pytest.raises(InvalidRequest, match="Index Key n Expected: N Actual: S IndexName: byN"):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ import pytest
 from shardweave.errors import ConditionFailed, InvalidRequest, TableError, TableUnavailable, TransactionCanceled
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable
-from shardweave.table.operations import GetItem, Put, Query, TransactWrite
+from shardweave.table.operations import GetItem, PutItem, Query, TransactWrite
 from tests.integration.scripted_server import LAYOUT, Reply, Script, error
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
-CREATION = Put(KEY, Missing("hashKey"), return_on_failure=True)
+CREATION = PutItem(KEY, Missing("hashKey"), return_on_failure=True)
 TYPED_KEY = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}
 TYPED_ITEM = {**TYPED_KEY, "b": {"B": base64.b64encode(b"\x00\xff").decode()}, "m": {"M": {"n": {"NS": ["1", "2.5"]}}}}
 ITEM = {**KEY, "b": b"\x00\xff", "m": {"n": {1, 2.5}}}
@@ -91,7 +91,7 @@ def test_a_canceled_transaction_carries_its_items(script: Script, stock_parser: 
     reasons = [{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": TYPED_ITEM}]
     table, _ = script(error("TransactionCanceledException", CancellationReasons=reasons), stock_parser=stock_parser)
     with pytest.raises(TransactionCanceled) as raised:
-        table.run(TransactWrite((Put(KEY),)))
+        table.run(TransactWrite((PutItem(KEY),)))
     assert [(reason.code, reason.item) for reason in raised.value.reasons] == [
         ("None", None),
         ("ConditionalCheckFailed", ITEM),
@@ -153,7 +153,7 @@ def test_what_reads_never_says_that_something_was_written(script: Script) -> Non
 def test_an_unreadable_error_is_told_by_its_status(script: Script) -> None:
     table, _ = script(Reply(raw=gzip.compress(b"{}"), status=502, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(TableUnavailable, match="502" if table.run_many is None else "encoded"):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
 
 
 def test_a_given_client_keeps_its_own_parser_and_what_is_broken_is_refused(script: Script) -> None:
@@ -163,7 +163,7 @@ def test_a_given_client_keeps_its_own_parser_and_what_is_broken_is_refused(scrip
     assert client.query(**Query("hashKey", "h", "rangeKey").request("orders"))["Items"][0]["b"] == {"B": b"\x00\xff"}
     assert table.run(Query("hashKey", "h", "rangeKey")).items == (ITEM,)
     with pytest.raises(TableUnavailable):
-        table.run(Put(KEY))
+        table.run(PutItem(KEY))
     client.close()
 
 

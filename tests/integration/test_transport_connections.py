@@ -12,7 +12,7 @@ import pytest
 from shardweave.errors import ShardweaveError, TableUnavailable
 from shardweave.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.connection import MAX_IDLE, Clocks
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.integration.raw_server import (
     Peer,
     Request,
@@ -134,7 +134,7 @@ def test_a_body_that_is_larger_than_all_buffers_is_sent_and_read(world: World) -
 
     server = world.server(echo)
     transport = world.transport(server, read_timeout=60.0)
-    big = Put({"hashKey": "h", "rangeKey": "r", "text": text}, return_values="ALL_OLD")
+    big = PutItem({"hashKey": "h", "rangeKey": "r", "text": text}, return_values="ALL_OLD")
     for _ in range(2):
         assert transport.run(big).attributes["text"] == text
     assert server.connections == 1
@@ -163,7 +163,7 @@ def test_a_reply_before_the_request_is_sent_is_read_and_the_connection_not_used_
 
     server = world.server(refuse, heads_only=True)
     transport = world.transport(server)
-    big = Put({"hashKey": "h", "rangeKey": "r", "text": "x" * 8_000_000})
+    big = PutItem({"hashKey": "h", "rangeKey": "r", "text": "x" * 8_000_000})
     with pytest.raises(ShardweaveError) as raised:
         transport.run(big)
     assert raised.value.code == "record_too_large"
@@ -180,7 +180,7 @@ def test_what_was_said_before_the_connection_broke_counts(plain: World) -> None:
 
     transport = plain.transport(plain.server(refuse, heads_only=True))
     with pytest.raises(ShardweaveError) as raised:
-        transport.run(Put({"hashKey": "h", "rangeKey": "r", "text": "x" * 8_000_000}))
+        transport.run(PutItem({"hashKey": "h", "rangeKey": "r", "text": "x" * 8_000_000}))
     assert raised.value.code in {"invalid_request", "table_unavailable"}
     assert not maybe_written(raised.value)
 

@@ -30,7 +30,7 @@ from shardweave.errors import (
     TransactionConflict,
 )
 from shardweave.query.fanout import FanOut
-from shardweave.shard_maps import StaticMaps
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Put, Store
 from shardweave.table import Guard
 from shardweave.table.dynamodb.transport.direct import DirectTransport

@@ -14,7 +14,7 @@ from shardweave.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.connection import Address
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, ca_file, place_of
 from shardweave.table.many import Lanes
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.integration.raw_server import (
     Peer,
     Request,
@@ -52,7 +52,7 @@ def test_a_request_that_is_not_taken_ends(plain: World) -> None:
     server = plain.server(lambda peer, _: peer.wait(), heads_only=True)
     transport = plain.transport(server, read_timeout=0.3)
     with pytest.raises(TableUnavailable) as raised:
-        transport.run(Put({"hashKey": "h", "rangeKey": "r", "text": "x" * 20_000_000}))
+        transport.run(PutItem({"hashKey": "h", "rangeKey": "r", "text": "x" * 20_000_000}))
     assert not maybe_written(raised.value)
 
 

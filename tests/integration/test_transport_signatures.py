@@ -19,15 +19,15 @@ from shardweave.table.dynamodb.transport.signing import Credentials, Signer
 from shardweave.table.operations import (
     BatchGet,
     BatchWrite,
-    Delete,
+    DeleteItem,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 
 SIGNATURES, BODIES = 10_000, 2_000
@@ -126,10 +126,10 @@ def operation_of(draw: random.Random) -> Operation[Any]:
                 "hashKey", key["hashKey"], "rangeKey", limit=draw.choice([None, 5]), start_key=draw.choice([None, key])
             ),
             Scan(limit=3),
-            Put(item),
-            Update(key, set={"a": native(draw)}, add={"n": 1}, remove=("é",)),
-            Delete(key),
-            TransactWrite((Put(item),), "token"),
+            PutItem(item),
+            UpdateItem(key, set={"a": native(draw)}, add={"n": 1}, remove=("é",)),
+            DeleteItem(key),
+            TransactWrite((PutItem(item),), "token"),
             BatchWrite((item,), (key,)),
         ]
     )
@@ -160,7 +160,7 @@ def test_half_a_character_in_a_name_is_sent_as_botocore_sends_it(name: str) -> N
 
 def test_a_transaction_without_a_token_gets_one_that_stays() -> None:
     """A8."""
-    operation = TransactWrite((Put({"hashKey": "h", "rangeKey": "r"}),))
+    operation = TransactWrite((PutItem({"hashKey": "h", "rangeKey": "r"}),))
     one, other = (call_of(operation, "orders", KEY_NAMES).body for _ in range(2))
     assert b'"ClientRequestToken": "' in one
     assert one != other

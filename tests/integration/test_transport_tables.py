@@ -10,9 +10,9 @@ import pytest
 
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorKeys
-from shardweave.service import Settings, dynamodb_table
+from shardweave.service.build import Settings, dynamodb_table
 from shardweave.table.dynamodb import DynamoDBTable, new_session
-from shardweave.table.operations import Describe, GetItem, Put
+from shardweave.table.operations import Describe, GetItem, PutItem
 from tests.integration.scripted_server import LAYOUT, Reply, ScriptedServer
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
@@ -48,7 +48,7 @@ def test_operations_on_items_go_directly_until_the_clients_are_asked_for(
 ) -> None:
     table = DynamoDBTable(LAYOUT, "orders", endpoint_url=server.url, transport="direct")
     assert table.run_many is not None
-    assert sent_by_us(server, table, GetItem(KEY), Put(KEY)) == [True, True]
+    assert sent_by_us(server, table, GetItem(KEY), PutItem(KEY)) == [True, True]
     assert table.connection.client.meta.endpoint_url == server.url
     assert table.run_many is None
     assert sent_by_us(server, table, GetItem(KEY)) == [True, True, False]
@@ -72,7 +72,7 @@ def test_other_operations_make_the_clients_and_change_nothing(around: pytest.Mon
 def test_the_environment_leaves_everything_to_botocore(around: pytest.MonkeyPatch, server: ScriptedServer) -> None:
     around.setenv("SHARDWEAVE_TRANSPORT", "botocore")
     table = DynamoDBTable(LAYOUT, "orders", endpoint_url=server.url, transport="direct")
-    assert sent_by_us(server, table, GetItem(KEY), Put(KEY)) == [False, False]
+    assert sent_by_us(server, table, GetItem(KEY), PutItem(KEY)) == [False, False]
     table.close()
 
 

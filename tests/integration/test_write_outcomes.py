@@ -13,14 +13,13 @@ import pytest
 
 from shardweave.errors import InvalidRequest, OutcomeUnknown, ShardMapChanged, ShardweaveError, TableUnavailable
 from shardweave.outcomes import maybe_written
-from shardweave.shard_maps import StaticMaps
-from shardweave.store import Put, Store, Waiting
-from shardweave.store.sending import Sender
+from shardweave.schema.shard_maps import StaticMaps
+from shardweave.store import Put, RetryClock, Store
+from shardweave.store.writing.sender import Sender
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import Session, new_session
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchWrite, Delete, Scan, TransactWrite, Update
-from shardweave.table.operations import Put as PutItem
+from shardweave.table.operations import BatchWrite, DeleteItem, PutItem, Scan, TransactWrite, UpdateItem
 from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies
 from tests.integration.scripted_server import Reply, error, table_over
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
@@ -197,7 +196,7 @@ def test_an_interrupt_between_the_attempts_says_that_it_may_be_written(wire: Wir
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    sender = Sender(wire.table, Waiting(interrupt), lambda: "token")
+    sender = Sender(wire.table, RetryClock(interrupt), lambda: "token")
     wire.sends(Lost(LOST["500"]), Lost(LOST["500"], arrives=False))
     with pytest.raises(KeyboardInterrupt) as ended:
         sender.send([CREATION])
@@ -227,8 +226,8 @@ def test_a_closed_port_says_that_nothing_is_written(wire: Wire, transport: str) 
 
 WITHOUT_A_CONDITION = {
     "put": PutItem({"hashKey": "h", "rangeKey": "r"}),
-    "update": Update({"hashKey": "h", "rangeKey": "r"}, add={"n": 1}),
-    "delete": Delete({"hashKey": "h", "rangeKey": "r"}),
+    "update": UpdateItem({"hashKey": "h", "rangeKey": "r"}, add={"n": 1}),
+    "delete": DeleteItem({"hashKey": "h", "rangeKey": "r"}),
     "batch": BatchWrite(({"hashKey": "h", "rangeKey": "r"},)),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from shardweave.errors import ShardweaveError
 from shardweave.table.dynamodb.transport.direct import DirectTransport
-from shardweave.table.operations import GetItem, Put
+from shardweave.table.operations import GetItem, PutItem
 from tests.integration.raw_server import (
     RawServer,
     Turn,
@@ -23,7 +23,7 @@ def read(name: str) -> GetItem:
     return GetItem({"hashKey": name, "rangeKey": "r"})
 
 
-PUT = Put({"hashKey": "h", "rangeKey": "r"})
+PUT = PutItem({"hashKey": "h", "rangeKey": "r"})
 
 
 def never(number: int, error: ShardweaveError, attempts: int) -> None:

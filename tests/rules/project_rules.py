@@ -21,43 +21,42 @@ LONGEST_MODULE = 500
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
 
 PURE = (
-    "shardweave.access.bindings",
-    "shardweave.access.faults",
-    "shardweave.access.rules",
-    "shardweave.codecs",
-    "shardweave.declared",
-    "shardweave.key_format",
-    "shardweave.keys",
-    "shardweave.manifest",
+    "shardweave.schema.checks.access",
+    "shardweave.schema.access_rules",
+    "shardweave.values.codecs",
+    "shardweave.schema.relations",
+    "shardweave.keys.key_format",
+    "shardweave.keys.entity_keys",
+    "shardweave.schema.manifest",
     "shardweave.query.cursor",
     "shardweave.query.intervals",
     "shardweave.query.merge",
     "shardweave.query.plan",
-    "shardweave.reshard.authoritative",
+    "shardweave.reshard.stream_filter",
     "shardweave.reshard.control",
-    "shardweave.reshard.copying",
+    "shardweave.reshard.copy_actions",
     "shardweave.reshard.phases",
-    "shardweave.reshard.placement",
-    "shardweave.reshard.policy",
-    "shardweave.reshard.recomputed",
-    "shardweave.reshard.signal",
-    "shardweave.reshard.work",
-    "shardweave.schema",
+    "shardweave.reshard.declaration_guard",
+    "shardweave.reshard.load.policy",
+    "shardweave.reshard.independent_keys",
+    "shardweave.reshard.load.counters",
+    "shardweave.reshard.work_items",
+    "shardweave.schema.schema",
     "shardweave.shard_key",
-    "shardweave.sharding",
-    "shardweave.store.actions",
-    "shardweave.store.catalog",
-    "shardweave.store.claims",
-    "shardweave.store.combining",
-    "shardweave.store.drafts",
-    "shardweave.store.filling",
-    "shardweave.store.lookups",
-    "shardweave.store.mirroring",
-    "shardweave.store.parents",
-    "shardweave.store.merging",
-    "shardweave.store.places",
-    "shardweave.store.remnants",
-    "shardweave.store.steps",
+    "shardweave.keys.sharding",
+    "shardweave.store.writing.record_actions",
+    "shardweave.store.lookups.catalog",
+    "shardweave.store.lookups.unique_values",
+    "shardweave.store.writing.merge_transaction",
+    "shardweave.store.writing.prepare",
+    "shardweave.store.lookups.backfill_steps",
+    "shardweave.store.lookups.lookup_records",
+    "shardweave.store.writing.dual_write",
+    "shardweave.store.relations.enforced",
+    "shardweave.store.events.lww_registers",
+    "shardweave.store.locations",
+    "shardweave.store.events.pending_records",
+    "shardweave.store.writing.write_steps",
     "shardweave.table.dynamodb.transport.calls",
     "shardweave.table.dynamodb.transport.exchange",
     "shardweave.table.dynamodb.transport.reply_parser",
@@ -66,12 +65,40 @@ PURE = (
 )
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
 
+LAYERS = """
+    caller dataclass_code errors exit_codes fault_text key_ring outcomes progress_lines project version
+    table
+    values
+    keys
+    shard_key
+    schema
+    query
+    store
+    access
+    reshard
+    wire database async_database database_input database_parts rewrite_keys workspace
+    routing
+    api
+    service testing
+    cli
+    cdk local
+"""
+"""The folders and files of the library, line by line: a module imports of its own line and of those above."""
+
+UPWARDS = {
+    ("shardweave.query.runner", "shardweave.reshard.leased_maps"),
+    ("shardweave.store.store", "shardweave.reshard.leased_maps"),
+    ("shardweave.cli.main", "shardweave.cdk.tools"),
+}
+"""Imports against the layers, each inside the function that needs it: who is given no shard maps leases them, and the
+command line has the tools of the CDK made."""
+
 CIRCLES = (
-    {"shardweave.entity_manager", "shardweave.schema"},
-    {"shardweave.key_building", "shardweave.keys"},
+    {"shardweave.schema.entity_manager", "shardweave.schema.schema"},
+    {"shardweave.keys.compiled_keys", "shardweave.keys.entity_keys"},
     {"shardweave.shard_key.external", "shardweave.shard_key.key"},
     {"shardweave.table.dynamodb", "shardweave.table.dynamodb.creation"},
-    {"shardweave.table.operations", "shardweave.table.rendering"},
+    {"shardweave.table.operations", "shardweave.table.request_parts"},
 )
 """Pairs of modules that need each other: one of the two imports the other only for its types, or when it is called."""
 
@@ -266,6 +293,20 @@ def circles_of_modules(tree: Tree) -> list[str]:
     ]
 
 
+def arrows_upwards(tree: Tree) -> list[str]:
+    """A module imports what stands above it in the order of layers, and nothing below; not in a function, either."""
+    rows = {name: row for row, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}
+    modules = {module_name(name): (name, module) for name, module in tree.modules("shared")}
+    ours = {each: found for each, found in modules.items() if each.startswith(f"{FRONT_DOOR}.")}
+    breaches = [f"{name}: it has no layer" for each, (name, _) in ours.items() if each.split(".")[1] not in rows]
+    for each, (name, module) in ours.items():
+        for other in sorted(_without_packages(imported(name, module) & ours.keys())):
+            row, of_other = rows.get(each.split(".")[1], 0), rows.get(other.split(".")[1], 0)
+            if of_other > row and (each, other) not in UPWARDS:
+                breaches.append(f"{name}: imports {other}, which stands below it")
+    return breaches
+
+
 def _without_packages(modules: set[str]) -> set[str]:
     """Where a module is imported from its package, the package is only where it stands."""
     return {each for each in modules if not any(other.startswith(f"{each}.") for other in modules)}
@@ -346,6 +387,7 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     library_that_looks_out,
     impure_modules,
     circles_of_modules,
+    arrows_upwards,
     inner_imports,
     packages_without_an_extra,
     static_shard_maps,

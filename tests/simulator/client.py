@@ -21,17 +21,17 @@ from shardweave.errors import (
     TransactionConflict,
 )
 from shardweave.table import Guard
+from shardweave.table.fault_injection import WRITES
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import (
-    Delete,
+    DeleteItem,
     Operation,
-    Put,
+    PutItem,
     TransactAnswer,
     TransactWrite,
-    Update,
+    UpdateItem,
     may_be_repeated,
 )
-from shardweave.table.simulated import WRITES
 from tests.simulator.scheduler import Process
 from tests.simulator.server import Applying, Server
 
@@ -82,7 +82,7 @@ class Network:
             self.late.remove(each)
             if self.is_accepted(each.signed):
                 with contextlib.suppress(ShardweaveError):
-                    self.server.carry_out(each.operation, each.by)
+                    self.server.execute(each.operation, each.by)
                     self.arrived_late(each.operation, each.by)
         return min((each.arrives for each in self.late), default=None)
 
@@ -142,7 +142,7 @@ class Connection:
         if fate < weather.conflict:
             self._meet_transaction(operation)
         fate -= weather.conflict
-        answer = self._server.carry_out(operation, self._process.name)
+        answer = self._server.execute(operation, self._process.name)
         if isinstance(answer, Applying):
             simulation.wait_for(answer)
             answer = TransactAnswer()
@@ -172,5 +172,5 @@ class Connection:
         if isinstance(operation, TransactWrite):
             others = [CancellationReason("None")] * (len(operation.actions) - 1)
             raise TransactionCanceled([CancellationReason("TransactionConflict"), *others])
-        if isinstance(operation, Put | Update | Delete):
+        if isinstance(operation, PutItem | UpdateItem | DeleteItem):
             raise TransactionConflict("a transaction is in progress on the same item", where="write", fix="retry")

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, ttl_property, unique_property
 from shardweave.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -29,16 +27,20 @@ from shardweave.errors import (
     TransactionCanceled,
     TransactionConflict,
 )
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.reshard.maps import LeasedMaps
+from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.phases import Waits
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
-from shardweave.store import Delete, Put, Store, Waiting
-from shardweave.table.operations import Put as TablePut
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store import Delete, Put, RetryClock, Store
+from shardweave.table.operations import PutItem as TablePut
 from shardweave.table.operations import TransactWrite
+from shardweave.values.codecs import Timestamp
 from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.oracle import Oracle, Value
 from tests.simulator.parts import Parts
@@ -148,9 +150,9 @@ class World:
         )
         return store, connection, maps
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> RetryClock:
         simulation = self.simulation
-        return Waiting(
+        return RetryClock(
             sleep=lambda seconds: simulation.sleep(int(seconds * 1000)),
             random=simulation.random.random,
             monotonic=lambda: simulation.now / 1000,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shardweave.entity_type import MARK
+from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import Waits
-from shardweave.sharding import ShardBump
+from shardweave.schema.entity_type import MARK
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import MADE_UP, Walker, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot

@@ -13,14 +13,14 @@ from collections import deque
 from dataclasses import dataclass
 
 from shardweave.errors import Conflict, ReshardRefused, ShardweaveError
+from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.coordinator import Coordinator, Seen
+from shardweave.reshard.declaration_guard import placement_of, schema_of
 from shardweave.reshard.driver import ReshardDriver
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import Mover
-from shardweave.reshard.pace import Pace
-from shardweave.reshard.phases import Control, Phase, Step, aborted, map_in_force, started
-from shardweave.reshard.placement import placement_of, schema_of
-from shardweave.sharding import ShardBump, ShardMap
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.mover import Mover
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep, aborted, map_in_force, started
+from shardweave.reshard.timings import Pace
 from shardweave.table.operations import StreamRecord
 from tests.simulator.client import Connection, Weather
 from tests.simulator.clients import World
@@ -49,7 +49,7 @@ class Movers:
         self._crashes = crashes
         self._naps = naps
         self._entity = world.schema.entities["thing"]
-        self._last: Control | None = None
+        self._last: ReshardState | None = None
         self.phases: list[str] = []
         self.over = not plots
         self._by_stream = world.simulation.random.random() < 0.5
@@ -129,7 +129,7 @@ class Movers:
             return True
         control = seen.control
         if control.phase < plot.phase or self._world.simulation.random.random() < 0.7:
-            return control.phase > Phase.DUAL_NEW or control.step is Step.CLEAN
+            return control.phase > Phase.DUAL_NEW or control.step is ReshardStep.CLEAN
         return coordinator.replace(self._entity, seen, aborted(control, now))
 
     def _work(self, process: Process) -> None:
@@ -214,7 +214,7 @@ class Movers:
             return mover.slice(self._entity, draw.choice(open_items)) is not None
         return coordinator.step(self._entity)
 
-    def _told(self, control: Control) -> None:
+    def _told(self, control: ReshardState) -> None:
         name = control.phase.name.lower()
         if not self.phases or self.phases[-1] != name:
             self.phases.append(name)

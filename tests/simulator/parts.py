@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shardweave.entity_type import EntityType
-from shardweave.reshard.carrying import Carried, Carrier
-from shardweave.reshard.copying import Piece
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import TASKS, MakeCarrier, MakeTask
-from shardweave.reshard.phases import Step
-from shardweave.reshard.tasks import Advance, Hands
-from shardweave.reshard.work import Counts, Source, WorkItem, work_key
-from shardweave.shard_maps import MapView
+from shardweave.reshard.copy_actions import CopyUnit
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.mover import TASKS, MakeCarrier, MakeTask
+from shardweave.reshard.phases import ReshardStep
+from shardweave.reshard.tasks import Advance, TaskContext
+from shardweave.reshard.transaction_executor import Carried, Carrier
+from shardweave.reshard.work_items import Counts, Source, WorkItem, work_key
+from shardweave.schema.entity_type import EntityType
+from shardweave.schema.shard_maps import MapView
 from shardweave.table.conditions import Exists
-from shardweave.table.operations import Action, ConditionCheck, Delete, Update
+from shardweave.table.operations import Action, ConditionCheck, DeleteItem, UpdateItem
 from shardweave.table.values import Item
 
 EVERY_VERSION = 10**9
@@ -32,7 +32,7 @@ class Parts:
 
     maps: type[LeasedMaps] = LeasedMaps
     carrier: MakeCarrier = Carrier
-    tasks: Mapping[Step, MakeTask] | None = None
+    tasks: Mapping[ReshardStep, MakeTask] | None = None
 
 
 WHOLE = Parts()
@@ -58,12 +58,12 @@ class WithoutToken(Carrier):
 class WithoutConditions(Carrier):
     """Transactions that copy and remove whatever revision is there."""
 
-    def carry_out(self, item: WorkItem, pieces: Sequence[Piece]) -> Carried:
+    def execute(self, item: WorkItem, pieces: Sequence[CopyUnit]) -> Carried:
         loose = [replace(each, actions=tuple(map(self._loosened, each.actions))) for each in pieces]
-        return super().carry_out(item, loose)
+        return super().execute(item, loose)
 
     def _loosened(self, action: Action) -> Action:
-        if not isinstance(action, Update | Delete):
+        if not isinstance(action, UpdateItem | DeleteItem):
             return action
         return replace(action, condition=Exists(self._entity.keys.design.hash_name))
 
@@ -72,12 +72,12 @@ class WithoutConditions(Carrier):
 class Nothing:
     """A step whose work is not done, and finds everything in order."""
 
-    hands: Hands
+    hands: TaskContext
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
         return Advance(Counts(), None)
 
 
-def without(*steps: Step) -> Mapping[Step, MakeTask]:
+def without(*steps: ReshardStep) -> Mapping[ReshardStep, MakeTask]:
     """Tasks that do nothing in these steps."""
     return {**TASKS, **dict.fromkeys(steps, Nothing)}

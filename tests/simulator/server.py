@@ -36,12 +36,12 @@ from shardweave.table.operations import (
     BatchWrite,
     BatchWriteAnswer,
     ConditionCheck,
-    Delete,
+    DeleteItem,
     GetItem,
     ItemAnswer,
     Operation,
     PageAnswer,
-    Put,
+    PutItem,
     Query,
     Scan,
     StreamRecord,
@@ -49,7 +49,7 @@ from shardweave.table.operations import (
     TransactGet,
     TransactGetAnswer,
     TransactWrite,
-    Update,
+    UpdateItem,
     WriteAnswer,
 )
 from shardweave.table.values import Item
@@ -212,7 +212,7 @@ class Server:
 
     # -- operations
 
-    def carry_out(self, operation: Operation[Any], by: str) -> Any:
+    def execute(self, operation: Operation[Any], by: str) -> Any:
         """Carry out one operation at this moment; of a transaction, the job that makes it visible."""
         handlers: dict[type[Any], Callable[[Any, str], Any]] = {
             GetItem: self._get,
@@ -220,9 +220,9 @@ class Server:
             TransactGet: self._transact_get,
             Query: self._query,
             Scan: self._scan,
-            Put: self._write,
-            Update: self._write,
-            Delete: self._write,
+            PutItem: self._write,
+            UpdateItem: self._write,
+            DeleteItem: self._write,
             BatchWrite: self._batch_write,
             TransactWrite: self._transact,
         }
@@ -250,7 +250,7 @@ class Server:
                     return version.item
         return self.items.get(key)
 
-    def _write(self, operation: Put | Update | Delete, by: str) -> WriteAnswer:
+    def _write(self, operation: PutItem | UpdateItem | DeleteItem, by: str) -> WriteAnswer:
         key = self._key_of_action(operation)
         if key in self._locked:
             self.conflicts += 1
@@ -312,7 +312,7 @@ class Server:
             )
 
     def _key_of_action(self, action: Action) -> Key:
-        return self.key_of(action.item if isinstance(action, Put) else action.key)
+        return self.key_of(action.item if isinstance(action, PutItem) else action.key)
 
     # -- pages
 
@@ -374,10 +374,10 @@ def _holds(condition: Condition | None, stored: Item | None) -> bool:
     return condition is None or condition.evaluate(stored or {})
 
 
-def _written(action: Put | Update | Delete, stored: Item | None) -> Item | None:
-    if isinstance(action, Put):
+def _written(action: PutItem | UpdateItem | DeleteItem, stored: Item | None) -> Item | None:
+    if isinstance(action, PutItem):
         return dict(action.item)
-    if isinstance(action, Delete):
+    if isinstance(action, DeleteItem):
         return None
     kept = {name: value for name, value in (stored or action.key).items() if name not in action.remove}
     added = {name: kept.get(name, 0) + value for name, value in action.add.items()}

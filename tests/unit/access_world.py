@@ -15,14 +15,15 @@ from typing import Any
 from pydantic import Field
 
 from shardweave.access import Allow, claim_property, private_property
-from shardweave.api.application import Api
+from shardweave.api.app import Api
+from shardweave.api.http import Response
 from shardweave.api.lambda_event import authorizer_of, event_of, verified_token
-from shardweave.api.messages import Response
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
 from tests.unit.api_world import api_of, check_answer, checked_headers
 from tests.unit.lambda_context import Context
 

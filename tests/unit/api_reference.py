@@ -24,7 +24,7 @@ GROUPS = {
     "The database": "Database AsyncDatabase CursorKeys Page",
     "Operations of a transaction": "Create Put Update Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
-    "Events": "Event EventProjection SetRecord UpdateRecord DeleteRecord",
+    "Events": "Event ReadModel SetRecord UpdateRecord DeleteRecord",
     "The package": "__version__",
 }
 MODULES = {"shard_key": "shardweave.shard_key", "errors": "shardweave.errors"}

@@ -22,27 +22,29 @@ from uuid import UUID
 
 from pydantic import Field
 
-from shardweave.api.application import Api, Observation
+from shardweave.api.app import Api, Observation
 from shardweave.api.expansion import MAX_RELATED
+from shardweave.api.http import Response
 from shardweave.api.lambda_event import event_of
-from shardweave.api.messages import Response
 from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
-from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
-from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, unique_property, updated_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.fanout import DEFAULT_THROTTLE, Outcome
 from shardweave.query.runner import Observer, QueryRunner
-from shardweave.schema import Index, Schema
-from shardweave.service import Parts, Service, Settings, build, operations_of
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property, updated_property
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import StaticMaps
+from shardweave.service.build import Parts, Service, Settings, build, operations_of
 from shardweave.shard_key import ExternalKeys
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
 from shardweave.store import Store
-from shardweave.store.retries import Waiting
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, Query
+from shardweave.table.retry import RetryClock
+from shardweave.values.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from tests.unit.openapi_answers import described_by, document_of
 
 NOW = 1_730_000_000_000
@@ -86,8 +88,8 @@ class Stopwatch:
         return {each for each in futures if seconds is None or each.result().milliseconds <= 1000 * seconds}
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.passes, lambda: 0.5, self.monotonic)
+    def waiting(self) -> RetryClock:
+        return RetryClock(self.passes, lambda: 0.5, self.monotonic)
 
 
 @dataclass

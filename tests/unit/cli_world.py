@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from shardweave.cli.console import Streams
 from shardweave.cli.main import main
-from shardweave.cli.streams import Streams
 
 NOW = 1_727_140_133_000
 

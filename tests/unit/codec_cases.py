@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from shardweave.codecs import (
+from shardweave.values.codecs import (
     BooleanCodec,
     Codec,
     DateCodec,
@@ -27,7 +27,7 @@ from shardweave.codecs import (
     TimestampCodec,
     UuidCodec,
 )
-from shardweave.stored_form import stored_form
+from shardweave.values.stored_form import stored_form
 
 
 class Color(enum.Enum):

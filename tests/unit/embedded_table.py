@@ -8,7 +8,7 @@ from typing import Any
 
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import Put, StreamRead, StreamRecord, TransactWrite, Update
+from shardweave.table.operations import PutItem, StreamRead, StreamRecord, TransactWrite, UpdateItem
 from shardweave.table.values import Item
 
 LAYOUT = TableLayout(
@@ -60,8 +60,8 @@ def write_until_killed(path: str, answers: Connection) -> None:
     table = EmbeddedTable(LAYOUT, path)
     first = int(answers.recv())
     for number in count(first):
-        table.run(Put(item(f"single{number}", text=str(number))))
-        pair = (Put(item(f"left{number}", text="left")), Put(item(f"right{number}", group="g", number=number)))
+        table.run(PutItem(item(f"single{number}", text=str(number))))
+        pair = (PutItem(item(f"left{number}", text="left")), PutItem(item(f"right{number}", group="g", number=number)))
         table.run(TransactWrite(pair, token=f"token{number}"))
         answers.send(number)
 
@@ -71,5 +71,5 @@ def add_many(path: str, times: int, start: Any) -> None:
     start.wait()
     table = EmbeddedTable(LAYOUT, path)
     for _ in range(times):
-        table.run(Update(key("counter"), add={"total": 1}))
+        table.run(UpdateItem(key("counter"), add={"total": 1}))
     table.close()

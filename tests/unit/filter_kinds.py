@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from shardweave.codecs import (
-    DecimalCodec,
-    PaddedIntegerCodec,
-    SemanticVersion,
-    Timestamp,
-    TimestampSeconds,
-)
+from shardweave.values.codecs import DecimalCodec, PaddedIntegerCodec, SemanticVersion, Timestamp, TimestampSeconds
 from tests.unit.codec_cases import precedence
 
 Draw = Callable[[random.Random], Any]

@@ -9,7 +9,7 @@ from typing import Any
 from local.sample_issues import ACME, TUNNEL, issue_tracker_samples
 from services.issue_tracker.records import Issue, Project, Tenant
 from shardweave.local.loading import load
-from shardweave.service import Service, Settings, build
+from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import CURSOR_KEYS, NOW, Clock, json_of

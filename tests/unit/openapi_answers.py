@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import jsonschema_rs
 
-from shardweave.api.application import Api
+from shardweave.api.app import Api
 
 MEDIA_TYPE = "content-type"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}

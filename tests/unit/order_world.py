@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardweave.api.operators import ALL_OPERATORS
-from shardweave.service import Settings, build
+from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of
 from tests.unit.openapi_answers import described_by

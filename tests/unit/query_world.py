@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, ttl_property, unique_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Page, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.table import Guard
 from shardweave.table.conditions import Condition
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Operation, PageAnswer, Put, Query
+from shardweave.table.operations import Operation, PageAnswer, PutItem, Query
+from shardweave.values.codecs import Timestamp
 
 NOW = 1_730_000_000_000
 DAY = 86_400_000
@@ -102,7 +104,7 @@ class People:
     def add(self, person_id: str, **values: Any) -> dict[str, Any]:
         given = {"personId": person_id, "created": NOW, "first": "x", "last": "x"} | values
         item = self.entity.complete(self.entity.dump(self.entity.validate(given)))
-        self.table.inner.run(Put(item))
+        self.table.inner.run(PutItem(item))
         return item
 
     def fill(self, count: int, **values: Callable[[int], Any]) -> list[str]:

@@ -9,23 +9,23 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from shardweave.entity import Entity
-from shardweave.entity_type import MARK, EntityType
+from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.control import encode_control
 from shardweave.reshard.coordinator import Coordinator
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.moving import Mover
-from shardweave.reshard.pace import Pace
-from shardweave.reshard.phases import Control, Phase, Step, Waits, aborted, map_in_force, resumed, started
-from shardweave.reshard.placement import placement_of, schema_of
-from shardweave.reshard.work import WorkItem
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
+from shardweave.reshard.declaration_guard import placement_of, schema_of
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.mover import Mover
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep, Waits, aborted, map_in_force, resumed, started
+from shardweave.reshard.timings import Pace
+from shardweave.reshard.work_items import WorkItem
+from shardweave.schema.entity import Entity
+from shardweave.schema.entity_type import MARK, EntityType
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table import Table
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.fault_injection import Faults, Script, SimulatedTable
 from shardweave.table.operations import Scan
-from shardweave.table.simulated import Faults, Script, SimulatedTable
 from tests.simulator.parts import WHOLE, Parts
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting
 
@@ -125,7 +125,7 @@ class ReshardWorld:
         schema = schema_of(self.schema[model])
         self._change(model, lambda control: resumed(control, self.clock.now, schema=schema))
 
-    def _change(self, model: type[Entity], change: Callable[[Control], Control]) -> None:
+    def _change(self, model: type[Entity], change: Callable[[ReshardState], ReshardState]) -> None:
         entity = self.schema[model]
         coordinator = self.new_coordinator(self.inner)
         seen = coordinator.read(entity)
@@ -134,7 +134,7 @@ class ReshardWorld:
 
     # -- time passing
 
-    def control(self, model: type[Entity]) -> Control:
+    def control(self, model: type[Entity]) -> ReshardState:
         seen = self.new_coordinator(self.inner).read(self.schema[model])
         assert seen is not None
         return seen.control
@@ -157,7 +157,7 @@ class ReshardWorld:
                 return
         raise AssertionError("it never rests")
 
-    def run_until(self, model: type[Entity], phase: Phase, step: Step | None = None, *, tick: int = 500) -> None:
+    def run_until(self, model: type[Entity], phase: Phase, step: ReshardStep | None = None, *, tick: int = 500) -> None:
         """Let time pass until the re-shard is there."""
         for _ in range(2000):
             control = self.control(model)
@@ -168,7 +168,7 @@ class ReshardWorld:
         raise AssertionError(f"it stays in {self.control(model)}")
 
     def finish(self, model: type[Entity]) -> None:
-        self.run_until(model, Phase.STABLE, Step.REST)
+        self.run_until(model, Phase.STABLE, ReshardStep.REST)
         self.settle(model)
 
     # -- what is there
@@ -180,11 +180,11 @@ class ReshardWorld:
         prefix = f"{self.schema[model].token}!"
         return [item for item in self.items() if item["hashKey"].startswith(prefix)]
 
-    def put_control(self, entity: EntityType[Any], control: Control) -> None:
+    def put_control(self, entity: EntityType[Any], control: ReshardState) -> None:
         """Set the control value, whatever it is."""
-        from shardweave.table.operations import Put
+        from shardweave.table.operations import PutItem
 
-        self.inner.run(Put(encode_control(entity, control, self.new_name())))
+        self.inner.run(PutItem(encode_control(entity, control, self.new_name())))
 
 
 def unmarked(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -16,14 +16,15 @@ from typing import Any
 
 from pydantic import Field
 
-from shardweave.codecs import Timestamp, TimestampSeconds
-from shardweave.declarations import Lookup, Sequence, Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, nanoid, timestamp_property, ttl_property, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
-from shardweave.store.lookups import OWNER, lookup_key, owner_text
-from shardweave.store.parents import COUNTED, counter_key, enforced
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey, nanoid
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store.lookups.lookup_records import OWNER, lookup_key, owner_text
+from shardweave.store.relations.enforced import COUNTED, counter_key, enforced
 from shardweave.table.operations import GetItem
+from shardweave.values.codecs import Timestamp, TimestampSeconds
 from tests.unit.store_world import BUMPS, World
 
 

@@ -13,27 +13,20 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from shardweave.codecs import Timestamp, TimestampSeconds
-from shardweave.entity import (
-    Entity,
-    HashKey,
-    RangeKey,
-    nanoid,
-    timestamp_property,
-    ttl_property,
-    unique_property,
-    updated_property,
-)
-from shardweave.entity_type import REVISION
-from shardweave.schema import Index, Schema
-from shardweave.shard_maps import ShardMaps, StaticMaps
-from shardweave.sharding import ShardBump
-from shardweave.store import Store, Waiting
-from shardweave.store.lookups import identity_lookup_key
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.entity_type import REVISION
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property, updated_property
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import ShardMaps, StaticMaps
+from shardweave.store import RetryClock, Store
+from shardweave.store.lookups.lookup_records import identity_lookup_key
 from shardweave.table import Table
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import GetItem, Put, Scan
-from shardweave.table.simulated import Faults, Script, SimulatedTable
+from shardweave.table.fault_injection import Faults, Script, SimulatedTable
+from shardweave.table.operations import GetItem, PutItem, Scan
+from shardweave.values.codecs import Timestamp, TimestampSeconds
 
 DAY = 86_400_000
 START = 1_730_000_000_000
@@ -143,8 +136,8 @@ class NoWaiting:
         self.slept.append(seconds)
         self.now += seconds
 
-    def waiting(self) -> Waiting:
-        return Waiting(self.sleep, lambda: self.drawn, lambda: self.now)
+    def waiting(self) -> RetryClock:
+        return RetryClock(self.sleep, lambda: self.drawn, lambda: self.now)
 
 
 class World:
@@ -183,7 +176,7 @@ class World:
 
     def written_behind(self, model: type[Entity], **attributes: Any) -> None:
         """Another program changes the one stored item of an entity."""
-        self.inner.run(Put(self.stored(model) | attributes))
+        self.inner.run(PutItem(self.stored(model) | attributes))
 
     def requests(self) -> list[str]:
         """The kinds of the requests since the last time this was asked."""

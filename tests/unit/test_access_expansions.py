@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from shardweave.access import Allow
-from shardweave.api.application import Observation
-from shardweave.api.audit import key_hash
-from shardweave.api.messages import Response
-from shardweave.declarations import Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, unique_property
-from shardweave.schema import Index, Schema
+from shardweave.api.app import Observation
+from shardweave.api.http import Response
+from shardweave.schema.declarations import Index, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put, Scan
+from shardweave.table.operations import PutItem, Scan
+from shardweave.wire.unreadable import key_hash
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, json_of
 
@@ -75,7 +76,7 @@ def world(owners: dict[str, str], *, with_others: bool, damaged: bool = False) -
     if damaged:
         for item in table.run(Scan()).items:
             if item.get("userId") not in (None, "ann"):
-                table.run(Put({**item, "words": 5}))
+                table.run(PutItem({**item, "words": 5}))
     leads: dict[str, Any] = {"see": "a", "see_all": list(NAMES), "see_number": 0, "see_colour": "red"}
     store.create(Card(card_id="start", name="start", user_id="ann", **leads))
     return person(api_of(SCHEMA, table=table), "ann")
@@ -126,7 +127,7 @@ def test_what_is_hidden_since_it_can_not_be_read_is_logged_once_and_counted() ->
         store.create(Card(card_id=name, name=name, user_id="ann", colour="red", number=number, **leads))
     for item in table.run(Scan()).items:
         if item.get("cardId") in ("a", "b"):
-            table.run(Put({**item, "colour": [SECRET]}))
+            table.run(PutItem({**item, "colour": [SECRET]}))
     api = api_of(SCHEMA, table=table, observe=seen.append)
     ann, admin = person(api, sub="ann"), person(api, sub="root", groups="admin")
 

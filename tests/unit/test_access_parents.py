@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardweave.access import Allow
-from shardweave.declarations import Sequence, belongs_to
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import NotFound, ParentMissing
-from shardweave.schema import Schema
+from shardweave.schema.declarations import Sequence, belongs_to
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Check, Create, Delete, Update
 from shardweave.store.operations import Visible
-from shardweave.table.simulated import WRITES, Meanwhile, Script
+from shardweave.table.fault_injection import WRITES, Meanwhile, Script
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, problem_of
 from tests.unit.store_world import World

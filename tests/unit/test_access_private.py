@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.access import private_property
-from shardweave.api.messages import Response
-from shardweave.declarations import Lookup, Unique, belongs_to, has_many
-from shardweave.declarations import Sequence as Numbers
-from shardweave.entity import Entity, HashKey, RangeKey, unique_property
+from shardweave.api.http import Response
 from shardweave.errors import SchemaError
-from shardweave.projections import Action, Event, EventProjection, Update
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index, Lookup, Unique, belongs_to, has_many
+from shardweave.schema.declarations import Sequence as Numbers
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.read_models import Action, Event, ReadModel, Update
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import Client, api_of, json_of, problem_of
@@ -90,7 +91,7 @@ SCHEMA = Schema(
         Index("byPay", "team_hash_key", "pay_range_key", exposed=False),
         Index("ofPay", "pay_hash_key", "range_key", exposed=False),
     ],
-    projections=[EventProjection("wages", events=(Raised,), writes=(Wage,), project=project)],
+    projections=[ReadModel("wages", events=(Raised,), writes=(Wage,), project=project)],
 )
 ANN: dict[str, Any] = {
     "colleagueId": "ann",

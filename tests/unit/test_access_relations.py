@@ -8,9 +8,10 @@ import pytest
 from pydantic import Field
 
 from shardweave.access import claim_property
-from shardweave.declarations import Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, nanoid, unique_property
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, json_of, problem_of
 

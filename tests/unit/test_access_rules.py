@@ -10,29 +10,30 @@ from typing import Any
 import pytest
 
 from shardweave.access import Allow, claim_property, private_property
-from shardweave.access.access import Access
-from shardweave.access.caller import Caller
-from shardweave.api.application import Api
+from shardweave.access.authorization import Authorization
+from shardweave.api.app import Api
 from shardweave.api.lambda_event import verified_token
 from shardweave.api.operators import Operators
-from shardweave.declarations import Sequence, Unique
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
+from shardweave.caller import Caller
 from shardweave.errors import SchemaError
-from shardweave.key_format import key_format
+from shardweave.keys.key_format import key_format
+from shardweave.keys.sharding import ShardBump
 from shardweave.local.serve import operators_here, parser
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.service import Parts, Settings, build, operations_of
-from shardweave.service_modules import service_schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index, Sequence, Unique
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.service.build import Parts, Settings, build, operations_of
+from shardweave.service.loader import service_schema
 from shardweave.store import Store
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, Operation
 from tests.unit.access_world import RULES, Person, person
 from tests.unit.api_world import CURSOR_KEYS, Clock, CountedTable, api_of, json_of, problem_of
-from tests.unit.projection_world import SCHEMA as EVENTS
+from tests.unit.read_model_world import SCHEMA as EVENTS
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ def test_where_a_walk_goes_on_is_not_explained_to_who_may_not_see_the_record_the
     for caller, groups, is_shown in ((person(api, "ann"), (), False), (admin, ("admin",), True)):
         name = caller.claims["sub"]
         known = Caller(f"https://i {name}", "", name, {}, frozenset(groups))
-        grant = Access(schema.entities).grant(schema.entity("diary"), "query", known)
+        grant = Authorization(schema.entities).grant(schema.entity("diary"), "query", known)
         with closing(QueryRunner(schema, table, CURSOR_KEYS, clock=Clock())) as queries:
             token = queries.run(grant.narrowed(spec)).cursor
         assert token is not None

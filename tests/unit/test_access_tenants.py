@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.api.messages import Response
+from shardweave.api.http import Response
 from shardweave.errors import BatchIncomplete
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.fault_injection import ProcessPart, Script, SimulatedTable, Throttle
 from shardweave.table.operations import BatchGet
-from shardweave.table.simulated import ProcessPart, Script, SimulatedTable, Throttle
 from tests.unit.access_world import TENANTS, Person, Task, Team, person, two_tenants
 from tests.unit.api_world import json_of, problem_of
 
@@ -197,7 +197,7 @@ def test_by_a_batch_that_ended_half_way() -> None:
     slow = SimulatedTable(table, Script(ProcessPart(1), *[Throttle()] * 100, matching=[BatchGet]))
     with pytest.raises(BatchIncomplete) as incomplete:
         Store(TENANTS, slow).batch_get(
-            Task, [each.task_id for each in tasks], seconds=0.1, among=lambda item: item["tenantId"] == "acme"
+            Task, [each.task_id for each in tasks], seconds=0.1, visibility=lambda item: item["tenantId"] == "acme"
         )
     assert (incomplete.value.found, len(incomplete.value.unprocessed)) == ((None, None), 1)
 

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shardweave.access import Allow
-from shardweave.access.faults import access_advice
-from shardweave.api.messages import Response
-from shardweave.declarations import Lookup
-from shardweave.entity import Entity, HashKey, RangeKey, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.api.http import Response
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.checks.access import access_advice
+from shardweave.schema.declarations import Index, Lookup
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shardweave.api.messages import Response
+from shardweave.api.http import Response
 from shardweave.api.operation import model_of
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.fault_injection import ProcessPart, Script, SimulatedTable, Throttle
 from shardweave.table.operations import BatchGet, BatchWrite, Scan
-from shardweave.table.simulated import ProcessPart, Script, SimulatedTable, Throttle
 from tests.unit.api_world import NOW, PARTS, Client, CountedTable, api_of, json_of, problem_of
 from tests.unit.lambda_context import Context
 from tests.unit.shop_world import SCHEMA as SHOP

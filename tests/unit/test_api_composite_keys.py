@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from shardweave.entity import Entity
 from shardweave.errors import SchemaError
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.schema import Schema
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 
 

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from shardweave.entity import Entity, unique_property
-from shardweave.projections import Delete, Event, EventProjection, Set, Update
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.read_models import Delete, Event, ReadModel, Set, Update
+from shardweave.schema.schema import Schema
 from tests.unit.api_world import Client, api_of, json_of, problem_of
-from tests.unit.projection_world import SCHEMA
+from tests.unit.read_model_world import SCHEMA
 
 PATH = "/v1/_events/parcels"
 SENT = {"type": "Sent", "eventId": "a", "position": 1, "parcelId": "p", "owner": "ann"}
@@ -143,9 +144,7 @@ def measured(event: Event) -> tuple[Set, ...]:
     return (Set(box.model_copy(update={"seen_at": event.seen_at})),)
 
 
-BOXES = Schema(
-    entities=[Box], projections=[EventProjection("boxes", events=(Measured,), writes=(Box,), project=measured)]
-)
+BOXES = Schema(entities=[Box], projections=[ReadModel("boxes", events=(Measured,), writes=(Box,), project=measured)])
 MEASURED = {"type": "Measured", "eventId": "a", "position": 1, "boxId": "b"}
 
 
@@ -234,7 +233,7 @@ def counted(event: Event) -> tuple[Set | Delete | Update, ...]:
 
 SUMS = Schema(
     entities=[Account],
-    projections=[EventProjection("sums", events=(Counted, Placed), writes=(Account,), project=counted)],
+    projections=[ReadModel("sums", events=(Counted, Placed), writes=(Account,), project=counted)],
 )
 
 

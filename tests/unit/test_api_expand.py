@@ -8,13 +8,14 @@ import pytest
 from pydantic import Field
 
 from shardweave.access import private_property
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Unique, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, timestamp_property, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Unique, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import Timestamp
 from tests.unit.api_world import NOW, PARTS, Client, CountedTable, api_of, json_of, problem_of
 
 BUMPS = [ShardBump(0, char_bits=2, chars=1), ShardBump(NOW - 1000, char_bits=2, chars=2)]

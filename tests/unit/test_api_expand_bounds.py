@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from shardweave.api.application import ANSWER_MS
+from shardweave.api.app import ANSWER_MS
 from shardweave.api.expansion import MAX_RELATED
-from shardweave.api.messages import Response
-from shardweave.declarations import Lookup, belongs_to, has_many
-from shardweave.entity import Entity, HashKey, unique_property
-from shardweave.schema import Index, Schema
-from shardweave.store import Store, expanding
+from shardweave.api.http import Response
+from shardweave.schema.declarations import Index, Lookup, belongs_to, has_many
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store import Store
+from shardweave.store.relations import relation_loader
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import MAX_BATCH_GET, BatchGet, Operation
@@ -137,7 +139,7 @@ def test_relations_by_an_index_are_not_begun_when_the_time_is_over(table: SlowTa
     fan = Fan(name="a", idol_name="b")
     assert store.expand([fan], "idol", deadline=store.monotonic()) == []
     assert store.expand([Fan(name="c")], "idol", deadline=store.monotonic()) == [{"idol": None}]
-    assert expanding.MAX_LINKS_AT_ONCE < LINKS
+    assert relation_loader.MAX_LINKS_AT_ONCE < LINKS
 
 
 def test_one_record_leads_to_no_more_than_an_answer_can_carry(client: Client, table: SlowTable) -> None:

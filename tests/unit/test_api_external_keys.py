@@ -9,17 +9,19 @@ from uuid import UUID
 
 import pytest
 
-from shardweave.api.keys import RecordKeys
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, timestamp_property, unique_property
 from shardweave.errors import ConfigurationError, InvalidShardArguments
-from shardweave.schema import Index, Schema
-from shardweave.service import Settings, build
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.service.build import Settings, build
 from shardweave.shard_key import ExternalKeys, ShardGrandchild, ShardKey, foreign_shards, merge
-from shardweave.sharding import ShardBump
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Delete, Put, Scan
+from shardweave.table.operations import DeleteItem, PutItem, Scan
+from shardweave.values.codecs import Timestamp
+from shardweave.wire.record_keys import RecordKeys
 from tests.unit.api_world import (
     CURSOR_KEYS,
     EXTERNAL_KEYS,
@@ -203,12 +205,12 @@ def test_a_record_that_has_moved_is_still_found_and_tells_its_new_key(table: Cou
     (item,) = table.run(Scan()).items
     moved = party(WIDER)
     after = Client(api_of(moved, table=table))
-    table.run(Put(moved.entity("guest").complete(item)))
-    table.run(Put({**item, "name": "stale"}))
+    table.run(PutItem(moved.entity("guest").complete(item)))
+    table.run(PutItem({**item, "name": "stale"}))
     read = json_of(after.get(f"/v1/guests/{old}"))
     assert read["name"] == "Ann"
     assert read["key"] != old
-    table.run(Delete(SCHEMA.entity("guest").make_key(item)))
+    table.run(DeleteItem(SCHEMA.entity("guest").make_key(item)))
     table.asked_since()
     assert json_of(after.get(f"/v1/guests/{read['key']}")) == read
     assert table.asked_since() == ["GetItem"]

@@ -11,9 +11,10 @@ import requests
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shardweave.api.paths import key_of_part, key_part
-from shardweave.entity import Entity, unique_property
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.wire.key_paths import key_of_part, key_part
 from tests.unit.api_world import PARTS, Client, api_of, json_of, problem_of, user_service
 
 

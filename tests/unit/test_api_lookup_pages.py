@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from shardweave.access import Allow
 from shardweave.api.lambda_event import event_of
-from shardweave.declarations import Lookup, Unique
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import InputError
 from shardweave.query.cursor import DEFAULT_LIFE_MS
-from shardweave.schema import Schema
+from shardweave.schema.declarations import Lookup, Unique
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.access_world import Person, person, two_tenants
 from tests.unit.api_world import Client, Clock, Stopwatch, WatchedTable, api_of, json_of, problem_of
@@ -82,7 +83,7 @@ def test_many_records_of_others_are_passed_over_in_few_reads() -> None:
     for number in range(120):
         world.other.create({"customerId": f"c{number:03}", "city": "Bath"}, Customer)
     world.requests()
-    page = world.store.find_by(Customer, "city", "Bath", limit=1, among=lambda item: item["customerId"] == "c119")
+    page = world.store.find_by(Customer, "city", "Bath", limit=1, visibility=lambda item: item["customerId"] == "c119")
     assert [each.customer_id for each in page.items] == ["c119"]
     assert world.requests().count("Query") == 7, "2, 4, 8, 16, 32, 64 at a time, then the end"
 
@@ -94,7 +95,13 @@ def test_time_that_is_up_ends_a_page_which_is_gone_on_from() -> None:
     found, after, cuts = [], None, 0
     while True:
         page = world.store.find_by(
-            Customer, "city", "Bath", limit=1, after=after, among=lambda item: item["customerId"] == "c4", deadline=0
+            Customer,
+            "city",
+            "Bath",
+            limit=1,
+            after=after,
+            visibility=lambda item: item["customerId"] == "c4",
+            deadline=0,
         )
         found += [each.customer_id for each in page.items]
         after, cuts = page.after, cuts + page.cut

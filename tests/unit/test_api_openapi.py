@@ -10,12 +10,12 @@ import pytest
 from aws_lambda_powertools.event_handler.openapi.models import OpenAPI
 from pydantic import BaseModel
 
-from shardweave.api.application import Api
-from shardweave.api.messages import Response
-from shardweave.api.models import RecordModels
+from shardweave.api.app import Api
+from shardweave.api.http import Response
 from shardweave.api.operation import Answer, Body, Call, Operation, model_of
 from shardweave.api.problems import Problem
-from shardweave.service import Service
+from shardweave.service.build import Service
+from shardweave.wire.record_models import RecordModels
 from tests.unit.api_world import PARTS, Client, api_of, code_of, json_of, user_service
 from tests.unit.openapi_answers import undescribed
 

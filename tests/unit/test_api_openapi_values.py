@@ -11,10 +11,11 @@ import pytest
 from pydantic import Field
 
 from shardweave.access import private_property
-from shardweave.codecs import DecimalCodec
-from shardweave.declarations import Sequence
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, unique_property
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index, Sequence
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import DecimalCodec
 from tests.unit.api_world import Client, api_of, json_of
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.api.messages import KEPT_PRIVATE, Response
+from shardweave.api.http import KEPT_PRIVATE, Response
 from shardweave.api.preconditions import IF_MATCH, Tags, entity_tag, tags_of
 from shardweave.errors import MalformedRequest
 from tests.unit.api_world import PARTS, Client, api_of, json_of, problem_of, user_service

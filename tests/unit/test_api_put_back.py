@@ -19,12 +19,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from shardweave.access import Allow, claim_property, private_property
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Sequence, Unique, belongs_to
-from shardweave.entity import Entity, nanoid, timestamp_property, unique_property, updated_property
-from shardweave.schema import Schema
+from shardweave.schema.declarations import Sequence, Unique, belongs_to
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property, updated_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import Timestamp
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import EXTERNAL_KEYS, NOW, Clock, api_of, json_of, problem_of
 from tests.unit.openapi_answers import undescribed

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from services.user_service import search_user
+from shardweave.api.http import Response
 from shardweave.api.lambda_event import event_of
-from shardweave.api.messages import Response
 from shardweave.api.operation import Call
 from shardweave.api.pages import within
 from shardweave.errors import TransactionConflict, ValueRefused

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from services.user_service import User
 from shardweave.api.operation import model_of
-from shardweave.api.query_answers import Counted, Explained
 from shardweave.api.query_bodies import QueryBodies
+from shardweave.wire.query_reports import Counted, Explained
 from tests.unit.api_world import Client, code_of, json_of, user_service
 
 SERVICE = user_service()

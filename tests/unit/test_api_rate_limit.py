@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardweave.access.caller import Caller
 from shardweave.api.operators import Operators
 from shardweave.api.rate_limit import MINUTE_MS, RateLimit, Rates, owner_of
+from shardweave.caller import Caller
 from shardweave.errors import ConfigurationError, RateExceeded, TableFull, TableUnavailable
-from shardweave.service import Service
+from shardweave.service.build import Service
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Operation, Put, Query, Scan, Update
+from shardweave.table.operations import Operation, PutItem, Query, Scan, UpdateItem
 from tests.unit.access_world import TENANTS, Person, person
 from tests.unit.api_world import Clock, CountedTable, problem_of, user_service
 
@@ -43,7 +43,7 @@ class Minutes:
 
     @property
     def writes(self) -> int:
-        return self.table.asked_since().count("Update")
+        return self.table.asked_since().count("UpdateItem")
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_minute_that_another_program_damaged_is_a_new_one(rates: Rates, name: 
     minutes = Minutes(rates, processes=2)
     assert minutes.ask() == 0
     (record,) = minutes.table.inner.run(Scan()).items
-    minutes.table.inner.run(Put({**record, name: value}))
+    minutes.table.inner.run(PutItem({**record, name: value}))
     asked = [minutes.ask(process=1) for _ in range(4)]
     assert asked[0] == 0, "it is let in, and the others as of any minute"
     assert (asked[3] > 0) == bool(rates.requests)
@@ -266,7 +266,7 @@ def test_the_document_says_429_of_what_is_counted_where_there_is_a_limit() -> No
 def failing(error: Exception) -> Any:
     def watch(table: Any) -> Any:
         def hook(operation: Operation[Any]) -> None:
-            if isinstance(operation, Update) and str(operation.key["hashKey"]).startswith("_rate"):
+            if isinstance(operation, UpdateItem) and str(operation.key["hashKey"]).startswith("_rate"):
                 raise error
 
         return Hooked(table, hook)

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from shardweave.access import private_property
-from shardweave.api.application import ANSWER_MS, Observation
+from shardweave.api.app import ANSWER_MS, Observation
+from shardweave.api.http import PageFacts
 from shardweave.api.lambda_event import event_of
-from shardweave.api.messages import PageFacts
-from shardweave.entity import Entity, HashKey, unique_property
 from shardweave.errors import TransactionConflict
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Operation, Query

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from tests.unit.api_world import Client, api_of, json_of, problem_of, user_service
 
 

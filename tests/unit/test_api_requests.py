@@ -11,11 +11,12 @@ from typing import NoReturn
 import pytest
 
 from shardweave import errors
-from shardweave.api.application import Api, Observation
-from shardweave.api.messages import Response, decode_path, decode_query
-from shardweave.api.operation import Answer, Body, Call, Operation, Parameter
+from shardweave.api.app import Api, Observation
+from shardweave.api.http import Response, decode_path, decode_query
+from shardweave.api.operation import Answer, Body, Call, Operation
 from shardweave.api.problems import STATUSES, Problem, problem, status_of
-from shardweave.api.traces import trace
+from shardweave.api.safe_traceback import trace
+from shardweave.wire.parameter import Parameter
 from tests.unit.api_world import Client, code_of, problem_of, user_service
 from tests.unit.openapi_answers import undescribed
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.unit.api_world import PARTS, Client, Observation, api_of, json_of, problem_of
 
 SECRET = "secret"
@@ -29,7 +29,7 @@ def client(seen: list[Observation]) -> Client:
         assert found.post("/v1/parts", {"sku": sku, "number": 1}).status == 201
     part = PARTS.entity("part")
     item = part.complete({"sku": "b", "created": 1_730_000_000_000, "number": 1})
-    table.run(Put({**item, "weight": SECRET, "state": SECRET}))
+    table.run(PutItem({**item, "weight": SECRET, "state": SECRET}))
     return found
 
 

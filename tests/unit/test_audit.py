@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardweave.api.application import Api, Observation
+from shardweave.api.app import Api, Observation
 from shardweave.api.lambda_event import event_of
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Operation, TransactWrite

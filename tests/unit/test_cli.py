@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardweave.cli.console import Streams
 from shardweave.cli.json_lines import json_text, parse_json
 from shardweave.cli.main import COMMANDS, EXIT_CODES, main
 from shardweave.cli.plan import PARTITION_BYTES, plan, shard_space
-from shardweave.cli.streams import Streams
 from shardweave.errors import ConfigurationError, InputError
-from shardweave.sharding import MAX_SHARDS, READ_AHEAD_MS
+from shardweave.keys.sharding import MAX_SHARDS, READ_AHEAD_MS
 
 from .cli_world import NOW, shardweave
 from .test_entity_manager import CONFIG, VECTORS

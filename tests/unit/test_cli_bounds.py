@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.user_service import schema
+from shardweave.cli.console import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
 from shardweave.cli.main import main
 from shardweave.cli.query import spec_of
-from shardweave.cli.streams import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
-from shardweave.data_folder import DataFolder
 from shardweave.errors import InputError
-from shardweave.table.operations import Put, Scan
+from shardweave.table.operations import PutItem, Scan
+from shardweave.workspace import DataFolder
 
 from .cli_world import shardweave
 
@@ -265,7 +265,7 @@ def test_a_stored_record_that_can_not_be_read_is_told_beside_the_others_and_fail
     capsys.readouterr()
     with closing(DataFolder(tmp_path).open_table(schema(), "user_service", "ordered", create=False)) as table:
         (whole,) = [item for item in table.run(Scan()).items if item.get("userId") == "u1"]
-        table.run(Put({**whole, "firstName": ["sesame"], "rev": None}))
+        table.run(PutItem({**whole, "firstName": ["sesame"], "rev": None}))
     assert shardweave(*asked).code == 1
     said = capsys.readouterr()
     assert "sesame" not in said.out + said.err

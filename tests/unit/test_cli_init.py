@@ -18,7 +18,7 @@ import pytest
 
 from shardweave.cli.project_files import project_files
 from shardweave.cli.project_name import BROUGHT
-from shardweave.key_format import ORDERED
+from shardweave.keys.key_format import ORDERED
 from tests.unit.cli_world import shardweave
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from shardweave.cli.backfill import fill
-from shardweave.cli.streams import Streams
+from shardweave.cli.console import Streams
 from tests.unit.test_store_lookups_backfill import NEW, Upgraded, User
 
 from .cli_world import shardweave

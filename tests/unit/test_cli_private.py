@@ -16,9 +16,11 @@ from pydantic import Field
 from shardweave.access import private_property
 from shardweave.cli.load import Loading
 from shardweave.cli.query import add_paging_arguments, add_query_arguments, run_query
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.query.runner import QueryRunner
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from shardweave.cli.console import Streams
 from shardweave.cli.reshard import act
-from shardweave.cli.streams import Streams
 from shardweave.errors import ConfigurationError, Conflict, ReshardRefused
-from shardweave.service import reshard_operator
+from shardweave.service.build import reshard_operator
 from tests.unit.cli_world import shardweave
 from tests.unit.reshard_world import ReshardWorld, add_notes
 from tests.unit.store_world import Note

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.codecs import (
+from shardweave.errors import ValueRefused
+from shardweave.values.codecs import (
     BinaryCodec,
     BooleanCodec,
     Codec,
@@ -34,8 +35,7 @@ from shardweave.codecs import (
     UuidCodec,
     codec_of,
 )
-from shardweave.errors import ValueRefused
-from shardweave.stored_form import datetime_text, stored_form
+from shardweave.values.stored_form import datetime_text, stored_form
 
 from .codec_cases import CASES, Color
 

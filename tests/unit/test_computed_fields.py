@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from pydantic import computed_field
 
-from shardweave.api.models import RecordModels
 from shardweave.cli.records import item_of, whole_record
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import SchemaError
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.wire.record_models import RecordModels
 from tests.unit.api_world import Client, api_of, json_of
 
 

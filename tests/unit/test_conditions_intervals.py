@@ -10,14 +10,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property
 from shardweave.errors import UnsupportedQuery, ValidationFailed, ValueRefused
-from shardweave.key_format import ARTICLE, ORDERED
+from shardweave.keys.key_format import ARTICLE, ORDERED
 from shardweave.query.conditions import match, normalized, range_interval
 from shardweave.query.intervals import contains
 from shardweave.query.spec import Constraint, Equal, Prefix, Range
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
 
 NAMES = ["first", "second", "number"]
 

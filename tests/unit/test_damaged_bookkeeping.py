@@ -10,9 +10,9 @@ import pytest
 
 from shardweave.api.problems import problem
 from shardweave.errors import RecordUnreadable, RevisionConflict
-from shardweave.store import Create, Once
-from shardweave.table.operations import Put
-from tests.unit.projection_world import Seen, Sent, post_office
+from shardweave.store import Create, IdempotencyKey
+from shardweave.table.operations import PutItem
+from tests.unit.read_model_world import Seen, Sent, post_office
 from tests.unit.shop_world import Customer, Issue, Project, shop
 from tests.unit.store_world import World
 
@@ -25,13 +25,13 @@ DAMAGE: dict[str, Any] = {
     "bytes": SECRET.encode(),
     "true": True,
 }
-ONCE = Once("key", "tenant/ann", b"POST /v1/customers {}")
+ONCE = IdempotencyKey("key", "tenant/ann", b"POST /v1/customers {}")
 
 
 def damage(world: World, hash_key: str, name: str, value: Any) -> dict[str, Any]:
     """Let another program put something in place of an attribute; the item as it was."""
     (item,) = [item for item in world.items() if item["hashKey"].startswith(hash_key) and name in item]
-    world.inner.run(Put({key: each for key, each in {**item, name: value}.items() if each is not None}))
+    world.inner.run(PutItem({key: each for key, each in {**item, name: value}.items() if each is not None}))
     return item
 
 
@@ -61,11 +61,11 @@ def with_issue() -> World:
 def test_the_counter_of_a_sequence(kind: str) -> None:
     world = with_issue()
     (whole,) = [item for item in world.items() if item.get("_last") == 1 and item["rangeKey"] == "projectId#p"]
-    world.inner.run(Put({**whole, "_last": DAMAGE[kind]}))
+    world.inner.run(PutItem({**whole, "_last": DAMAGE[kind]}))
     error = refused(world, lambda: world.store.create(Issue(project_id="p")), "counter_damaged")
     assert (error.where, error.record.key) == ("issue p", {"projectId": "p"})
     assert world.store.create(Issue(project_id="q")).num == 2
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     assert world.store.create(Issue(project_id="p")).num == 2
 
 
@@ -73,7 +73,7 @@ def test_the_counter_of_a_sequence(kind: str) -> None:
 def test_the_counter_of_a_parents_children(kind: str) -> None:
     world = with_issue()
     (whole,) = [item for item in world.items() if "issue_project" in item and item["rangeKey"] == "projectId#p"]
-    world.inner.run(Put({**whole, "issue_project": DAMAGE[kind]}))
+    world.inner.run(PutItem({**whole, "issue_project": DAMAGE[kind]}))
     asked: list[Callable[[], object]] = [
         lambda: world.store.create(Issue(issue_id="k", project_id="p", num=9)),
         lambda: world.store.delete(Issue, "i"),
@@ -84,7 +84,7 @@ def test_the_counter_of_a_parents_children(kind: str) -> None:
         assert (error.where, error.record.key) == ("project p", {"projectId": "p"})
     world.store.delete(Issue, "j")
     world.store.delete(Project, "q")
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.store.delete(Issue, "i")
     world.store.delete(Project, "p")
 
@@ -93,11 +93,11 @@ def test_the_counter_of_a_parents_children(kind: str) -> None:
 def test_what_says_by_which_relations_a_child_is_counted(kind: str) -> None:
     world = with_issue()
     (whole,) = [item for item in world.items_of(Issue) if item["issueId"] == "i"]
-    world.inner.run(Put({**whole, "_counted": DAMAGE[kind]}))
+    world.inner.run(PutItem({**whole, "_counted": DAMAGE[kind]}))
     error = refused(world, lambda: world.store.delete(Issue, "i"), "counting_damaged")
     assert error.record.key == {"issueId": "i"}
     world.store.delete(Issue, "j")
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.store.delete(Issue, "i")
 
 
@@ -115,7 +115,7 @@ def test_a_stored_record_whose_id_is_damaged_is_not_the_callers_fault(write: str
     with pytest.raises(RecordUnreadable) as failure:
         asked[write]()
     assert SECRET not in str(failure.value)
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     asked[write]()
 
 
@@ -135,9 +135,9 @@ def test_the_kept_answer_of_an_idempotency_key(name: str, kind: str) -> None:
     whole = damage(world, "_idempotency!", name, DAMAGE[kind])
     error = refused(world, lambda: world.store.idempotent(ONCE, [create], lambda records: b"made"), "answer_damaged")
     assert (error.where, error.record.stored_key) == ("idempotency key", (whole["hashKey"], whole["rangeKey"]))
-    other = Once("other", ONCE.scope, ONCE.fingerprint)
+    other = IdempotencyKey("other", ONCE.scope, ONCE.fingerprint)
     assert not world.store.idempotent(other, [Create({"customerId": "bob"}, Customer)], lambda records: b"x").repeated
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     again = world.store.idempotent(ONCE, [create], lambda records: b"other")
     assert (again.answer, again.repeated) == (kept.answer, True)
 
@@ -153,7 +153,7 @@ def test_what_is_kept_of_events_about_a_record_that_is_to_come(name: str, kind: 
     error = refused(world, lambda: world.store.apply("parcels", sent), "events_damaged")
     assert error.record.key == {"parcelId": "p"}
     world.store.apply("parcels", Sent(event_id="3", position=3, parcel_id="q", owner="bob"))
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.store.apply("parcels", sent)
     assert {item["parcelId"] for item in world.items() if item["hashKey"].startswith("parcel!")} == {"p", "q"}
 
@@ -164,7 +164,7 @@ def test_what_a_record_says_of_its_events() -> None:
     whole = damage(world, "parcel!", "_projected", SECRET)
     seen = Seen(event_id="2", position=2, parcel_id="p", place="here")
     refused(world, lambda: world.store.apply("parcels", seen), "events_damaged")
-    world.inner.run(Put(whole))
+    world.inner.run(PutItem(whole))
     world.store.apply("parcels", seen)
 
 
@@ -175,7 +175,7 @@ def test_a_revision_that_is_no_text_can_not_be_read_and_is_written_over(value: A
     world = shop()
     world.store.create(Customer(customer_id="ann", phone="1"))
     (item,) = [item for item in world.items_of(Customer) if item.get("customerId") == "ann"]
-    world.inner.run(Put({**item, "rev": value}))
+    world.inner.run(PutItem({**item, "rev": value}))
     refused(world, lambda: world.store.get(Customer, "ann"), "wrong_revision")
     refused(world, lambda: world.store.get_by(Customer, "phone", "1"), "wrong_revision")
     with pytest.raises(RevisionConflict):
@@ -200,8 +200,8 @@ def test_a_unique_value_whose_lookup_record_has_no_text_as_its_revision_can_be_t
     world.store.create(Customer(customer_id="bob", phone="2"))
     (record,) = [item for item in world.items() if item["hashKey"].startswith("customer.phone!") and "bob" in str(item)]
     (owner,) = [item for item in world.items_of(Customer) if item.get("customerId") == "bob"]
-    world.inner.run(Put({**record, "rev": value}))
-    world.inner.run(Put({**owner, "phone": "3"}))
+    world.inner.run(PutItem({**record, "rev": value}))
+    world.inner.run(PutItem({**owner, "phone": "3"}))
     world.store.update(Customer, "ann", {"phone": "2"})
     found = world.store.get_by(Customer, "phone", "2")
     assert found is not None

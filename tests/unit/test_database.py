@@ -26,7 +26,7 @@ from shardweave import (
     prefix,
     where,
 )
-from shardweave.reshard.maps import LeasedMaps
+from shardweave.reshard.leased_maps import LeasedMaps
 from tests.unit.database_world import DAY, NOW, SCHEMA, Account, Clock, Team, accounts
 
 

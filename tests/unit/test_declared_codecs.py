@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import pytest
 
-from shardweave.codecs import DecimalCodec, PaddedIntegerCodec, SemanticVersion, TimestampSeconds
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import ShardweaveError
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Put, Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import DecimalCodec, PaddedIntegerCodec, SemanticVersion, TimestampSeconds
 from tests.unit.api_world import Client, api_of, problem_of
 
 

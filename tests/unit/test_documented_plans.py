@@ -17,11 +17,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from services import user_service
-from shardweave.api.list_query import ListQuery
 from shardweave.errors import InputError
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.wire.list_parameters import ListQuery
 from tests.unit.cli_world import shardweave
 
 ROOT = Path(__file__).resolve().parents[2]

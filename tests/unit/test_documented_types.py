@@ -23,11 +23,12 @@ import typing_extensions
 from pydantic.errors import PydanticSchemaGenerationError
 
 import shardweave
-from shardweave.codecs import _BY_TYPE, DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import SchemaError
 from shardweave.query.value_order import has_length, kinds_of, order_of
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import _BY_TYPE, DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 from tests.unit.api_world import Client, api_of, json_of
 from tests.unit.store_world import World
 

@@ -21,16 +21,16 @@ from shardweave.table.dynamodb.trust import readable
 from shardweave.table.operations import (
     BatchGet,
     BatchWrite,
-    Delete,
+    DeleteItem,
     Describe,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 
 MODEL = botocore.session.Session().get_service_model("dynamodb")
@@ -93,11 +93,11 @@ ANSWERS: dict[str, tuple[Operation[Any], Mapping[str, Any]]] = {
     ),
     "a whole batch": (BatchGet((NATIVE_KEY,)), {"Responses": {"t": []}, "UnprocessedKeys": {}}),
     "a snapshot": (TransactGet((NATIVE_KEY,)), {"Responses": [{"Item": ITEM}, {}], "ConsumedCapacity": [ONE_UNIT]}),
-    "a put": (Put(NATIVE_KEY), {"ConsumedCapacity": ONE_UNIT}),
-    "what a put replaced": (Put(NATIVE_KEY), {"Attributes": ITEM}),
-    "what an update made": (Update(NATIVE_KEY), {"Attributes": {"n": {"N": "3"}}, "ConsumedCapacity": ONE_UNIT}),
-    "what a delete removed": (Delete(NATIVE_KEY), {"Attributes": ITEM, "ItemCollectionMetrics": {}}),
-    "a transaction": (TransactWrite((Put(NATIVE_KEY),)), {"ConsumedCapacity": [ONE_UNIT, ONE_UNIT]}),
+    "a put": (PutItem(NATIVE_KEY), {"ConsumedCapacity": ONE_UNIT}),
+    "what a put replaced": (PutItem(NATIVE_KEY), {"Attributes": ITEM}),
+    "what an update made": (UpdateItem(NATIVE_KEY), {"Attributes": {"n": {"N": "3"}}, "ConsumedCapacity": ONE_UNIT}),
+    "what a delete removed": (DeleteItem(NATIVE_KEY), {"Attributes": ITEM, "ItemCollectionMetrics": {}}),
+    "a transaction": (TransactWrite((PutItem(NATIVE_KEY),)), {"ConsumedCapacity": [ONE_UNIT, ONE_UNIT]}),
     "unprocessed writes": (
         BatchWrite((NATIVE_KEY,)),
         {"UnprocessedItems": {"t": [{"PutRequest": {"Item": ITEM}}, {"DeleteRequest": {"Key": KEY}}]}},
@@ -272,7 +272,7 @@ BROKEN_REPLIES = {
 
 
 @pytest.mark.parametrize("case", BROKEN_REPLIES)
-@pytest.mark.parametrize("operation", [QUERY, Put(NATIVE_KEY), Describe()], ids=lambda each: each.method)
+@pytest.mark.parametrize("operation", [QUERY, PutItem(NATIVE_KEY), Describe()], ids=lambda each: each.method)
 def test_a_broken_reply_is_an_error(case: str, operation: Operation[Any]) -> None:
     parsed = ReplyParser().parse(BROKEN_REPLIES[case], shape_of(operation))
     assert parsed.keys() == {"Error", "ResponseMetadata"}
@@ -285,7 +285,7 @@ def test_botocores_parser_is_kept_from_a_broken_reply(case: str) -> None:
     customized: dict[str, Any] = {}
     refuse_broken(response_dict=reply, customized_response_dict=customized)
     assert customized["Error"] == BROKEN
-    assert JSONParser().parse(reply, shape_of(Put(NATIVE_KEY))).keys() == {"ResponseMetadata"}
+    assert JSONParser().parse(reply, shape_of(PutItem(NATIVE_KEY))).keys() == {"ResponseMetadata"}
 
 
 def test_a_whole_reply_is_left_alone() -> None:

@@ -15,7 +15,7 @@ from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.connections import Connections
 from shardweave.table.layout import TableLayout
-from shardweave.table.operations import Operation, Put, Scan, TransactWrite
+from shardweave.table.operations import Operation, PutItem, Scan, TransactWrite
 from tests.unit.api_world import Client, json_of, user_service
 from tests.unit.embedded_table import LAYOUT, item
 
@@ -54,7 +54,7 @@ def test_a_folder_that_is_gone_is_named_with_the_path(tmp_path: Path) -> None:
 def _filled(path: Path) -> None:
     table = EmbeddedTable(LAYOUT, path)
     for number in range(300):
-        table.run(Put(item(f"i{number:03}", text="x" * 500)))
+        table.run(PutItem(item(f"i{number:03}", text="x" * 500)))
     table.close()
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_named_and_no_traceback_comes(damage: Callable[[Path],
         table = EmbeddedTable(LAYOUT, path)
         try:
             table.run(Scan())
-            table.run(Put(item("new")))
+            table.run(PutItem(item("new")))
         finally:
             table.close()
 
@@ -129,7 +129,7 @@ class Failing:
         return self.table.guards_inside_writes
 
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
-        if isinstance(operation, (Put, TransactWrite)):
+        if isinstance(operation, (PutItem, TransactWrite)):
             self.tries += 1
             raise self.error
         return self.table.run(operation, guard=guard)

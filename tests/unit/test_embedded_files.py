@@ -13,7 +13,7 @@ import pytest
 from shardweave.errors import ConfigurationError, InvalidRequest, TableError, TableUnusable
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import Describe, GetItem, Put, Query, Update
+from shardweave.table.operations import Describe, GetItem, PutItem, Query, UpdateItem
 from tests.unit.embedded_table import LAYOUT, changes, item, key
 
 BY_COLOR = IndexLayout("byColor", KeyAttribute("hashKey"), KeyAttribute("color"))
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 def put(path: Path, layout: TableLayout, *items: dict[str, object]) -> None:
     table = EmbeddedTable(layout, path)
     for each in items:
-        table.run(Put(each))
+        table.run(PutItem(each))
     table.close()
 
 
@@ -60,17 +60,17 @@ def test_an_item_of_an_earlier_version_that_wrote_exponents_is_the_same_item(pat
 
     table = EmbeddedTable(LAYOUT, path)
     assert table.run(GetItem(key("a"))).item == small
-    table.run(Put(small))
-    table.run(Update(key("a"), add={"n": 0}))
+    table.run(PutItem(small))
+    table.run(UpdateItem(key("a"), add={"n": 0}))
     assert len(changes(table)) == 1
-    table.run(Update(key("a"), set={"list": [True]}))
+    table.run(UpdateItem(key("a"), set={"list": [True]}))
     assert [record.old for record in changes(table)] == [None, small]
     table.close()
 
 
 def test_a_new_file_and_those_beside_it_are_their_owners_alone(path: Path) -> None:
     table = EmbeddedTable(LAYOUT, path)
-    table.run(Put(item("a")))
+    table.run(PutItem(item("a")))
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
     assert modes == {"table.sqlite": 0o600, "table.sqlite-wal": 0o600, "table.sqlite-shm": 0o600}
     table.close()
@@ -85,7 +85,7 @@ def test_who_may_read_a_file_that_is_there_stays_as_its_owner_has_set_it(path: P
 
 def test_a_table_in_memory_is_its_own() -> None:
     one, other = EmbeddedTable(LAYOUT), EmbeddedTable(LAYOUT)
-    one.run(Put(item("a")))
+    one.run(PutItem(item("a")))
     assert other.run(GetItem(key("a"))).item is None
 
 
@@ -96,7 +96,7 @@ def test_a_closed_table_says_so(path: Path) -> None:
         with pytest.raises(TableError, match="closed"):
             table.run(GetItem(key("a")))
         with pytest.raises(TableError, match="closed"):
-            table.run(Put(item("a")))
+            table.run(PutItem(item("a")))
 
 
 def test_a_closed_file_leaves_no_log_behind(path: Path) -> None:
@@ -111,8 +111,8 @@ def test_an_added_index_holds_what_was_there_before(path: Path) -> None:
     put(path, LAYOUT, item("a", color="red"), item("b", color="blue"), item("none"))
     table = EmbeddedTable(replace(LAYOUT, indexes=(*LAYOUT.indexes, BY_COLOR)), path)
     assert colors(table) == ["b", "a"]
-    table.run(Put(item("c", color="green")))
-    table.run(Update(key("a"), remove=("color",)))
+    table.run(PutItem(item("c", color="green")))
+    table.run(UpdateItem(key("a"), remove=("color",)))
     assert colors(table) == ["b", "c"]
     assert table.run(Describe()).items == 4
 
@@ -122,18 +122,18 @@ def test_an_added_index_leaves_out_what_can_not_be_its_key(path: Path) -> None:
     put(path, BARE, item("a", color=1), item("b", color=""), item("c", color=None), item("d", color="red"))
     table = EmbeddedTable(replace(BARE, indexes=(BY_COLOR,)), path)
     assert colors(table) == ["d"]
-    table.run(Update(key("a"), set={"other": 1}))
+    table.run(UpdateItem(key("a"), set={"other": 1}))
     assert table.run(GetItem(key("a"))).item == item("a", color=1, other=1)
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("b"), set={"color": 2}))
-    table.run(Update(key("a"), set={"color": "amber"}))
+        table.run(UpdateItem(key("b"), set={"color": 2}))
+    table.run(UpdateItem(key("a"), set={"color": "amber"}))
     assert colors(table) == ["a", "d"]
 
 
 def test_more_items_than_one_step_of_the_backfill(path: Path) -> None:
     table = EmbeddedTable(BARE, path)
     for number in range(1100):
-        table.run(Put(item(f"r{number}", color="red" if number % 2 else "blue")))
+        table.run(PutItem(item(f"r{number}", color="red" if number % 2 else "blue")))
     table.close()
     table = EmbeddedTable(replace(BARE, indexes=(BY_COLOR,)), path)
     assert len(colors(table)) == 1100
@@ -182,8 +182,8 @@ def test_attributes_that_differ_in_case_are_two_keys(path: Path) -> None:
         IndexLayout("Lower", KeyAttribute("hashKey"), KeyAttribute("Name")),
     )
     table = EmbeddedTable(replace(BARE, indexes=indexes), path)
-    table.run(Put(item("a", name="1", Name="2")))
-    table.run(Put(item("b", name="2")))
+    table.run(PutItem(item("a", name="1", Name="2")))
+    table.run(PutItem(item("b", name="2")))
     assert table.run(Query("hashKey", "h", "name", index="lower")).count == 2
     assert table.run(Query("hashKey", "h", "Name", index="Lower")).count == 1
 
@@ -192,7 +192,7 @@ def test_names_may_hold_anything(path: Path) -> None:
     strange = '"; DROP TABLE items; --'
     index = IndexLayout(strange, KeyAttribute("hashKey"), KeyAttribute(f"{strange}'"))
     table = EmbeddedTable(replace(BARE, indexes=(index,)), path)
-    table.run(Put(item("a", **{f"{strange}'": "x"})))
+    table.run(PutItem(item("a", **{f"{strange}'": "x"})))
     assert table.run(Query("hashKey", "h", f"{strange}'", index=strange)).count == 1
 
 
@@ -247,9 +247,9 @@ def test_a_table_that_is_open_with_an_older_layout_stops_writing(path: Path) -> 
     older = EmbeddedTable(BARE, path)
     newer = EmbeddedTable(replace(BARE, indexes=(BY_COLOR,)), path)
     with pytest.raises(TableUnusable, match="layout"):
-        older.run(Put(item("a", color="red")))
+        older.run(PutItem(item("a", color="red")))
     assert older.run(GetItem(key("a"))).item is None
-    newer.run(Put(item("a", color="red")))
+    newer.run(PutItem(item("a", color="red")))
     assert colors(newer) == ["a"]
 
 

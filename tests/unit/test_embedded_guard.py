@@ -15,27 +15,27 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import (
     BatchGet,
     BatchWrite,
-    Delete,
+    DeleteItem,
     Describe,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     StreamRead,
     StreamShards,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 from tests.unit.embedded_table import LAYOUT, SHARD, changes, item, key
 
 WRITES: dict[str, Operation[Any]] = {
-    "put": Put(item("a", v=2)),
-    "update": Update(key("a"), set={"v": 2}),
-    "delete": Delete(key("a")),
+    "put": PutItem(item("a", v=2)),
+    "update": UpdateItem(key("a"), set={"v": 2}),
+    "delete": DeleteItem(key("a")),
     "batch": BatchWrite((item("a", v=2), item("b"))),
-    "transaction": TransactWrite((Put(item("a", v=2)), Put(item("b"))), token="t"),
+    "transaction": TransactWrite((PutItem(item("a", v=2)), PutItem(item("b"))), token="t"),
 }
 READS: dict[str, Operation[Any]] = {
     "get": GetItem(key("a")),
@@ -56,7 +56,7 @@ class Stopped(Exception):
 @pytest.fixture(params=["file", "memory"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedTable]:
     table = EmbeddedTable(LAYOUT, tmp_path / "table.sqlite" if request.param == "file" else None)
-    table.run(Put(item("a", v=1)))
+    table.run(PutItem(item("a", v=1)))
     yield table
     table.close()
 
@@ -112,12 +112,12 @@ def test_a_guard_reads_the_table_as_it_is_before_the_write(table: EmbeddedTable,
 
 def test_a_guard_is_asked_before_the_condition(table: EmbeddedTable) -> None:
     with pytest.raises(Stopped):
-        table.run(Put(item("b"), condition=Exists("v")), guard=stop)
+        table.run(PutItem(item("b"), condition=Exists("v")), guard=stop)
     with pytest.raises(ConditionFailed):
-        table.run(Put(item("b"), condition=Exists("v")))
+        table.run(PutItem(item("b"), condition=Exists("v")))
 
 
 def test_a_guard_may_not_write(table: EmbeddedTable) -> None:
     with pytest.raises(TableError, match="guard"):
-        table.run(Put(item("b")), guard=lambda: table.run(Put(item("c"))) and None)
+        table.run(PutItem(item("b")), guard=lambda: table.run(PutItem(item("c"))) and None)
     assert table.run(Scan()).items == (item("a", v=1),)

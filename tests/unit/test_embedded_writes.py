@@ -17,15 +17,15 @@ from shardweave.table.operations import (
     BatchGet,
     BatchWrite,
     ConditionCheck,
-    Delete,
+    DeleteItem,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
 )
 from tests.unit.embedded_table import LAYOUT, Clock, changes, item, key
 
@@ -46,7 +46,7 @@ def table(clock: Clock) -> Iterator[EmbeddedTable]:
 
 
 def count_one(token: str, by: int = 1) -> TransactWrite:
-    return TransactWrite((Update(key("counter"), add={"total": by}),), token=token)
+    return TransactWrite((UpdateItem(key("counter"), add={"total": by}),), token=token)
 
 
 def total(table: EmbeddedTable) -> Any:
@@ -73,9 +73,9 @@ def test_another_content_is_refused_for_ten_minutes(table: EmbeddedTable, clock:
 
 
 def test_a_repetition_is_answered_whatever_the_items_are_now(table: EmbeddedTable) -> None:
-    create = TransactWrite((Put(item("a"), condition=~Exists("hashKey")),), token="t")
+    create = TransactWrite((PutItem(item("a"), condition=~Exists("hashKey")),), token="t")
     table.run(create)
-    table.run(Delete(key("a")))
+    table.run(DeleteItem(key("a")))
     table.run(create)
     assert table.run(GetItem(key("a"))).item is None
 
@@ -83,12 +83,12 @@ def test_a_repetition_is_answered_whatever_the_items_are_now(table: EmbeddedTabl
 @pytest.mark.parametrize(
     "same",
     [
-        Put({"v": Decimal("1.0"), "rangeKey": "a", "hashKey": "h", "s": {"y", "x"}}),
-        Put({"hashKey": "h", "rangeKey": "a", "s": {"x", "y"}, "v": 1}),
+        PutItem({"v": Decimal("1.0"), "rangeKey": "a", "hashKey": "h", "s": {"y", "x"}}),
+        PutItem({"hashKey": "h", "rangeKey": "a", "s": {"x", "y"}, "v": 1}),
     ],
 )
-def test_the_same_content_may_be_written_in_another_way(table: EmbeddedTable, same: Put) -> None:
-    table.run(TransactWrite((Put(item("a", v=1, s={"x", "y"})),), token="t"))
+def test_the_same_content_may_be_written_in_another_way(table: EmbeddedTable, same: PutItem) -> None:
+    table.run(TransactWrite((PutItem(item("a", v=1, s={"x", "y"})),), token="t"))
     table.run(TransactWrite((same,), token="t"))
     assert len(changes(table)) == 1
 
@@ -97,15 +97,15 @@ def test_the_same_content_may_be_written_in_another_way(table: EmbeddedTable, sa
 
 
 def test_every_action_gets_its_reason_in_order(table: EmbeddedTable) -> None:
-    table.run(Put(item("text", v="x")))
-    table.run(Put(item("large", data="x" * 300_000)))
-    table.run(Put(item("other", v=1)))
+    table.run(PutItem(item("text", v="x")))
+    table.run(PutItem(item("large", data="x" * 300_000)))
+    table.run(PutItem(item("other", v=1)))
     actions: tuple[Action, ...] = (
-        Put(item("fine")),
-        Update(key("text"), add={"v": 1}),
-        Update(key("large"), set={"more": "x" * 200_000}),
+        PutItem(item("fine")),
+        UpdateItem(key("text"), add={"v": 1}),
+        UpdateItem(key("large"), set={"more": "x" * 200_000}),
         ConditionCheck(key("other"), Compare("v", "=", "y"), return_on_failure=True),
-        Delete(key("none"), condition=Exists("v"), return_on_failure=True),
+        DeleteItem(key("none"), condition=Exists("v"), return_on_failure=True),
     )
     with pytest.raises(TransactionCanceled) as canceled:
         table.run(TransactWrite(actions))
@@ -120,18 +120,18 @@ def test_every_action_gets_its_reason_in_order(table: EmbeddedTable) -> None:
 
 
 def test_a_sum_over_38_digits_is_refused(table: EmbeddedTable) -> None:
-    table.run(Put(item("a", v=10**36)))
-    table.run(Update(key("a"), add={"v": Decimal("0.1")}))
+    table.run(PutItem(item("a", v=10**36)))
+    table.run(UpdateItem(key("a"), add={"v": Decimal("0.1")}))
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("a"), add={"v": Decimal("0.01")}))
+        table.run(UpdateItem(key("a"), add={"v": Decimal("0.01")}))
     assert table.run(GetItem(key("a"))).item == item("a", v=Decimal(f"{10**36}.1"))
 
 
 @pytest.mark.parametrize(("stored", "added"), [({1}, {"x"}), ({"x"}, {1}), (1, {1}), ({1}, 1), (True, 1), ("x", {"x"})])
 def test_adding_what_does_not_fit_is_refused(table: EmbeddedTable, stored: Any, added: Any) -> None:
-    table.run(Put(item("a", v=stored)))
+    table.run(PutItem(item("a", v=stored)))
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("a"), add={"v": added}))
+        table.run(UpdateItem(key("a"), add={"v": added}))
     assert table.run(GetItem(key("a"))).item == item("a", v=stored)
 
 
@@ -143,11 +143,11 @@ def test_large_expressions_are_refused(table: EmbeddedTable) -> None:
         Or(tuple(Contains("v", "x" * 300_000 + str(number)) for number in range(8))),
     ):
         with pytest.raises(InvalidRequest):
-            table.run(Put(item("a"), condition=condition))
+            table.run(PutItem(item("a"), condition=condition))
     with pytest.raises(InvalidRequest):
-        table.run(Update(key("a"), set={f"v{number}": number for number in range(500)}))
-    table.run(Put(item("a"), condition=Or(tuple(Compare("v", "<>", number) for number in range(100)))))
-    table.run(Update(key("a"), set={f"v{number}": number for number in range(200)}))
+        table.run(UpdateItem(key("a"), set={f"v{number}": number for number in range(500)}))
+    table.run(PutItem(item("a"), condition=Or(tuple(Compare("v", "<>", number) for number in range(100)))))
+    table.run(UpdateItem(key("a"), set={f"v{number}": number for number in range(200)}))
 
 
 # -- units ------------------------------------------------------------------------------------------------------------
@@ -176,45 +176,45 @@ READS: list[tuple[str, Operation[Any], float]] = [
 
 @pytest.mark.parametrize(("case", "operation", "units"), READS, ids=[case for case, _, _ in READS])
 def test_what_reads_cost(table: EmbeddedTable, case: str, operation: Operation[Any], units: float) -> None:
-    table.run(Put(kilobytes(5, text="t", group="g", number=1)))
+    table.run(PutItem(kilobytes(5, text="t", group="g", number=1)))
     assert table.run(operation).units == units
 
 
 WRITES: list[tuple[str, Operation[Any], float]] = [
-    ("put of the same", Put(kilobytes(3, text="t")), 3),
-    ("put of a smaller one counts the larger", Put(item("a", text="t")), 3 + 3),
-    ("put into another place of the index", Put(kilobytes(3, text="u")), 3 + 3 + 3),
-    ("put out of the index", Put(kilobytes(3)), 3 + 3),
-    ("put of a new item without indexes", Put(item("new")), 1),
+    ("put of the same", PutItem(kilobytes(3, text="t")), 3),
+    ("put of a smaller one counts the larger", PutItem(item("a", text="t")), 3 + 3),
+    ("put into another place of the index", PutItem(kilobytes(3, text="u")), 3 + 3 + 3),
+    ("put out of the index", PutItem(kilobytes(3)), 3 + 3),
+    ("put of a new item without indexes", PutItem(item("new")), 1),
     (
         "put of a new item into both indexes",
-        Put(item("new", text="t", group="g", number=1, data="x" * 1500)),
+        PutItem(item("new", text="t", group="g", number=1, data="x" * 1500)),
         2 + 2 + 1,
     ),
-    ("update of an attribute", Update(key("a"), set={"v": 1}), 3 + 3),
-    ("update into an index that projects little", Update(key("a"), set={"group": "g", "number": 1}), 3 + 3 + 1),
-    ("delete", Delete(key("a")), 3 + 3),
-    ("delete of nothing", Delete(key("none")), 1),
+    ("update of an attribute", UpdateItem(key("a"), set={"v": 1}), 3 + 3),
+    ("update into an index that projects little", UpdateItem(key("a"), set={"group": "g", "number": 1}), 3 + 3 + 1),
+    ("delete", DeleteItem(key("a")), 3 + 3),
+    ("delete of nothing", DeleteItem(key("none")), 1),
     ("batch", BatchWrite((item("new"),), (key("a"),)), 1 + 3 + 3),
-    ("transaction", TransactWrite((Put(item("new", text="t")), Delete(key("none")))), 2 + 1 + 2),
+    ("transaction", TransactWrite((PutItem(item("new", text="t")), DeleteItem(key("none")))), 2 + 1 + 2),
     ("check", TransactWrite((ConditionCheck(key("new"), ~Exists("v")),)), 2),
 ]
 
 
 @pytest.mark.parametrize(("case", "operation", "units"), WRITES, ids=[case for case, _, _ in WRITES])
 def test_what_writes_cost(table: EmbeddedTable, case: str, operation: Operation[Any], units: float) -> None:
-    table.run(Put(kilobytes(3, text="t")))
+    table.run(PutItem(kilobytes(3, text="t")))
     assert table.run(operation).units == units
     assert table.run(Query("group", "g", "number", index="byNumber")).count <= 1
 
 
 def test_an_index_that_does_not_project_what_changes_costs_nothing(table: EmbeddedTable) -> None:
-    table.run(Put(item("a", group="g", number=1, color="red", other=1)))
-    assert table.run(Update(key("a"), set={"other": 2})).units == 1
-    assert table.run(Update(key("a"), set={"color": "blue"})).units == 2
+    table.run(PutItem(item("a", group="g", number=1, color="red", other=1)))
+    assert table.run(UpdateItem(key("a"), set={"other": 2})).units == 1
+    assert table.run(UpdateItem(key("a"), set={"color": "blue"})).units == 2
 
 
 def test_a_repeated_transaction_costs_reads(table: EmbeddedTable) -> None:
-    create = TransactWrite((Put(kilobytes(5)),), token="t")
+    create = TransactWrite((PutItem(kilobytes(5)),), token="t")
     assert table.run(create).units == 10
     assert table.run(create).units == 4

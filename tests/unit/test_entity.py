@@ -13,23 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave.codecs import SemanticVersion, Timestamp, TimestampSeconds
-from shardweave.entity import (
-    Entity,
-    HashKey,
-    RangeKey,
-    nanoid,
-    now_ms,
-    timestamp_property,
-    ttl_property,
-    unique_property,
-)
-from shardweave.entity_type import REVISION
 from shardweave.errors import KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
-from shardweave.key_format import ARTICLE
-from shardweave.schema import Index, Schema
-from shardweave.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
+from shardweave.keys.key_format import ARTICLE
+from shardweave.keys.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid, now_ms
+from shardweave.schema.entity_type import REVISION
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.values import MAX_ITEM_BYTES, from_attribute_values, item_bytes, to_attribute_values
+from shardweave.values.codecs import SemanticVersion, Timestamp, TimestampSeconds
 
 NOW = 1_726_880_933_000
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shardweave.errors import Fault, SchemaError, ValidationFailed, ValueRefused
-from shardweave.schema import Schema
-from shardweave.sharding import placements
+from shardweave.keys.sharding import placements
+from shardweave.schema.schema import Schema
 from shardweave.table.layout import KeyAttribute
 
 VECTORS: dict[str, Any] = json.loads(

@@ -12,19 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardweave.api.models import RecordModels
 from shardweave.cli.json_lines import parse_object
 from shardweave.cli.records import item_of, values_of, whole_record
-from shardweave.codecs import DecimalCodec, Timestamp
-from shardweave.entity import Entity, timestamp_property, unique_property
 from shardweave.errors import InputError, ValidationFailed, ValueRefused
-from shardweave.projections import Action, Event, EventProjection, Update
-from shardweave.property_json import json_number
 from shardweave.query.spec import Equal, Range
-from shardweave.query.spec_json import spec_from_json
-from shardweave.schema import Index, Schema
-from shardweave.store.merging import Known, Part, Whole
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.read_models import Action, Event, ReadModel, Update
+from shardweave.schema.schema import Schema
+from shardweave.store.events.lww_registers import Known, RegisterPart, Whole
 from shardweave.table.values import number_sum
+from shardweave.values.codecs import DecimalCodec, Timestamp
+from shardweave.values.json_types import json_number
+from shardweave.wire.query_json import spec_from_json
+from shardweave.wire.record_models import RecordModels
 from tests.unit.api_world import Client, api_of, code_of, json_of
 
 
@@ -196,7 +198,7 @@ def test_a_number_is_read_as_what_it_says_or_not_at_all(text: str) -> None:
 
 
 def test_an_event_is_refused_a_number_that_would_become_another() -> None:
-    projection = EventProjection("weights", events=(Weighed,), writes=(Weight,), project=weigh)
+    projection = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh)
     client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
     event = '{"type": "weighed", "eventId": "e", "position": 1, "name": "n", "weight": 1e-400}'
     assert code_of(sent(client, "POST", "/v1/_events/weights", event)) == "validation_failed"
@@ -218,7 +220,7 @@ def test_what_events_add_has_every_digit_or_is_refused(amounts: list[Decimal]) -
         exact = sum(map(Fraction, amounts[: at + 1]))
         significant = str(exact.numerator * 10**80 // exact.denominator).strip("-0")
         try:
-            known = Part({}, {"n": amount}).applied_to(known, (at, "e"))
+            known = RegisterPart({}, {"n": amount}).applied_to(known, (at, "e"))
         except ValueRefused:
             assert len(significant) > 38
             return
@@ -247,7 +249,7 @@ def test_a_sum_that_no_table_holds_is_refused(other: Decimal) -> None:
 def test_an_event_whose_sum_needs_more_digits_is_refused_and_changes_nothing(
     one: str, other: str, total: str | None
 ) -> None:
-    projection = EventProjection("weights", events=(Weighed,), writes=(Weight,), project=weigh_together)
+    projection = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh_together)
     client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
     event = {"type": "weighed", "eventId": "1", "position": 1, "name": "n", "weight": one}
     assert client.post("/v1/_events/weights", event).status == 200

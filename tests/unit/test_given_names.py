@@ -11,13 +11,13 @@ import pytest
 from pydantic import Field
 
 from shardweave.cli.records import item_of, values_of, whole_record
-from shardweave.declarations import Sequence, Unique
-from shardweave.entity import Entity, HashKey
 from shardweave.errors import InputError, ShardweaveError, ValidationFailed
-from shardweave.projections import Event, EventProjection, Update
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index, Sequence, Unique
+from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.read_models import Event, ReadModel, Update
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Put, Store
 from shardweave.store import Update as Change
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of
@@ -55,7 +55,7 @@ class Renamed(Event):
     add: dict[str, int] = Field(default_factory=dict)
 
 
-PROJECTION = EventProjection(
+PROJECTION = ReadModel(
     "renames",
     (Renamed,),
     (Shown,),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import shardweave
+from shardweave.keys.sharding import Generation, ShardBump, ShardMap, ShardSpace
 from shardweave.reshard.phases import Phase
-from shardweave.sharding import Generation, ShardBump, ShardMap, ShardSpace
 
 from .guide_page import DOCS, page_text
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from shardweave.entity import Entity, RangeKey, unique_property
 from shardweave.errors import InputError
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Store
 from shardweave.table.conditions import BeginsWith, Between, Compare, Condition, Contains, In, Size
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of, problem_of

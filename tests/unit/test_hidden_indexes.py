@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardweave.service import Settings
+from shardweave.service.build import Settings
 from shardweave.table.operations import Scan
 from tests.unit.api_world import CURSOR_KEYS, Client, code_of, json_of, user_service
 

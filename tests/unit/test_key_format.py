@@ -10,20 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shardweave.codecs import (
-    BooleanCodec,
-    Codec,
-    DecimalCodec,
-    DescendingCodec,
-    EnumCodec,
-    IntegerCodec,
-    StringCodec,
-    TimestampCodec,
-    UuidCodec,
-)
 from shardweave.errors import ConfigurationError, ValueRefused
-from shardweave.javascript import number_of_text, text_of_number
-from shardweave.key_format import (
+from shardweave.keys.key_format import (
     ARTICLE,
     ENTITY_MANAGER,
     KEY_FORMATS,
@@ -35,6 +23,18 @@ from shardweave.key_format import (
     string_hash,
     unescape,
 )
+from shardweave.values.codecs import (
+    BooleanCodec,
+    Codec,
+    DecimalCodec,
+    DescendingCodec,
+    EnumCodec,
+    IntegerCodec,
+    StringCodec,
+    TimestampCodec,
+    UuidCodec,
+)
+from shardweave.values.js_numbers import number_of_text, text_of_number
 
 from .codec_cases import CASES, HOSTILE_TEXT, TEXT, Color
 

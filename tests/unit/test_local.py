@@ -21,7 +21,7 @@ from shardweave.local.poller import Poller
 from shardweave.local.serve import is_empty
 from shardweave.local.server import address_of, listen
 from shardweave.progress_lines import ProgressLines
-from shardweave.service import Settings, build
+from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan, StreamRecord
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from shardweave.changes import Traffic
 from shardweave.local.background import Background, Stopping, pause
+from shardweave.reshard.change_handler import Traffic
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import StreamRecord
 from tests.unit.store_world import SCHEMA

@@ -22,7 +22,7 @@ from shardweave.local.operator_pages import Metrics, health
 from shardweave.local.protocol import LimitedProtocol
 from shardweave.local.server import HttpServer, listen
 from shardweave.local.workers import Deadline, Workers
-from shardweave.service import Service, Settings, build
+from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.version import __version__
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service

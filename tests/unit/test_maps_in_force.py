@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, nanoid, timestamp_property, unique_property
 from shardweave.errors import ShardMapChanged
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.reshard.control import control_key
-from shardweave.reshard.maps import LeasedMaps, guards_inside_writes, maps_in_force
+from shardweave.reshard.leased_maps import LeasedMaps, guards_inside_writes, maps_in_force
 from shardweave.reshard.phases import Waits
-from shardweave.schema import Index, Schema
-from shardweave.service import reshard_driver, reshard_operator
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import StaticMaps
+from shardweave.service.build import reshard_driver, reshard_operator
 from shardweave.store import Store
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import GetItem, Operation
+from shardweave.values.codecs import Timestamp
 from tests.unit.api_world import CURSOR_KEYS
 from tests.unit.store_world import START, Clock, NoWaiting
 

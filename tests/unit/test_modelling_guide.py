@@ -10,12 +10,13 @@ from collections.abc import Iterable
 import pytest
 
 import shardweave
-from shardweave import KeyFormat, Schema, ShardBump, key_format, unique_property
-from shardweave.declarations import BelongsTo, HasMany, Index
-from shardweave.entity import Declaration, Entity
-from shardweave.entity_property import properties_of
-from shardweave.keywords import KEYWORDS
-from shardweave.property_options import Role
+from shardweave import KeyFormat, Schema, ShardBump, unique_property
+from shardweave.keys import key_format
+from shardweave.schema.declarations import BelongsTo, HasMany, Index
+from shardweave.schema.entity import Declaration, Entity
+from shardweave.schema.entity_options import KEYWORDS
+from shardweave.schema.property import properties_of
+from shardweave.schema.property_options import Role
 
 from .guide_page import page_text
 
@@ -63,7 +64,7 @@ def test_every_role_has_a_function() -> None:
 
 def test_the_types_of_the_package_are_listed() -> None:
     types = section("Property functions").partition("**Types.**")[2].partition("**Derived")[0]
-    own = [name for module in ("codecs", "property_options") for name in defined_in(module)]
+    own = [name for module in ("values.codecs", "schema.property_options") for name in defined_in(module)]
     assert own
     for name in own:
         assert re.search(rf"^\| `.*\b{name}\b", types, re.MULTILINE), name

@@ -7,10 +7,12 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from shardweave.entity import Entity, RangeKey, unique_property
 from shardweave.errors import ValidationFailed
 from shardweave.query.filters import compile_filter
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import Exists, Missing
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.store_world import World

@@ -14,19 +14,19 @@ from shardweave.table.operations import (
     BatchGet,
     BatchWrite,
     ConditionCheck,
-    Delete,
+    DeleteItem,
     Describe,
     GetItem,
     Interval,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     StreamRead,
     StreamShards,
     TransactGet,
     TransactWrite,
-    Update,
+    UpdateItem,
     key_of,
 )
 
@@ -55,11 +55,13 @@ OPERATIONS: list[Operation[Any]] = [
     ),
     Query("hashKey", "h", "rangeKey", consistent=True, count_only=True),
     Scan(1, 3, index="byN", filter=Exists("a"), limit=1, start_key=KEY, projection=("a",)),
-    Put(KEY, condition=Missing("hashKey"), return_values="ALL_OLD", return_on_failure=True),
-    Update(KEY, set={"a": 1}, remove=("b",), add={"c": 1}, condition=Exists("a"), return_values="UPDATED_NEW"),
-    Update(KEY),
-    Delete(KEY, condition=Exists("hashKey"), return_on_failure=True),
-    TransactWrite((Put(KEY), Update(KEY, remove=("a",)), Delete(KEY), ConditionCheck(KEY, Exists("a"))), token="t"),
+    PutItem(KEY, condition=Missing("hashKey"), return_values="ALL_OLD", return_on_failure=True),
+    UpdateItem(KEY, set={"a": 1}, remove=("b",), add={"c": 1}, condition=Exists("a"), return_values="UPDATED_NEW"),
+    UpdateItem(KEY),
+    DeleteItem(KEY, condition=Exists("hashKey"), return_on_failure=True),
+    TransactWrite(
+        (PutItem(KEY), UpdateItem(KEY, remove=("a",)), DeleteItem(KEY), ConditionCheck(KEY, Exists("a"))), token="t"
+    ),
     BatchWrite(puts=(KEY,), deletes=(KEY,)),
     Describe(),
 ]
@@ -153,19 +155,19 @@ def test_an_attribute_is_asked_for_once() -> None:
 
 
 def test_an_update_has_a_clause_for_each_kind_of_change() -> None:
-    update = Update(KEY, set={"a": 1, "b": "x"}, remove=("c",), add={"d": 2}, condition=Compare("a", "=", 0))
+    update = UpdateItem(KEY, set={"a": 1, "b": "x"}, remove=("c",), add={"d": 2}, condition=Compare("a", "=", 0))
     request = update.request("table")
     assert request["UpdateExpression"] == "SET #n0 = :v0, #n1 = :v1 REMOVE #n2 ADD #n3 :v2"
     assert request["ConditionExpression"] == "#n0 = :v3"
-    assert "UpdateExpression" not in Update(KEY).request("table")
+    assert "UpdateExpression" not in UpdateItem(KEY).request("table")
 
 
 @pytest.mark.parametrize(
     ("write", "kind"),
     [
-        (Put(KEY, condition=Missing("hashKey"), return_on_failure=True), "Put"),
-        (Update(KEY, set={"a": 1}, condition=Exists("a")), "Update"),
-        (Delete(KEY, condition=Exists("a")), "Delete"),
+        (PutItem(KEY, condition=Missing("hashKey"), return_on_failure=True), "Put"),
+        (UpdateItem(KEY, set={"a": 1}, condition=Exists("a")), "Update"),
+        (DeleteItem(KEY, condition=Exists("a")), "Delete"),
     ],
 )
 def test_a_write_is_the_same_alone_and_in_a_transaction(write: Any, kind: str) -> None:
@@ -175,13 +177,13 @@ def test_a_write_is_the_same_alone_and_in_a_transaction(write: Any, kind: str) -
 
 
 def test_a_transaction_has_its_token_only_when_given() -> None:
-    assert TransactWrite((Put(KEY),), token="abc").request("table")["ClientRequestToken"] == "abc"
-    assert "ClientRequestToken" not in TransactWrite((Put(KEY),)).request("table")
+    assert TransactWrite((PutItem(KEY),), token="abc").request("table")["ClientRequestToken"] == "abc"
+    assert "ClientRequestToken" not in TransactWrite((PutItem(KEY),)).request("table")
 
 
 def test_an_action_of_a_transaction_answers_nothing() -> None:
     with pytest.raises(ValueError, match="return_values"):
-        TransactWrite((Put(KEY, return_values="ALL_OLD"),))
+        TransactWrite((PutItem(KEY, return_values="ALL_OLD"),))
 
 
 def test_a_batch_holds_puts_then_deletes() -> None:

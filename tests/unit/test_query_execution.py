@@ -20,12 +20,12 @@ from shardweave.errors import (
     UnknownName,
     UnsupportedQuery,
 )
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, OneOf, Prefix, QuerySpec, Range
-from shardweave.sharding import ShardBump
 from shardweave.table.conditions import BeginsWith, Compare, Or
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import PageAnswer, Put, Query
+from shardweave.table.operations import PageAnswer, PutItem, Query
 from tests.unit.query_world import DAY, KEYS, NOW, People, starts_with
 
 
@@ -77,7 +77,7 @@ class TestSeveralIndexes:
     def test_a_record_older_than_one_of_the_indexes_is_found_by_the_others(self, people: People) -> None:
         item = people.add("old", first="ja", last="x")
         del item["lastRangeKey"]
-        people.table.inner.run(Put(item))
+        people.table.inner.run(PutItem(item))
         people.add("new", first="x", last="ja")
         assert sorted(people.ids(QuerySpec("person", branches=starts_with("ja"), limit=1))) == ["new", "old"]
 

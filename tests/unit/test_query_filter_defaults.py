@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from shardweave.entity import Entity, HashKey, RangeKey, unique_property
 from shardweave.errors import UnsupportedQuery
 from shardweave.query.filters import filter_from_json
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import And, Compare, Condition, Contains, Exists, In, Missing, Size
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.unit.query_world import KEYS
 
 
@@ -76,7 +78,7 @@ def queries() -> Iterator[QueryRunner]:
     ]
     for schema, record in records:
         entity = schema[type(record)]
-        table.run(Put(entity.complete(entity.dump(record))))
+        table.run(PutItem(entity.complete(entity.dump(record))))
     runner = QueryRunner(LATER, table, KEYS)
     yield runner
     runner.close()

@@ -17,20 +17,14 @@ from typing import Any, Optional
 import pytest
 from pydantic import TypeAdapter
 
-from shardweave.api.list_query import ListQuery
-from shardweave.codecs import (
-    BinaryCodec,
-    NumberCodec,
-    codec_of,
-)
-from shardweave.entity import Entity, RangeKey, unique_property
 from shardweave.errors import InputError, UnsupportedQuery, ValueRefused
 from shardweave.query.filters import SplitFilter, compile_filter
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Constraint, Equal, OneOf, QuerySpec, Range
-from shardweave.query.spec_json import spec_from_json
-from shardweave.schema import Index, Schema
-from shardweave.stored_form import stored_form
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import (
     OPERATORS,
     BeginsWith,
@@ -45,7 +39,11 @@ from shardweave.table.conditions import (
 )
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.expressions import check_condition
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
+from shardweave.values.codecs import BinaryCodec, NumberCodec, codec_of
+from shardweave.values.stored_form import stored_form
+from shardweave.wire.list_parameters import ListQuery
+from shardweave.wire.query_json import spec_from_json
 from tests.unit.filter_kinds import ALL, INSTANT, KINDS, ORDER, PARTS, Kind
 from tests.unit.query_world import KEYS
 
@@ -99,7 +97,7 @@ class World:
         item = self.entity.complete(self.entity.dump(model(thing_id=thing_id, **given)))
         older = {name for name in ("later", "kept") if chooser.random() < 0.3}
         self.stored[thing_id] = {name: value for name, value in item.items() if name not in older}
-        self.table.run(Put(self.stored[thing_id]))
+        self.table.run(PutItem(self.stored[thing_id]))
         self.shown[thing_id] = self.entity.load(self.stored[thing_id])
 
     def found(self, conditions: dict[str, Any], test: Condition | None = None) -> set[str]:

@@ -15,15 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave.codecs import DecimalCodec, SemanticVersion, Timestamp
-from shardweave.entity import Entity, RangeKey, timestamp_property, unique_property
 from shardweave.errors import InputError
 from shardweave.query.filters import compile_filter, filter_from_json
 from shardweave.query.plan import plan_query
 from shardweave.query.spec import QuerySpec, Range
-from shardweave.query.spec_json import spec_from_json
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import BeginsWith, Between, Compare, Condition, Contains, Exists, In, Size
+from shardweave.values.codecs import DecimalCodec, SemanticVersion, Timestamp
+from shardweave.wire.query_json import spec_from_json
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 
 

@@ -13,7 +13,6 @@ from services.user_service import User
 from shardweave.errors import InputError
 from shardweave.query.filters import filter_as_json, filter_from_json
 from shardweave.query.spec import BranchSpec, Equal, OneOf, Prefix, QuerySpec, Range
-from shardweave.query.spec_json import spec_from_json
 from shardweave.table.conditions import (
     And,
     BeginsWith,
@@ -27,6 +26,7 @@ from shardweave.table.conditions import (
     Or,
     Size,
 )
+from shardweave.wire.query_json import spec_from_json
 
 USER = user_service.schema()[User]
 

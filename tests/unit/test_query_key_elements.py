@@ -16,16 +16,18 @@ from typing import Annotated, Any
 
 import pytest
 
-from shardweave.codecs import DecimalCodec, Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property
 from shardweave.errors import UnsupportedQuery
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Equal, QuerySpec
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.conditions import Between, Compare, Condition, Exists, Missing
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import DecimalCodec, Timestamp
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 
 NOW = 1_730_000_000_000

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchGet, BatchGetAnswer, Operation
+from shardweave.values.codecs import Timestamp
 from tests.unit.api_world import Client, CountedTable, Stopwatch, api_of, json_of, problem_of
 
 

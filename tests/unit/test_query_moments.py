@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from shardweave.errors import DeadlineTooShort, LaneFailed, Throttled
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.fanout import FanOut
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Page, Prefix, QuerySpec, Range
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchGet, Delete, Operation, Put, Query
+from shardweave.table.operations import BatchGet, DeleteItem, Operation, PutItem, Query
 from tests.unit.held_reads import HeldReads
 from tests.unit.query_world import DAY, KEYS, NOW, people_schema
 
@@ -51,7 +51,7 @@ class Watched:
             values = {"personId": name, "created": NOW, "first": name, "last": "x", "state": f"s{number:03d}"}
             values |= {"nick": "rare" if number % 3 == 0 else "usual"}
             values |= {key: value(number) for key, value in more.items()}
-            self.inner.run(Put(self.person.complete(self.person.dump(self.person.validate(values)))))
+            self.inner.run(PutItem(self.person.complete(self.person.dump(self.person.validate(values)))))
         return [f"p{number:03d}" for number in range(count)]
 
     def delete_before_whole_records(self, *names: str) -> None:
@@ -60,7 +60,7 @@ class Watched:
 
         def delete(operation: Operation[Any]) -> None:
             while isinstance(operation, BatchGet) and left:
-                self.inner.run(Delete(self.person.make_key({"personId": left.pop(), "created": NOW})))
+                self.inner.run(DeleteItem(self.person.make_key({"personId": left.pop(), "created": NOW})))
 
         self.table.before = delete
 
@@ -219,7 +219,7 @@ class TestWholeRecords:
 
     def test_one_that_expires_is_passed_over_and_one_that_is_another_s(self, two: Watched) -> None:
         names = two.fill(30, photo=lambda number: "mine" if number % 2 else "another's")
-        page = two.runner.run(replace(WHOLE, among=lambda item: item["photo"] == "mine"))
+        page = two.runner.run(replace(WHOLE, visibility=lambda item: item["photo"] == "mine"))
         assert ids(page) == names[1:10:2]
         assert page.complete
 

@@ -14,11 +14,11 @@ from shardweave.errors import (
     LaneFailed,
     UnsupportedQuery,
 )
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, Prefix, QuerySpec, Range
-from shardweave.sharding import ShardBump
 from shardweave.table.conditions import Compare
-from shardweave.table.operations import BatchGet, Delete, PageAnswer, Query
+from shardweave.table.operations import BatchGet, DeleteItem, PageAnswer, Query
 from tests.unit.query_world import DAY, KEYS, NOW, People, starts_with
 
 
@@ -95,7 +95,7 @@ class TestOtherQuestions:
         item = people.add("gone")
 
         def remove(query: Query, answer: PageAnswer) -> PageAnswer:
-            people.table.inner.run(Delete(people.entity.make_key(item)))
+            people.table.inner.run(DeleteItem(people.entity.make_key(item)))
             return answer
 
         people.table.after = remove

@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.sizes import RARE_CHANCE, RECORDS_PER_UNIT, RETRY_CHANCE, fetch_size
 from shardweave.query.spec import MAX_LIMIT, QuerySpec
-from shardweave.sharding import ShardBump
 from tests.unit.query_world import People
 
 LANES = st.integers(2, 1024)

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, HashKey, RangeKey, desc, timestamp_property, unique_property
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.intervals import contains
 from shardweave.query.plan import Plan
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec, Range
 from shardweave.query.stages import are_ordered
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
+from shardweave.values.codecs import Timestamp
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
 DAY = 86_400_000
@@ -74,7 +76,7 @@ class Tasks:
         for number, (created, due, state, owner) in enumerate(rows):
             values = {"taskId": f"t{number:02d}", "created": created, "due": due, "state": state, "owner": owner}
             self.items.append(self.entity.complete(self.entity.dump(self.entity.validate(values))))
-            self.table.run(Put(self.items[-1]))
+            self.table.run(PutItem(self.items[-1]))
         self.runner = QueryRunner(schema, self.table, KEYS, clock=lambda: NOW, throttle=1)
 
     def walked(self, spec: QuerySpec) -> list[str]:

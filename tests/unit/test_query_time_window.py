@@ -9,16 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, RangeKey, desc, timestamp_property, unique_property
 from shardweave.errors import ValueRefused
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec, Range
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
+from shardweave.values.codecs import Timestamp
 
 NOW = 1_730_000_000_000
 TIMES = [0, 10**11, *(NOW + step for step in range(-12, 0))]
@@ -68,7 +70,7 @@ class Events:
         ]
         entity = self.schema[Event]
         for record in self.records:
-            self.table.run(Put(entity.complete(entity.dump(record))))
+            self.table.run(PutItem(entity.complete(entity.dump(record))))
 
     def found(self, spec: QuerySpec) -> list[str]:
         return [record.event_id for record in self.runner.records(spec)]

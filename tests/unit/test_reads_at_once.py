@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, nanoid, timestamp_property, unique_property
 from shardweave.errors import DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.fanout import MAX_ATTEMPTS, FanOut
-from shardweave.reshard.signal import decode_loads, loads_query
-from shardweave.reshard.throttles import FLUSH_MS, ThrottleNotes
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
+from shardweave.reshard.load.counters import decode_loads, loads_query
+from shardweave.reshard.load.throttle_recorder import FLUSH_MS, ThrottleNotes
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.fault_injection import LoseRequest, Script, SimulatedTable, Throttle
 from shardweave.table.layout import TableLayout
 from shardweave.table.many import Lanes, Outcome, run_many_of, too_late
 from shardweave.table.metered import MeteredTable, metered
-from shardweave.table.operations import GetItem, Operation, Put, Query
-from shardweave.table.simulated import LoseRequest, Script, SimulatedTable, Throttle
+from shardweave.table.operations import GetItem, Operation, PutItem, Query
+from shardweave.values.codecs import Timestamp
 
 KEY_RANGE = "TableReadKeyRangeThroughputExceeded arn:aws:dynamodb:eu-west-1:1:table/t"
 
@@ -44,7 +45,7 @@ class AtOnce:
     def __init__(self, **failures: Sequence[ShardweaveError]) -> None:
         self.inner = EmbeddedTable(SCHEMA.layout)
         for shard in range(4):
-            self.inner.run(Put({"hashKey": f"thing!{shard}", "rangeKey": "thingId#a"}))
+            self.inner.run(PutItem({"hashKey": f"thing!{shard}", "rangeKey": "thingId#a"}))
         self.failures = {name.replace("shard", "thing!"): list(errors) for name, errors in failures.items()}
         self.late: set[str] = set()
         self.asked: list[Lanes[Any]] = []

@@ -8,23 +8,25 @@ from typing import Any
 
 import pytest
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, nanoid, timestamp_property, unique_property
 from shardweave.errors import CursorExpired, OutcomeUnknown, ReshardUnreadable, ShardMapChanged, TableUnavailable
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
 from shardweave.reshard.control import control_key, encode_control
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.phases import Control, Phase, Step, Waits, started
-from shardweave.reshard.placement import placement_of
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
-from shardweave.store import Store, Waiting
+from shardweave.reshard.declaration_guard import placement_of
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep, Waits, started
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store import RetryClock, Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Delete, GetItem, Query, Scan, Update
-from shardweave.table.operations import Put as TablePut
-from shardweave.table.simulated import LoseAnswer, LoseRequest, Meanwhile, Script, SimulatedTable
+from shardweave.table.fault_injection import LoseAnswer, LoseRequest, Meanwhile, Script, SimulatedTable
+from shardweave.table.operations import DeleteItem, GetItem, Query, Scan, UpdateItem
+from shardweave.table.operations import PutItem as TablePut
+from shardweave.values.codecs import Timestamp
 
 WAITS = Waits(lease_ms=1_000)
 START = 1_700_000_000_000
@@ -62,7 +64,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.table = SimulatedTable(self.inner, Script())
-        waiting = Waiting(sleep=lambda seconds: self.clocks.pass_by(int(seconds * 1000)))
+        waiting = RetryClock(sleep=lambda seconds: self.clocks.pass_by(int(seconds * 1000)))
         self.maps = LeasedMaps(
             self.table,
             WAITS,
@@ -82,7 +84,7 @@ class World:
     def control_reads(self) -> int:
         return sum(isinstance(call, GetItem) and "_reshard" in call.key["hashKey"] for call in self.table.calls)
 
-    def set_phase(self, phase: Phase, *, rev: str = "r") -> Control:
+    def set_phase(self, phase: Phase, *, rev: str = "r") -> ReshardState:
         control = started(
             None,
             THING.shard_map,
@@ -93,7 +95,7 @@ class World:
             placement=placement_of(THING),
             schema="",
         )
-        control = replace(control, phase=phase, step=Step.SETTLE)
+        control = replace(control, phase=phase, step=ReshardStep.SETTLE)
         self.inner.run(TablePut(encode_control(THING, control, rev)))
         return control
 
@@ -193,7 +195,7 @@ def test_a_control_record_that_can_not_be_read_is_said_half_a_lease_later_at_mos
     control = world.set_phase(Phase.PURGE)
     world.clocks.pass_by(WAITS.lease_ms)
     assert world.store.get(Thing, kept.thing_id) is None, "the records are read by this control record from here on"
-    world.inner.run(Update(control_key(THING), damage))
+    world.inner.run(UpdateItem(control_key(THING), damage))
 
     setattr(world.clocks, clock, getattr(world.clocks, clock) + WAITS.lease_ms // 2 - 1)
     there = world.store.create(Thing())
@@ -252,7 +254,7 @@ def test_a_read_that_a_flip_overtook_is_read_again(world: World) -> None:
         world.clocks.pass_by(WAITS.lease_ms + 1)
         for item in world.inner.run(Scan()).items:
             if item.get("thingId") and len(item["hashKey"]) == len("thing!0"):
-                world.inner.run(Delete({name: item[name] for name in ("hashKey", "rangeKey")}))
+                world.inner.run(DeleteItem({name: item[name] for name in ("hashKey", "rangeKey")}))
 
     late.faults(Meanwhile(flip))
     assert late.store.get(Thing, record.thing_id) is not None

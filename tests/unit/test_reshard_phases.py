@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, nanoid, timestamp_property, unique_property
 from shardweave.errors import Conflict, ReshardRefused, ReshardUnreadable
+from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.control import control_key, decode_control, encode_control
 from shardweave.reshard.phases import (
-    Control,
-    Findings,
     Phase,
-    Step,
+    ReshardState,
+    ReshardStep,
+    StepResult,
     Waits,
     aborted,
     advanced,
@@ -28,22 +27,28 @@ from shardweave.reshard.phases import (
     resumed,
     started,
 )
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump, ShardMap
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
 
 WAITS = Waits(lease_ms=10, accepted_ms=100, request_ms=30, clocks_ms=60, cursor_life_ms=1_000, quiet_ms=5)
 NOW = 1_700_000_000_000
 FOUR = ShardBump(0, 2, 1)
 SIXTEEN = ShardBump(0, 2, 2)
 DECLARED = ShardMap.of_bumps((FOUR,))
-DONE = Findings(done=True)
+DONE = StepResult(done=True)
 
 
-def begun(current: ShardMap = DECLARED, target: ShardBump = SIXTEEN, control: Control | None = None) -> Control:
+def begun(
+    current: ShardMap = DECLARED, target: ShardBump = SIXTEEN, control: ReshardState | None = None
+) -> ReshardState:
     return started(control, current, target, now_ms=NOW, now=NOW, waits=WAITS, placement="placement", schema="schema")
 
 
-def run_on(control: Control, findings: Findings = DONE, *, until: Phase, step: Step | None = None) -> list[Control]:
+def run_on(
+    control: ReshardState, findings: StepResult = DONE, *, until: Phase, step: ReshardStep | None = None
+) -> list[ReshardState]:
     """The controls that follow when all work is done at once and each wait is waited for."""
     now, seen = control.stepped_ms, [control]
     while seen[-1].phase is not until or (step is not None and seen[-1].step is not step):
@@ -56,7 +61,7 @@ def run_on(control: Control, findings: Findings = DONE, *, until: Phase, step: S
     return seen
 
 
-def at(phase: Phase, step: Step | None = None) -> Control:
+def at(phase: Phase, step: ReshardStep | None = None) -> ReshardState:
     return run_on(begun(), until=phase, step=step)[-1]
 
 
@@ -67,18 +72,18 @@ def test_a_re_shard_goes_through_every_phase_and_ends_in_its_new_map() -> None:
     seen = run_on(begun(), until=Phase.STABLE)
     steps = [(control.phase, control.step) for control in seen]
     assert steps == [
-        (Phase.DUAL_OLD, Step.COPY),
-        (Phase.DUAL_OLD, Step.SWEEP),
-        (Phase.DUAL_OLD, Step.SETTLE),
-        (Phase.DUAL_OLD, Step.VERIFY),
-        (Phase.DUAL_OLD, Step.INDEXES),
-        (Phase.DUAL_NEW, Step.SOAK),
-        (Phase.DUAL_NEW, Step.VERIFY),
-        (Phase.NEW_ONLY, Step.SETTLE),
-        (Phase.PURGE, Step.EMPTY),
-        (Phase.PURGE, Step.QUIET),
-        (Phase.PURGE, Step.EMPTY),
-        (Phase.STABLE, Step.REST),
+        (Phase.DUAL_OLD, ReshardStep.COPY),
+        (Phase.DUAL_OLD, ReshardStep.SWEEP),
+        (Phase.DUAL_OLD, ReshardStep.SETTLE),
+        (Phase.DUAL_OLD, ReshardStep.VERIFY),
+        (Phase.DUAL_OLD, ReshardStep.INDEXES),
+        (Phase.DUAL_NEW, ReshardStep.SOAK),
+        (Phase.DUAL_NEW, ReshardStep.VERIFY),
+        (Phase.NEW_ONLY, ReshardStep.SETTLE),
+        (Phase.PURGE, ReshardStep.EMPTY),
+        (Phase.PURGE, ReshardStep.QUIET),
+        (Phase.PURGE, ReshardStep.EMPTY),
+        (Phase.STABLE, ReshardStep.REST),
     ]
     assert seen[-1].old.generations[0].space == SIXTEEN.space
     assert seen[-1].old.id == 1
@@ -94,7 +99,7 @@ def test_every_phase_lasts_until_no_request_of_the_one_before_can_arrive() -> No
 
 def test_the_verification_that_decides_begins_only_when_no_process_can_be_in_the_phase_before() -> None:
     seen = run_on(begun(), until=Phase.DUAL_NEW)
-    verify = next(control for control in seen if control.step is Step.VERIFY)
+    verify = next(control for control in seen if control.step is ReshardStep.VERIFY)
     assert verify.stepped_ms >= verify.entered_ms + WAITS.skew_ms
 
 
@@ -105,37 +110,41 @@ def test_the_soak_outlives_every_cursor_on_the_old_space() -> None:
 
 
 def test_what_verification_can_mend_is_copied_again() -> None:
-    found = advanced(at(Phase.DUAL_OLD, Step.VERIFY), Findings(done=True, repairable=1), NOW + 10_000, WAITS)
+    found = advanced(at(Phase.DUAL_OLD, ReshardStep.VERIFY), StepResult(done=True, repairable=1), NOW + 10_000, WAITS)
     assert found is not None
-    assert (found.phase, found.step) == (Phase.DUAL_OLD, Step.COPY)
+    assert (found.phase, found.step) == (Phase.DUAL_OLD, ReshardStep.COPY)
 
 
 def test_indexes_that_are_behind_are_looked_at_again_and_nothing_flips() -> None:
-    control = at(Phase.DUAL_OLD, Step.INDEXES)
-    behind = Findings(done=True, repairable=1)
+    control = at(Phase.DUAL_OLD, ReshardStep.INDEXES)
+    behind = StepResult(done=True, repairable=1)
     assert advanced(control, behind, control.stepped_ms, WAITS) is None
     again = advanced(control, behind, control.stepped_ms + WAITS.lease_ms, WAITS)
     assert again is not None
-    assert (again.phase, again.step) == (Phase.DUAL_OLD, Step.INDEXES)
+    assert (again.phase, again.step) == (Phase.DUAL_OLD, ReshardStep.INDEXES)
     assert again.round == control.round + 1
 
 
 def test_differences_after_the_flip_need_someones_attention_and_wait_for_it() -> None:
-    control = at(Phase.DUAL_NEW, Step.VERIFY)
-    stopped = advanced(control, Findings(done=True, repairable=2), NOW, WAITS)
+    control = at(Phase.DUAL_NEW, ReshardStep.VERIFY)
+    stopped = advanced(control, StepResult(done=True, repairable=2), NOW, WAITS)
     assert stopped is not None
     assert "items, old or new, differ between the spaces: 2" in stopped.attention
     assert advanced(stopped, DONE, NOW + 10**9, WAITS) is None
     again = resumed(stopped, NOW + 5, schema="schema")
-    assert (again.phase, again.step, again.attention) == (Phase.DUAL_NEW, Step.MEND, "")
+    assert (again.phase, again.step, again.attention) == (Phase.DUAL_NEW, ReshardStep.MEND, "")
     verified = advanced(again, DONE, NOW + 6, WAITS)
     assert verified is not None
-    assert (verified.phase, verified.step) == (Phase.DUAL_NEW, Step.VERIFY)
+    assert (verified.phase, verified.step) == (Phase.DUAL_NEW, ReshardStep.VERIFY)
 
 
 def test_attention_names_records_until_someone_has_looked() -> None:
-    found = Findings(done=True, repairable=2, strays=1, keys=(("note!1", "noteId#a"),))
-    for control in (at(Phase.DUAL_OLD, Step.VERIFY), at(Phase.DUAL_NEW, Step.VERIFY), at(Phase.PURGE, Step.EMPTY)):
+    found = StepResult(done=True, repairable=2, strays=1, keys=(("note!1", "noteId#a"),))
+    for control in (
+        at(Phase.DUAL_OLD, ReshardStep.VERIFY),
+        at(Phase.DUAL_NEW, ReshardStep.VERIFY),
+        at(Phase.PURGE, ReshardStep.EMPTY),
+    ):
         stopped = advanced(control, found, NOW, WAITS)
         assert stopped is not None
         assert stopped.concerned == found.keys
@@ -143,24 +152,24 @@ def test_attention_names_records_until_someone_has_looked() -> None:
 
 
 def test_strays_in_the_old_space_block_its_end_until_someone_has_looked() -> None:
-    control = at(Phase.PURGE, Step.EMPTY)
-    stopped = advanced(control, Findings(done=True, strays=1), NOW, WAITS)
+    control = at(Phase.PURGE, ReshardStep.EMPTY)
+    stopped = advanced(control, StepResult(done=True, strays=1), NOW, WAITS)
     assert stopped is not None
     assert "other programs" in stopped.attention
     assert advanced(stopped, DONE, NOW + 10**9, WAITS) is None
-    assert resumed(stopped, NOW, schema="schema").step is Step.EMPTY
+    assert resumed(stopped, NOW, schema="schema").step is ReshardStep.EMPTY
 
 
 def test_the_old_space_must_be_met_empty_once_after_it_was_quiet() -> None:
-    control = at(Phase.PURGE, Step.EMPTY)
-    quiet = advanced(control, Findings(done=True, left=7), NOW, WAITS)
+    control = at(Phase.PURGE, ReshardStep.EMPTY)
+    quiet = advanced(control, StepResult(done=True, left=7), NOW, WAITS)
     assert quiet is not None
-    assert quiet.step is Step.QUIET
+    assert quiet.step is ReshardStep.QUIET
     again = advanced(quiet, DONE, quiet.stepped_ms + WAITS.skew_ms, WAITS)
     assert again is not None
-    still = advanced(again, Findings(done=True, left=1), again.stepped_ms, WAITS)
+    still = advanced(again, StepResult(done=True, left=1), again.stepped_ms, WAITS)
     assert still is not None
-    assert still.step is Step.QUIET
+    assert still.step is ReshardStep.QUIET
 
 
 @given(st.integers(0, 2**32))
@@ -169,7 +178,7 @@ def test_whatever_work_finds_phases_only_ever_change_to_adjacent_ones(seed: int)
     control, now = begun(), NOW
     for _ in range(300):
         now += draw.choice((0, 1, 50, WAITS.skew_ms, WAITS.soak_ms))
-        findings = Findings(draw.random() < 0.7, *(draw.choice((0, 0, 1)) for _ in range(3)))
+        findings = StepResult(draw.random() < 0.7, *(draw.choice((0, 0, 1)) for _ in range(3)))
         following = advanced(control, findings, now, WAITS)
         if draw.random() < 0.05:
             try:
@@ -194,21 +203,21 @@ def test_whatever_work_finds_phases_only_ever_change_to_adjacent_ones(seed: int)
 
 def test_an_abort_before_the_flip_ends_in_the_old_map_with_the_new_space_emptied() -> None:
     control = aborted(begun(), NOW + 3)
-    assert (control.phase, control.step, control.aborting) == (Phase.DUAL_OLD, Step.SETTLE, True)
-    seen = run_on(control, until=Phase.STABLE, step=Step.REST)
-    assert [each.step for each in seen[1:]] == [Step.CLEAN, Step.CLEAN, Step.REST]
+    assert (control.phase, control.step, control.aborting) == (Phase.DUAL_OLD, ReshardStep.SETTLE, True)
+    seen = run_on(control, until=Phase.STABLE, step=ReshardStep.REST)
+    assert [each.step for each in seen[1:]] == [ReshardStep.CLEAN, ReshardStep.CLEAN, ReshardStep.REST]
     assert seen[-1].old.generations == DECLARED.generations
     assert seen[-1].new is None
 
 
 def test_after_an_abort_the_new_space_is_emptied_once_more_when_no_process_can_write_to_it() -> None:
-    seen = run_on(aborted(begun(), NOW), until=Phase.STABLE, step=Step.REST)
-    last = [control for control in seen if control.step is Step.CLEAN][-1]
+    seen = run_on(aborted(begun(), NOW), until=Phase.STABLE, step=ReshardStep.REST)
+    last = [control for control in seen if control.step is ReshardStep.CLEAN][-1]
     assert last.stepped_ms >= last.entered_ms + WAITS.skew_ms
 
 
 def test_an_abort_after_the_flip_keeps_the_new_space_for_the_life_of_its_cursors() -> None:
-    flipped = at(Phase.DUAL_NEW, Step.SOAK)
+    flipped = at(Phase.DUAL_NEW, ReshardStep.SOAK)
     control = aborted(flipped, flipped.entered_ms + 77)
     assert control.phase is Phase.DUAL_OLD
     assert control.readable(control.version) is not None
@@ -264,7 +273,7 @@ def test_a_cursor_is_readable_while_its_space_is_kept_whole() -> None:
 
 
 def test_the_version_grows_with_every_start_and_marks_of_earlier_ones_stay_known() -> None:
-    ended = run_on(aborted(begun(), NOW), until=Phase.STABLE, step=Step.REST)[-1]
+    ended = run_on(aborted(begun(), NOW), until=Phase.STABLE, step=ReshardStep.REST)[-1]
     later = ended.entered_ms + 10 * WAITS.skew_ms
     again = started(
         ended, map_in_force(DECLARED, ended), SIXTEEN, now_ms=later, now=later, waits=WAITS, placement="", schema=""
@@ -352,8 +361,8 @@ def test_there_is_nothing_to_resume_while_it_goes_on() -> None:
 
 
 def test_with_another_schema_it_is_resumed_by_copying_again() -> None:
-    again = resumed(at(Phase.DUAL_OLD, Step.VERIFY), NOW, schema="newer")
-    assert (again.step, again.schema) == (Step.COPY, "newer")
+    again = resumed(at(Phase.DUAL_OLD, ReshardStep.VERIFY), NOW, schema="newer")
+    assert (again.step, again.schema) == (ReshardStep.COPY, "newer")
 
 
 # -- the record
@@ -378,6 +387,6 @@ def test_the_control_record_reads_back_as_it_was(phase: Phase) -> None:
 
 
 def test_waits_are_told_beforehand() -> None:
-    control = at(Phase.DUAL_OLD, Step.SETTLE)
+    control = at(Phase.DUAL_OLD, ReshardStep.SETTLE)
     assert due_ms(control, WAITS) == control.entered_ms + WAITS.skew_ms
-    assert due_ms(at(Phase.DUAL_OLD, Step.COPY), WAITS) is None
+    assert due_ms(at(Phase.DUAL_OLD, ReshardStep.COPY), WAITS) is None

@@ -10,21 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.codecs import Timestamp
-from shardweave.entity import Entity, nanoid, timestamp_property, unique_property
 from shardweave.errors import ConfigurationError
+from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.reshard.admin import ReshardAdmin
 from shardweave.reshard.coordinator import Coordinator
-from shardweave.reshard.maps import LeasedMaps
-from shardweave.reshard.operator import Operator
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.reshard.load.counters import Load, LoadCounter
+from shardweave.reshard.load.monitor import LoadWatch
+from shardweave.reshard.load.policy import Policy, Verdict, decode_verdict, encode_verdict, judged
 from shardweave.reshard.phases import Waits
-from shardweave.reshard.policy import Policy, Verdict, decode_verdict, encode_verdict, judged
-from shardweave.reshard.signal import Load, LoadCounter
-from shardweave.reshard.watch import LoadWatch
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump, ShardMap
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put, Scan, StreamRead, StreamShards
+from shardweave.table.operations import PutItem, Scan, StreamRead, StreamShards
+from shardweave.values.codecs import Timestamp
 
 MINUTE_MS = 60_000
 START = 1_700_000_000_000
@@ -128,7 +129,7 @@ def test_a_proposal_never_comes_before_enough_windows_in_a_row(rates: list[float
 def test_a_verdict_reads_back_as_it_was(target: ShardBump | None) -> None:
     verdict = Verdict(START, {"0": 5, "": 3}, {"0": 2, "": 1}, 1, 0, target, "why", "advice")
     table = EmbeddedTable(SCHEMA.layout)
-    table.run(Put(encode_verdict(THING, verdict, "r")))
+    table.run(PutItem(encode_verdict(THING, verdict, "r")))
     (record,) = table.run(Scan()).items
     assert decode_verdict(record) == verdict
 
@@ -162,7 +163,7 @@ class World:
 
         maps = LeasedMaps(self.table, waits, clock=clock, monotonic=clock)
         self.store = Store(SCHEMA, self.table, clock=clock, maps=maps)
-        self.operator = Operator(
+        self.operator = ReshardAdmin(
             self.table, Coordinator(self.table, waits, new_token=token, clock=clock), waits, clock=clock
         )
         self.watch = LoadWatch(
@@ -224,7 +225,7 @@ def busy(world: World) -> None:
 
 def _write(name: str, number: int) -> Any:
     item = THING.complete({"thingId": name, "created": START, "word": str(number), "rev": f"r{number}"})
-    return Put({**item, "hashKey": "thing!1"})
+    return PutItem({**item, "hashKey": "thing!1"})
 
 
 def test_a_proposal_is_shown_to_operators_and_nothing_else_happens() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from shardweave.errors import ReshardUnreadable
+from shardweave.keys.sharding import ShardBump
+from shardweave.reshard.admin import ReshardAdmin
 from shardweave.reshard.control import FORMAT, control_key, decode_control, encode_control
-from shardweave.reshard.operator import Operator
-from shardweave.reshard.phases import Phase, Step
-from shardweave.reshard.work import WorkItem, decode_work, encode_work, work_key
-from shardweave.sharding import ShardBump
-from shardweave.table.operations import GetItem, Put, Update
+from shardweave.reshard.phases import Phase, ReshardStep
+from shardweave.reshard.work_items import WorkItem, decode_work, encode_work, work_key
+from shardweave.table.operations import GetItem, PutItem, UpdateItem
 from tests.integration.test_reshard_driver import PATH, Stage
 from tests.unit.api_world import problem_of
 from tests.unit.reshard_world import ReshardWorld
@@ -54,7 +54,7 @@ def changed(world: ReshardWorld, **change: Any) -> None:
     """Another version, or something else, writes the control record."""
     stored = world.inner.run(GetItem(control_key(NOTES), consistent=True)).item
     record = {name: value for name, value in {**(stored or {}), **change}.items() if value is not None}
-    world.inner.run(Put(record))
+    world.inner.run(PutItem(record))
     world.clock.now += world.waits.lease_ms + 1
 
 
@@ -64,7 +64,7 @@ def test_a_control_record_that_can_not_be_read_stops_everything_and_is_named(cha
     item = world.work(Note)[0]
     changed(world, **change)
     before = world.items()
-    operator = Operator(world.inner, world.coordinator, world.waits, clock=world.clock)
+    operator = ReshardAdmin(world.inner, world.coordinator, world.waits, clock=world.clock)
     for does in (
         lambda: world.store.get(Note, "n"),
         lambda: world.store.update(Note, "n", {"text": "other"}),
@@ -108,7 +108,7 @@ def test_what_a_version_that_knows_more_wrote_besides_is_kept_to_the_end_and_aft
 
 @pytest.mark.parametrize("change", [{"step": "fancy"}, {"side": "x"}, {"token": None}, {"format": FORMAT + 1}])
 def test_a_work_item_that_can_not_be_read_is_named(change: dict[str, Any]) -> None:
-    item = WorkItem(1, int(Phase.DUAL_OLD), 0, Step.COPY, next(iter(moving().work(Note))).side, 0, 1, "token")
+    item = WorkItem(1, int(Phase.DUAL_OLD), 0, ReshardStep.COPY, next(iter(moving().work(Note))).side, 0, 1, "token")
     record = {name: value for name, value in {**encode_work(NOTES, item), **change}.items() if value is not None}
     with pytest.raises(ReshardUnreadable) as refused:
         decode_work(NOTES, record)
@@ -121,7 +121,7 @@ def test_over_http_it_is_a_problem_of_its_own(change: dict[str, Any]) -> None:
     (name,) = stage.add_users(1)
     assert stage.client.post(PATH, {"charBits": 2, "chars": 2}).status == 202
     table, key = stage.service.parts.table, control_key(stage.service.parts.schema.entities["user"])
-    table.run(Update(key, change))
+    table.run(UpdateItem(key, change))
     stage.clock.now += 60_000
     for target in (PATH, f"/v1/users/{name}", "/v1/users?index=created"):
         problem_of(stage.client.get(target), 503, "reshard_unreadable")

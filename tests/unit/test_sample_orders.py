@@ -7,9 +7,9 @@ import io
 
 from local.sample_orders import CUSTOMER, ORDER, order_tracking_samples
 from services.order_tracking import CURRENT, Customer, Order, OrderTotal, Product, schema
-from shardweave.entity import Entity
 from shardweave.local.loading import load
-from shardweave.projections import Event
+from shardweave.schema.entity import Entity
+from shardweave.schema.read_models import Event
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 

@@ -9,20 +9,14 @@ import pydantic
 import pytest
 from pydantic import Field
 
-from shardweave.codecs import DecimalCodec, Timestamp, TimestampSeconds
-from shardweave.entity import (
-    Entity,
-    HashKey,
-    RangeKey,
-    desc,
-    timestamp_property,
-    ttl_property,
-    unique_property,
-)
 from shardweave.errors import UnknownName
-from shardweave.schema import Index, Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.layout import KeyAttribute
+from shardweave.values.codecs import DecimalCodec, Timestamp, TimestampSeconds
 
 NOW = 1_726_880_933_000
 

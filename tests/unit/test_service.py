@@ -7,14 +7,9 @@ import pytest
 from shardweave.api.rate_limit import Rates
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorKeys
-from shardweave.service import (
-    Settings,
-    build,
-    decode_cursor_keys,
-    encode_cursor_keys,
-)
-from shardweave.service_files import service_names
-from shardweave.service_modules import service_module
+from shardweave.service.build import Settings, build, decode_cursor_keys, encode_cursor_keys
+from shardweave.service.files import service_names
+from shardweave.service.loader import service_module
 from tests.unit.api_world import CURSOR_KEYS, Client, user_service
 
 

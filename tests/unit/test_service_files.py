@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shardweave.errors import ConfigurationError
-from shardweave.key_format import ORDERED
-from shardweave.service_files import (
+from shardweave.keys.key_format import ORDERED
+from shardweave.service.files import (
     default_service,
     named_service,
     only_service,
@@ -19,8 +19,8 @@ from shardweave.service_files import (
     service_names,
     service_text,
 )
-from shardweave.service_modules import service_schema
-from tests.unit.test_service_modules import GOOD
+from shardweave.service.loader import service_schema
+from tests.unit.test_service_loader import GOOD
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.key_format import crc32
-from shardweave.sharding import (
+from shardweave.keys.key_format import crc32
+from shardweave.keys.sharding import (
     MAX_SHARDS,
     READ_AHEAD_MS,
     Placement,

@@ -13,16 +13,8 @@ from shardweave.errors import (
     ValidationFailed,
 )
 from shardweave.store import Delete, Put
-from shardweave.table.operations import BatchGet, BatchWrite
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.simulated import (
-    LoseAnswer,
-    LoseRequest,
-    Meanwhile,
-    ProcessPart,
-    Script,
-    Throttle,
-)
+from shardweave.table.fault_injection import LoseAnswer, LoseRequest, Meanwhile, ProcessPart, Script, Throttle
+from shardweave.table.operations import BatchGet, BatchWrite, PutItem
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, Address, Note, Person, World, is_consistent
 
 
@@ -161,7 +153,7 @@ def test_a_lost_answer_to_a_batch_is_followed_by_conditional_writes() -> None:
         world = World(Script(fault, matching=[BatchWrite]))
         result = world.store.batch_write(new_notes(3))
         assert result.complete
-        assert world.requests() == ["BatchWrite", "Put", "Put", "Put"]
+        assert world.requests() == ["BatchWrite", "PutItem", "PutItem", "PutItem"]
         assert {note["rev"] for note in world.items()} == {o.record and o.record.rev for o in result.puts}
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from shardweave.entity import Entity, unique_property
 from shardweave.query.filters import compile_filter
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Put, Store
 from shardweave.table.conditions import Compare, Condition, Contains, Exists, In, Missing, Size
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of
@@ -85,7 +86,7 @@ def test_older_records_that_have_no_set_stored_are_read_as_before() -> None:
 
 
 def _without(item: dict[str, Any], names: tuple[str, ...]) -> Any:
-    from shardweave.table.operations import Put as PutItem
+    from shardweave.table.operations import PutItem
 
     return PutItem({name: value for name, value in item.items() if name not in names})
 

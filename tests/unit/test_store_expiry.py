@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from shardweave.cli.records import whole_record
-from shardweave.codecs import TimestampSeconds
-from shardweave.entity import Entity, nanoid, ttl_property, unique_property
 from shardweave.errors import InputError, ShardweaveError
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Put, Store
+from shardweave.values.codecs import TimestampSeconds
 from tests.unit.api_world import Client, api_of, json_of
 from tests.unit.store_world import START, World
 

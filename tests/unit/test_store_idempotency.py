@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import (
     AlreadyExists,
     HasChildren,
@@ -21,13 +20,14 @@ from shardweave.errors import (
     RevisionConflict,
     StillInProgress,
 )
-from shardweave.schema import Schema
-from shardweave.store import Create, Delete, KeptAnswer, Once, Operation, Put, Update
-from shardweave.table.simulated import Afterwards, Crash, Crashed, LoseAnswer, LoseRequest, Meanwhile, Script
+from shardweave.schema.entity import Entity
+from shardweave.schema.schema import Schema
+from shardweave.store import Create, Delete, IdempotencyKey, KeptAnswer, Operation, Put, Update
+from shardweave.table.fault_injection import Afterwards, Crash, Crashed, LoseAnswer, LoseRequest, Meanwhile, Script
 from tests.unit.shop_world import Customer, Issue, Project, internal, shop, sound
 from tests.unit.store_world import DAY, SECOND_BUMP, Note, World
 
-ONCE = Once("key", "tenant/ann", b"POST /v1/customers {}")
+ONCE = IdempotencyKey("key", "tenant/ann", b"POST /v1/customers {}")
 
 
 def said(records: Sequence[Entity | None]) -> bytes:
@@ -35,7 +35,7 @@ def said(records: Sequence[Entity | None]) -> bytes:
     return repr([record and (record, record.rev) for record in records]).encode()
 
 
-def ask(world: World, *operations: Operation, once: Once = ONCE) -> KeptAnswer:
+def ask(world: World, *operations: Operation, once: IdempotencyKey = ONCE) -> KeptAnswer:
     return world.store.idempotent(once, operations, said)
 
 
@@ -87,7 +87,7 @@ def test_the_answer_is_that_of_the_first_time_also_when_the_record_has_changed_s
 def test_another_request_with_the_key_is_a_conflict() -> None:
     world = filled()
     ask(world, Create({"phone": "9"}, Customer))
-    for once in (Once("key", "tenant/ann", b"another"), Once("key", "tenant/ann", b"")):
+    for once in (IdempotencyKey("key", "tenant/ann", b"another"), IdempotencyKey("key", "tenant/ann", b"")):
         with pytest.raises(IdempotencyMismatch):
             ask(world, Create({"phone": "10"}, Customer), once=once)
     assert len(world.items_of(Customer)) == 2
@@ -97,24 +97,24 @@ def test_keys_of_different_scopes_know_nothing_of_each_other() -> None:
     world = filled()
     scopes = [("key", "tenant/ann"), ("key", "tenant/bob"), ("ann", "key/tenant"), ("tenant/annkey", ""), ("k", "ey")]
     for number, (key, scope) in enumerate(scopes):
-        answer = ask(world, Create({"phone": str(10 + number)}, Customer), once=Once(key, scope, b"same"))
+        answer = ask(world, Create({"phone": str(10 + number)}, Customer), once=IdempotencyKey(key, scope, b"same"))
         assert not answer.repeated
 
 
 def test_nothing_of_scope_key_and_content_can_be_read_in_the_table() -> None:
     world = filled()
-    ask(world, Create({"phone": "9"}, Customer), once=Once("sesame", "tenant", b"secret content"))
+    ask(world, Create({"phone": "9"}, Customer), once=IdempotencyKey("sesame", "tenant", b"secret content"))
     (record,) = [item for item in internal(world) if item["hashKey"].startswith("_idempotency!")]
     assert not any(word in repr(record) for word in ("sesame", "tenant", "secret"))
 
 
 def test_a_key_is_free_again_after_its_time() -> None:
     world = filled()
-    ask(world, Create({"phone": "9"}, Customer), once=Once("key", "s", b"", seconds=60))
+    ask(world, Create({"phone": "9"}, Customer), once=IdempotencyKey("key", "s", b"", seconds=60))
     world.clock.now += 59_000
-    assert ask(world, once=Once("key", "s", b"")).repeated
+    assert ask(world, once=IdempotencyKey("key", "s", b"")).repeated
     world.clock.now += 1_000
-    assert not ask(world, Create({"phone": "10"}, Customer), once=Once("key", "s", b"other")).repeated
+    assert not ask(world, Create({"phone": "10"}, Customer), once=IdempotencyKey("key", "s", b"other")).repeated
 
 
 def test_the_table_removes_what_was_kept_also_where_no_entity_has_a_ttl() -> None:
@@ -217,22 +217,22 @@ def test_a_long_answer_is_kept_in_parts() -> None:
     assert world.store.idempotent(ONCE, operations, lambda _: long).answer == long
     assert world.store.idempotent(ONCE, operations, said) == KeptAnswer(long, repeated=True)
     with pytest.raises(LimitExceeded):
-        world.store.idempotent(Once("k", "", b""), operations, lambda _: secrets.token_bytes(3_200_000))
-    assert world.store.idempotent(Once("e", "", b""), [], lambda _: b"").answer == b""
-    assert world.store.idempotent(Once("e", "", b""), [], said).answer == b""
+        world.store.idempotent(IdempotencyKey("k", "", b""), operations, lambda _: secrets.token_bytes(3_200_000))
+    assert world.store.idempotent(IdempotencyKey("e", "", b""), [], lambda _: b"").answer == b""
+    assert world.store.idempotent(IdempotencyKey("e", "", b""), [], said).answer == b""
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
 def test_a_key_has_a_length(key: str) -> None:
     with pytest.raises(InputError):
-        ask(filled(), once=Once(key, "", b""))
+        ask(filled(), once=IdempotencyKey(key, "", b""))
 
 
 def test_what_is_kept_counts_as_an_action() -> None:
     world = filled()
     assert ask(world, *[Create({"name": str(n)}, Customer) for n in range(49)]).answer
     with pytest.raises(LimitExceeded, match="101 actions"):
-        ask(world, *[Create({"name": str(n)}, Customer) for n in range(50)], once=Once("k", "", b""))
+        ask(world, *[Create({"name": str(n)}, Customer) for n in range(50)], once=IdempotencyKey("k", "", b""))
 
 
 # -- work that is more than one transaction ---------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_work_is_done_once() -> None:
     assert world.store.idempotent_work(ONCE, lambda: batch(world)) == KeptAnswer(b"3", repeated=False)
     assert world.store.idempotent_work(ONCE, lambda: b"never") == KeptAnswer(b"3", repeated=True)
     with pytest.raises(IdempotencyMismatch):
-        world.store.idempotent_work(Once("key", "tenant/ann", b"other"), lambda: b"never")
+        world.store.idempotent_work(IdempotencyKey("key", "tenant/ann", b"other"), lambda: b"never")
 
 
 def test_work_that_is_under_way_is_not_done_by_another() -> None:

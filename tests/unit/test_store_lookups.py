@@ -7,8 +7,8 @@ import pytest
 from services import user_service
 from shardweave.errors import AlreadyExists, ImmutableProperty, KeyTooLong
 from shardweave.store import Check, Create
-from shardweave.store.lookups import LOOKUP_SPACE, identity_lookup_key
-from shardweave.table.operations import Delete, Put, Query
+from shardweave.store.lookups.lookup_records import LOOKUP_SPACE, identity_lookup_key
+from shardweave.table.operations import DeleteItem, PutItem, Query
 from tests.unit.store_world import (
     ADDRESSES,
     DAY,
@@ -48,7 +48,7 @@ def test_create_update_and_delete_cost_what_they_need() -> None:
     world.store.get(Address, "a")
     assert world.requests() == ["GetItem", "GetItem"]
     world.store.update(Address, "a", {"label": "home"})
-    assert world.requests() == ["GetItem", "GetItem", "Put"], "the lookup is not touched"
+    assert world.requests() == ["GetItem", "GetItem", "PutItem"], "the lookup is not touched"
     world.store.update(Address, "a", {"expires": START // 1000 + 60})
     assert world.requests() == ["GetItem", "GetItem", "TransactWrite"], "the lookup expires with its record"
     world.store.delete(Address, "a")
@@ -98,7 +98,7 @@ def test_an_id_is_free_again_when_its_record_is_gone_and_its_lookup_is_not(write
     world = World()
     world.store.create({"address": "a", "ownerId": "o"}, Address)
     stored = world.stored(Address)
-    world.inner.run(Delete({"hashKey": stored["hashKey"], "rangeKey": stored["rangeKey"]}))
+    world.inner.run(DeleteItem({"hashKey": stored["hashKey"], "rangeKey": stored["rangeKey"]}))
     assert world.store.get(Address, "a") is None
     assert world.store.delete(Address, "a") is False
     getattr(world.store, write)({"address": "a", "ownerId": "p"}, Address)
@@ -109,7 +109,7 @@ def test_an_id_is_not_free_because_its_lookup_has_expired() -> None:
     world = World()
     world.store.create({"address": "a", "ownerId": "o"}, Address)
     (lookup,) = world.lookups()
-    world.inner.run(Put(lookup | {"expires": START // 1000 - 1}))
+    world.inner.run(PutItem(lookup | {"expires": START // 1000 - 1}))
     with pytest.raises(AlreadyExists):
         world.store.create({"address": "a", "ownerId": "p"}, Address)
 

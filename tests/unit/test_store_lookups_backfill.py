@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from shardweave.declarations import Lookup, Unique, belongs_to
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import AccessDenied, AlreadyExists, Conflict, HasChildren, LookupNotReady, UnknownName
-from shardweave.schema import Schema
-from shardweave.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Lookup, Unique, belongs_to
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import BackfillReport, Create, Store, Update
-from shardweave.store.readiness import PAGE
-from shardweave.table.operations import Operation, Scan
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.simulated import WRITES, Call, Crash, Crashed, Meanwhile, Script, SimulatedTable
+from shardweave.store.lookups.backfill_state import PAGE
+from shardweave.table.fault_injection import WRITES, Call, Crash, Crashed, Meanwhile, Script, SimulatedTable
+from shardweave.table.operations import Operation, PutItem, Scan
 from tests.unit.shop_world import Issue, shop, unsound
 from tests.unit.store_world import World
 
@@ -182,7 +182,7 @@ class NoScans:
 
 
 class Denied:
-    def carry_out(self, call: Call) -> Any:
+    def execute(self, call: Call) -> Any:
         raise AccessDenied("no")
 
 

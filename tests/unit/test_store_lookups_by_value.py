@@ -10,8 +10,9 @@ from shardweave.errors import LimitExceeded, UnknownName
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from shardweave.store import Once, Update, catalog
-from shardweave.table.operations import Put as PutItem
+from shardweave.store import IdempotencyKey, Update
+from shardweave.store.lookups.catalog import catalog
+from shardweave.table.operations import PutItem
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Mailbox, Project, internal, shop, sound
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, World
 
@@ -114,7 +115,9 @@ def busy() -> World:
     world.store.create({"projectId": "p"}, Project)
     world.store.create({"projectId": "p", "code": "c"}, Issue)
     world.store.create({"address": "a", "ownerId": "o"}, Mailbox)
-    world.store.idempotent(Once("key", "tenant", b""), [Update(Customer, "ann", {"name": "Ann"})], lambda _: b"ok")
+    world.store.idempotent(
+        IdempotencyKey("key", "tenant", b""), [Update(Customer, "ann", {"name": "Ann"})], lambda _: b"ok"
+    )
     return world
 
 

@@ -8,10 +8,12 @@ import pytest
 from pydantic import Field, JsonValue
 from typing_extensions import TypeAliasType
 
-from shardweave.entity import Entity, RangeKey, ttl_property, unique_property
 from shardweave.errors import SchemaError, ValueRefused
 from shardweave.query.filters import compile_filter
-from shardweave.schema import Index, Schema
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, RangeKey
+from shardweave.schema.property_options import ttl_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.conditions import Exists, Missing
 from tests.unit.store_world import World
 

@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardweave.access import Allow
-from shardweave.declarations import Lookup, belongs_to
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import (
     Conflict,
     DeleteIncomplete,
@@ -24,10 +22,13 @@ from shardweave.errors import (
     RevisionConflict,
     SchemaError,
 )
-from shardweave.schema import Schema
+from shardweave.schema.declarations import Lookup, belongs_to
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Delete
-from shardweave.store.lookups import OWNER
-from shardweave.table.simulated import WRITES, LoseAnswer, Meanwhile, Script
+from shardweave.store.lookups.lookup_records import OWNER
+from shardweave.table.fault_injection import WRITES, LoseAnswer, Meanwhile, Script
 from tests.unit.access_world import person
 from tests.unit.api_world import api_of, json_of, problem_of
 from tests.unit.store_world import World

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import (
     AlreadyExists,
     ImmutableProperty,
@@ -18,7 +17,8 @@ from shardweave.errors import (
     ValidationFailed,
     ValueRefused,
 )
-from shardweave.table.operations import Put
+from shardweave.schema.entity import Entity
+from shardweave.table.operations import PutItem
 from tests.unit.store_world import (
     DAY,
     FIRST_BUMP,
@@ -78,18 +78,18 @@ def test_a_made_up_id_costs_one_conditional_put_in_any_number_of_generations() -
     world = World()
     world.clock.now = SECOND_BUMP + DAY
     world.store.create({"name": "Ann"}, Person)
-    assert world.requests() == ["Put"]
+    assert world.requests() == ["PutItem"]
 
 
 def test_a_given_id_costs_a_transaction_only_where_several_generations_have_begun() -> None:
     world = World()
     world.store.create({"personId": "a", "name": "Ann"}, Person)
-    assert world.requests() == ["Put"]
+    assert world.requests() == ["PutItem"]
     world.clock.now = FIRST_BUMP - HOUR
     world.store.create({"personId": "b", "name": "Bob"}, Person)
     assert world.requests() == ["TransactWrite"], "a generation that begins within the hour counts as begun"
     world.store.create({"noteId": "a", "text": "one generation"}, Note)
-    assert world.requests() == ["Put"]
+    assert world.requests() == ["PutItem"]
 
 
 def test_the_id_of_a_record_counts_as_given_since_a_record_can_be_written_twice() -> None:
@@ -197,7 +197,7 @@ def test_of_an_id_in_two_generations_the_newest_live_one_is_seen() -> None:
     entity = world.schema[Person]
     old = {"personId": "a", "name": "old", "nameCanonical": "old", "created": START}
     for values in (old, old | {"name": "new", "created": SECOND_BUMP, "expires": SECOND_BUMP // 1000 + 60}):
-        world.inner.run(Put(entity.complete(values)))
+        world.inner.run(PutItem(entity.complete(values)))
     assert world.store.get(Person, "a").name == "new"  # type: ignore[union-attr]
     world.clock.now += DAY
     assert world.store.get(Person, "a").name == "old"  # type: ignore[union-attr]
@@ -259,7 +259,7 @@ def test_put_of_an_id_with_another_created_time_leaves_one_record() -> None:
 def test_put_of_a_made_up_id_reads_nothing() -> None:
     world = World()
     world.store.put({"text": "hello"}, Note)
-    assert world.requests() == ["Put"]
+    assert world.requests() == ["PutItem"]
 
 
 def test_put_over_an_expired_record_is_a_new_record() -> None:
@@ -361,9 +361,9 @@ def test_a_record_without_revision_can_be_changed_and_removed() -> None:
     world = World()
     world.store.create({"noteId": "a", "text": "1"}, Note)
     stray = {name: value for name, value in world.stored(Note).items() if name != "rev"}
-    world.inner.run(Put(stray))
+    world.inner.run(PutItem(stray))
     assert world.store.update(Note, "a", {"text": "2"}).rev is not None
-    world.inner.run(Put(stray))
+    world.inner.run(PutItem(stray))
     assert world.store.delete(Note, "a")
 
 
@@ -399,7 +399,7 @@ def test_delete_by_revision_reads_nothing_where_there_is_one_place() -> None:
     note = world.store.create({"noteId": "a", "text": "1"}, Note)
     world.requests()
     assert world.store.delete(Note, "a", rev=note.rev)
-    assert world.requests() == ["Delete"]
+    assert world.requests() == ["DeleteItem"]
     assert not world.store.delete(Note, "a", rev=note.rev)
 
 

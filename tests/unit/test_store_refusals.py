@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import (
     AlreadyExists,
     KeyTooLong,
@@ -16,7 +15,9 @@ from shardweave.errors import (
     ValidationFailed,
     ValueRefused,
 )
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from tests.unit.store_world import (
     DAY,
     START,

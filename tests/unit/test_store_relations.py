@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import ConfigurationError, LookupNotReady, UnknownName
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
+from shardweave.schema.entity import Entity
 from shardweave.store import Store
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Order, Product, Project, shop
 from tests.unit.store_world import DAY, FIRST_BUMP, START, World
 
@@ -119,7 +119,7 @@ def test_a_relation_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_a_relation_by_a_lookup_needs_it_ready() -> None:
     world = World(schema=SCHEMA)
     stray = {"customerId": "x", "created": START, "tenant": "t", "name": ""}
-    world.inner.run(Put(SCHEMA[Customer].complete(stray)))
+    world.inner.run(PutItem(SCHEMA[Customer].complete(stray)))
     with pytest.raises(LookupNotReady, match="backfill --entity customer --lookup phone"):
         world.store.expand([Order(phone="1")], "caller")
 

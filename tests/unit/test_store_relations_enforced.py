@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import Conflict, HasChildren, InputError, LimitExceeded, NotFound, ParentMissing
+from shardweave.schema.entity import Entity
 from shardweave.store import Check, Create, Delete, Operation, Put, Update
-from shardweave.table.simulated import WRITES, Meanwhile, Script
+from shardweave.table.fault_injection import WRITES, Meanwhile, Script
 from tests.unit.shop_world import Area, Issue, Project, internal, shop, sound
 from tests.unit.store_world import World
 
@@ -104,7 +104,7 @@ def test_what_a_child_costs() -> None:
     world.store.create({"issueId": "j", "projectId": "p", "num": 9}, Issue)
     assert world.requests() == ["GetItem", "TransactWrite"]
     world.store.update(Issue, "j", {"title": "x"})
-    assert world.requests() == ["GetItem", "Put"]
+    assert world.requests() == ["GetItem", "PutItem"]
     world.store.delete(Issue, "j")
     assert world.requests() == ["GetItem", "TransactWrite"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shardweave.declarations import Sequence
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import ValueRefused
-from shardweave.schema import Schema
+from shardweave.schema.declarations import Sequence
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Put, Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import Client, api_of, json_of, problem_of

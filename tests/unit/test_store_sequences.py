@@ -17,8 +17,16 @@ from shardweave.errors import (
     ValidationFailed,
 )
 from shardweave.store import Create, Put
-from shardweave.table.operations import Update as UpdateItem
-from shardweave.table.simulated import Afterwards, Fault, LoseAnswer, LoseRequest, MeetTransaction, Script, Throttle
+from shardweave.table.fault_injection import (
+    Afterwards,
+    Fault,
+    LoseAnswer,
+    LoseRequest,
+    MeetTransaction,
+    Script,
+    Throttle,
+)
+from shardweave.table.operations import UpdateItem
 from tests.unit.shop_world import Area, Issue, Project, internal, shop, sound
 from tests.unit.store_world import World
 
@@ -72,17 +80,17 @@ def test_a_number_costs_one_write_and_a_read_of_the_parent() -> None:
     world.store.create({"projectId": "p"}, Issue)
     world.requests()
     add(world)
-    assert world.requests() == ["GetItem", "Update", "GetItem", "TransactWrite"]
+    assert world.requests() == ["GetItem", "UpdateItem", "GetItem", "TransactWrite"]
 
 
 def test_a_transaction_and_a_batch_take_their_numbers_at_once() -> None:
     world = projects()
     made = world.store.transact([Create({"projectId": "p"}, Issue) for _ in range(3)])
     assert [issue.num for issue in made if isinstance(issue, Issue)] == [1, 2, 3]
-    assert world.requests().count("Update") == 1
+    assert world.requests().count("UpdateItem") == 1
     result = world.store.batch_write([Put({"projectId": "pq"[n % 2]}, Issue) for n in range(6)])
     assert result.complete
-    assert world.requests().count("Update") == 2
+    assert world.requests().count("UpdateItem") == 2
     assert (numbers(world), numbers(world, "q")) == ([1, 2, 3, 4, 5, 6], [1, 2, 3])
     assert sound(world)
 

@@ -9,7 +9,6 @@ import pytest
 
 from services import user_service
 from services.user_service import Email, User
-from shardweave.entity import nanoid
 from shardweave.errors import (
     AlreadyExists,
     ImmutableProperty,
@@ -20,9 +19,10 @@ from shardweave.errors import (
     ShardweaveError,
     ValidationFailed,
 )
+from shardweave.schema.entity import nanoid
 from shardweave.store import Check, Create, Delete, Operation, Put, Update
+from shardweave.table.fault_injection import WRITES, Meanwhile, Script
 from shardweave.table.operations import TransactWrite
-from shardweave.table.simulated import WRITES, Meanwhile, Script
 from tests.unit.store_world import SECOND_BUMP, START, Address, Note, Person, World, is_consistent
 
 

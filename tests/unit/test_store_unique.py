@@ -12,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from shardweave.entity import Entity
 from shardweave.errors import AlreadyExists, KeyTooLong, LimitExceeded, UnknownName, ValidationFailed, ValueRefused
+from shardweave.schema.entity import Entity
 from shardweave.store import Create, Delete, Put, Update
-from shardweave.store.lookups import OWNER
-from shardweave.table.operations import BatchGet, GetItem
-from shardweave.table.operations import Delete as DeleteItem
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.simulated import WRITES, Call, Meanwhile, Script
+from shardweave.store.lookups.lookup_records import OWNER
+from shardweave.table.fault_injection import WRITES, Call, Meanwhile, Script
+from shardweave.table.operations import BatchGet, DeleteItem, GetItem, PutItem
 from tests.unit.shop_world import Customer, Issue, Mailbox, Project, internal, shop, sound
 from tests.unit.store_world import DAY, FIRST_BUMP, SECOND_BUMP, START, World
 
@@ -215,9 +213,9 @@ def test_an_address_that_is_sharded_by_its_owner_is_unique_over_bumps_and_letter
 
 
 def test_a_value_that_has_no_canonical_form_is_refused() -> None:
-    from shardweave.declarations import Unique
-    from shardweave.entity import unique_property
-    from shardweave.schema import Schema
+    from shardweave.schema.declarations import Unique
+    from shardweave.schema.property_options import unique_property
+    from shardweave.schema.schema import Schema
 
     def digits(value: str) -> str:
         if not value.isdecimal():
@@ -308,7 +306,7 @@ def test_a_lookup_expires_with_its_owner() -> None:
     assert "expires" not in lookups_of(world, "customer.phone")[0]
     world.requests()
     world.store.update(Customer, "ann", {"name": "Ann"})
-    assert world.requests() == ["GetItem", "Put"], "what does not change is not written"
+    assert world.requests() == ["GetItem", "PutItem"], "what does not change is not written"
 
 
 def test_an_owner_that_expires_does_not_take_its_heirs_value_with_it() -> None:
@@ -439,7 +437,7 @@ def test_an_owner_that_a_read_does_not_show_yet_keeps_its_value() -> None:
     """Plain reads beside a transaction may show one of its items before and another after it."""
 
     class SeesNothing:
-        def carry_out(self, call: Call) -> Any:
+        def execute(self, call: Call) -> Any:
             answer = call.run(call.operation)
             return replace(answer, items=()) if isinstance(call.operation, BatchGet) else replace(answer, item=None)
 

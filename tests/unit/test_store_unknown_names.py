@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import UnknownName
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 

@@ -34,7 +34,7 @@ from shardweave.table.operations import (
     BatchWrite,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     TransactGet,
     TransactWrite,
@@ -44,8 +44,8 @@ KEY = {"hashKey": "h", "rangeKey": "r"}
 OTHER = {"hashKey": "h", "rangeKey": "other"}
 TYPED = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}
 TYPED_OTHER = {"hashKey": {"S": "h"}, "rangeKey": {"S": "other"}}
-CREATION = Put(KEY, Missing("hashKey"), return_on_failure=True)
-PUT = Put(KEY)
+CREATION = PutItem(KEY, Missing("hashKey"), return_on_failure=True)
+PUT = PutItem(KEY)
 READ = GetItem(KEY)
 NOW = 1_700_000_000.0
 

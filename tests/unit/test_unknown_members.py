@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from shardweave.errors import ValidationFailed
-from shardweave.json_reading import MAX_UNKNOWN, read_model
-from shardweave.property_json import JSON_CONFIG
+from shardweave.values.json_types import JSON_CONFIG
+from shardweave.values.json_validation import MAX_UNKNOWN, read_model
 from tests.unit.api_world import Client, json_of, user_service
 
 MANY = 19_000

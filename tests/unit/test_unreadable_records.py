@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 from pydantic import Field, computed_field
 
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Lookup, Unique, belongs_to
-from shardweave.entity import Entity, HashKey, RangeKey, timestamp_property, ttl_property, unique_property
 from shardweave.errors import RecordUnreadable, Unreadable
+from shardweave.keys.sharding import ShardBump
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import MAX_UNREADABLE, BranchSpec, Equal, OneOf, Page, Prefix, QuerySpec
-from shardweave.schema import Index, Schema
-from shardweave.shard_maps import StaticMaps
-from shardweave.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, Unique, belongs_to
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Put, Scan
+from shardweave.table.operations import PutItem, Scan
+from shardweave.values.codecs import Timestamp
 from tests.unit.query_world import DAY, KEYS, NOW
 
 SECRET = "sesame"
@@ -121,7 +122,7 @@ class World:
         changed = {name: value for name, value in {**item, **change}.items() if value is not None}
         if (changed["hashKey"], changed["rangeKey"]) != (item["hashKey"], item["rangeKey"]):
             self.store.delete(Shop, shop_id)
-        self.table.run(Put(changed))
+        self.table.run(PutItem(changed))
 
     def items(self) -> list[dict[str, Any]]:
         return [dict(item) for item in self.table.run(Scan(consistent=True)).items]
@@ -260,21 +261,21 @@ def test_whoever_sees_some_records_alone_meets_none(world: World) -> None:
     for number in range(5):
         world.add(f"s{number}", owner_id="o", phone=str(number))
     world.damage("s2", {"state": SECRET})
-    among: Any = {"among": lambda item: True}
-    page = world.queries.run(by_name(tells_unreadable=False, **among))
+    visibility: Any = {"visibility": lambda item: True}
+    page = world.queries.run(by_name(tells_unreadable=False, **visibility))
     assert ([each.shop_id for each in page.items], page.unreadable) == (["s0", "s1", "s3", "s4"], ())
     assert [each.key for each in page.stats.unreadable] == [{"shopId": "s2"}], "who runs the service is told"
-    assert world.store.get(Shop, "s2", **among) is None
-    assert world.store.batch_get(Shop, ["s2"], **among) == [None]
-    page_of_owner = world.store.find_by(Shop, "ownerId", "o", **among)
+    assert world.store.get(Shop, "s2", **visibility) is None
+    assert world.store.batch_get(Shop, ["s2"], **visibility) == [None]
+    page_of_owner = world.store.find_by(Shop, "ownerId", "o", **visibility)
     assert ([each.shop_id for each in page_of_owner.items], page_of_owner.unreadable) == (["s0", "s1", "s3", "s4"], ())
-    assert world.store.find_by(Shop, "phone", "2", **among).unreadable == ()
+    assert world.store.find_by(Shop, "phone", "2", **visibility).unreadable == ()
 
 
 def test_a_damaged_lookup_record_is_told_where_it_leads(world: World) -> None:
     world.add("s1", phone="1", owner_id="o")
     for lookup in [each for each in world.items() if "_owner" in each]:
-        world.table.run(Put({**lookup, "_owner": SECRET}))
+        world.table.run(PutItem({**lookup, "_owner": SECRET}))
     with pytest.raises(RecordUnreadable) as failure:
         world.store.get_by(Shop, "phone", "1")
     assert failure.value.record.code == "lookup_damaged"

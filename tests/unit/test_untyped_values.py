@@ -21,11 +21,12 @@ from typing_extensions import TypeAliasType
 from shardweave.cli.json_lines import parse_object
 from shardweave.cli.load import Loading
 from shardweave.cli.records import whole_record
-from shardweave.entity import Entity, unique_property
 from shardweave.errors import InputError, SchemaError, ValueRefused
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Put, Store
 from shardweave.table.values import from_attribute_values, to_attribute_values
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of

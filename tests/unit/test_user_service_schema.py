@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from services.user_service import Email, User, canonical_email, canonical_name, schema
 from shardweave.errors import ValidationFailed, ValueRefused
-from shardweave.key_format import ARTICLE, ENTITY_MANAGER, ORDERED
+from shardweave.keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED
 
 SCHEMA = schema()
 ARTICLE_USER: dict[str, Any] = {

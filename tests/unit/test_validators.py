@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from shardweave.access.bindings import Private
 from shardweave.cli.json_lines import parse_object
 from shardweave.cli.records import whole_record
-from shardweave.entity import Entity, nanoid, unique_property
 from shardweave.errors import RecordUnreadable, ValidationFailed
-from shardweave.projections import Event, EventProjection, Set, Update
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import QuerySpec
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity, nanoid
+from shardweave.schema.property_options import Private, unique_property
+from shardweave.schema.read_models import Event, ReadModel, Set, Update
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Put, Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of
@@ -84,7 +84,7 @@ def project(event: Told) -> list[Set | Update]:
     ]
 
 
-SCHEMA = Schema([Ticket], projections=[EventProjection("told", (Told,), (Ticket,), project)])
+SCHEMA = Schema([Ticket], projections=[ReadModel("told", (Told,), (Ticket,), project)])
 GIVEN: dict[str, Any] = {"ticket_id": "t", "code": "1", "secret": "s", "marked": "m", "listed": ["l"]}
 STORED_NAMES = {"ticketId": "t", "code": "1", "secret": "s", "marked": "m", "listed": ["l"]}
 

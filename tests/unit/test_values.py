@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shardweave.errors import ValueRefused
 from shardweave.table.conditions import Compare
 from shardweave.table.dynamodb.items import native_item
-from shardweave.table.operations import Put
+from shardweave.table.operations import PutItem
 from shardweave.table.values import (
     from_attribute_value,
     from_attribute_values,
@@ -191,7 +191,7 @@ def texts_of(typed: dict[str, Any]) -> list[str]:
 def goes_out_and_comes_back(value: int | Decimal) -> None:
     """The number is sent as plain digits, in every place of an item, and read as the same number."""
     item = {"number": value, "list": [value], "map": {"in": value}, "set": {value}}
-    request = json.loads(json.dumps(Put(item, condition=Compare("number", "=", value)).request("table")))
+    request = json.loads(json.dumps(PutItem(item, condition=Compare("number", "=", value)).request("table")))
     sent = request["Item"] | request["ExpressionAttributeValues"]
     texts = [text for typed in sent.values() for text in texts_of(typed)]
     assert len(texts) == 5

@@ -17,14 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, JsonValue
 
-from shardweave.api.models import RecordModels
 from shardweave.cli.json_lines import parse_object
 from shardweave.cli.records import whole_record
-from shardweave.codecs import SemanticVersion, Timestamp
-from shardweave.entity import Entity, unique_property
-from shardweave.schema import Schema
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store import Create, Put, Store, Update
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.values.codecs import SemanticVersion, Timestamp
+from shardweave.wire.record_models import RecordModels
 from tests.unit.api_world import NOW, Client, Clock, api_of
 from tests.unit.values_world import same
 

@@ -22,15 +22,12 @@ from shardweave.errors import (
     TransactionInProgress,
 )
 from shardweave.outcomes import maybe_written
-from shardweave.shard_maps import StaticMaps
+from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Delete, Put, Store, Update
-from shardweave.store.sending import Sender
+from shardweave.store.writing.sender import Sender
 from shardweave.table.conditions import Missing
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import BatchGet, BatchWrite, GetItem, Operation, TransactWrite
-from shardweave.table.operations import Put as PutItem
-from shardweave.table.operations import Update as UpdateItem
-from shardweave.table.simulated import (
+from shardweave.table.fault_injection import (
     WRITES,
     Afterwards,
     Fail,
@@ -44,6 +41,7 @@ from shardweave.table.simulated import (
     SimulatedTable,
     Throttle,
 )
+from shardweave.table.operations import BatchGet, BatchWrite, GetItem, Operation, PutItem, TransactWrite, UpdateItem
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
 from tests.unit.write_ledger import Ledger
 

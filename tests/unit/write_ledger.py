@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from shardweave.entity_type import REVISION
+from shardweave.schema.entity_type import REVISION
 from shardweave.table import Guard, Table
 from shardweave.table.layout import TableLayout
-from shardweave.table.operations import WRITES, BatchWrite, Delete, Operation, Put, TransactWrite, Update
+from shardweave.table.operations import WRITES, BatchWrite, DeleteItem, Operation, PutItem, TransactWrite, UpdateItem
 
 R = TypeVar("R")
 
@@ -54,9 +54,9 @@ class Ledger:
         elif isinstance(operation, BatchWrite):
             self.written += operation.puts
             self.removed += operation.deletes
-        elif isinstance(operation, Put):
+        elif isinstance(operation, PutItem):
             self.written.append(operation.item)
-        elif isinstance(operation, Update):
+        elif isinstance(operation, UpdateItem):
             self.written.append({**operation.key, **operation.set})
-        elif isinstance(operation, Delete):
+        elif isinstance(operation, DeleteItem):
             self.removed.append(operation.key)

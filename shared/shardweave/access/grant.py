@@ -12,17 +12,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..declared import LookupType
-from ..entity_type import EntityType
+from ..caller import Caller, is_member
 from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
+from ..schema.entity_type import EntityType
+from ..schema.relations import LookupType
 from ..shard_key import AnyKey
 from ..store.operations import Related, Visible
-from ..stored_form import stored_form
 from ..table.conditions import Compare, Condition, Or
 from ..table.values import Item, Value
-from .caller import Caller
-from .rules import is_member
+from ..values.stored_form import stored_form
 
 NOT_YOURS = "read what you may, and leave the property out"
 
@@ -51,7 +50,7 @@ class Grant:
         return bool(self.bound) or self.owners is not None
 
     @property
-    def among(self) -> Any:
+    def visibility(self) -> Any:
         """Tells the store which records there are, None when all are."""
         return self.sees if self.is_limited else None
 
@@ -60,8 +59,8 @@ class Grant:
         """Which records there are, and what decides it."""
         claims = frozenset(self.entity.claims.values())
         if self.owners is None:
-            return Visible(self.among, tuple(self.bound), claims)
-        return Visible(self.among, (*self.bound, *self.owners), None, self._owned(self.owners))
+            return Visible(self.visibility, tuple(self.bound), claims)
+        return Visible(self.visibility, (*self.bound, *self.owners), None, self._owned(self.owners))
 
     def names_it(self, identity: Item) -> bool:
         """Whether a record of the caller could have an identity."""
@@ -139,9 +138,9 @@ class Grant:
         filters += [] if self.owners is None else [self._owned(self.owners)]
         filters += [self._owned((owner,)) for owner in sorted(owners)]
         whole = filters[0] if len(filters) == 1 else (filters[0] & _all(filters[1:]) if filters else None)
-        among = self._among(owners) if owners or self.owners is not None else None
+        visibility = self._among(owners) if owners or self.owners is not None else None
         tells = not (self.is_limited or owners)
-        found = replace(spec, filter=whole, scope=self.caller.scope, among=among, tells_unreadable=tells)
+        found = replace(spec, filter=whole, scope=self.caller.scope, visibility=visibility, tells_unreadable=tells)
         if spec.branches is not None:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)

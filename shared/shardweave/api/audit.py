@@ -22,16 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
-from .messages import Response
+from ..wire.key_paths import key_of_part
+from ..wire.unreadable import key_hash
+from .http import Response
 from .operation import Beside, Call, Operation
-from .paths import key_of_part
 
 ROOT = "/v1/"
-KEY_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,6 @@ def audit_entry(operation: Operation, call: Call, response: Response | None) -> 
     names = _names(operation, call, response)
     keys = tuple(key_hash(name) for name in names)
     return AuditEntry(call.caller.principal, operation.name, operation.path, operation.tag, keys)
-
-
-def key_hash(name: str) -> str:
-    """What the trail has for a record; `name` is its collection and its key, with a slash between."""
-    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:KEY_DIGITS]
 
 
 def _names(operation: Operation, call: Call, response: Response | None) -> Iterable[str]:

@@ -14,7 +14,7 @@ from email.message import Message
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import BodyTooLarge, LimitExceeded, MalformedRequest, UnsupportedMediaType
-from ..property_json import json_number
+from ..values.json_types import json_number
 from .operation import Body
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, cast, overload
 
-from ..access.access import Access
-from ..access.caller import Caller
+from ..access.authorization import Authorization
 from ..access.grant import Grant
+from ..caller import Caller
 from ..database import NOTHING, Database, E
 from ..database_input import (
     check_batch,
@@ -24,21 +24,21 @@ from ..database_input import (
     key_list,
     record_of,
 )
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import Forbidden, InputError, NotFound
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
 from ..store import BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
-from ..store.expanding import Related
-from ..store.finding import lookup_of
+from ..store.lookups.lookup_queries import lookup_of
 from ..store.operations import Changes, Key
+from ..store.relations.relation_loader import Related
 
 
 class CallerDatabase(Database):
     """The records of a store as one caller may see and change them. It closes nothing."""
 
-    def __init__(self, store: Store, queries: QueryRunner, access: Access, caller: Caller) -> None:
+    def __init__(self, store: Store, queries: QueryRunner, access: Authorization, caller: Caller) -> None:
         self._store, self._queries = store, queries
         self._owned, self._closed = False, False
         self._access, self._caller = access, caller
@@ -79,7 +79,7 @@ class CallerDatabase(Database):
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None where there is none for the caller."""
         grant = self._grant(entity, "get")
-        return self._store.get(self._model(entity), grant.key(key), among=grant.among)
+        return self._store.get(self._model(entity), grant.key(key), visibility=grant.visibility)
 
     def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
         """Change properties of a record of the caller's."""
@@ -91,13 +91,15 @@ class CallerDatabase(Database):
         """Remove a record of the caller's; False when there was none."""
         check_revision(rev)
         grant = self._grant(entity, "delete")
-        kept: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        kept: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
         return self._store.delete(self._model(entity), grant.key(key), rev=rev, **kept)
 
     def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
         """The live records of the keys, None where there is none for the caller."""
         grant = self._grant(entity, "batchGet")
-        return self._store.batch_get(self._model(entity), [*map(grant.key, key_list(keys))], among=grant.among)
+        return self._store.batch_get(
+            self._model(entity), [*map(grant.key, key_list(keys))], visibility=grant.visibility
+        )
 
     def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
         """Carry out puts and deletes of the caller's records, each on its own."""
@@ -135,7 +137,9 @@ class CallerDatabase(Database):
         grant = self._grant(entity, "list")
         check_lookup(name, within)
         within = grant.scope(lookup_of(grant.entity, name), within)
-        return self._found(entity, name, value, within, limit, next_token, among=grant.among, scope=self._caller.scope)
+        return self._found(
+            entity, name, value, within, limit, next_token, visibility=grant.visibility, scope=self._caller.scope
+        )
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records that there are for the caller."""
@@ -149,7 +153,7 @@ class CallerDatabase(Database):
         if not self._access.restricts:
             return operation
         grant = self._access.grant(entity, rule or _RULES[type(operation)], self._caller)
-        asker: dict[str, Any] = {"among": grant.among, "related": grant.related}
+        asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
         if isinstance(operation, (Create, Put)):
             return replace(operation, **_made(entity, grant, operation), **asker)
         if isinstance(operation, Update):

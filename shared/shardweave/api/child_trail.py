@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..entity import Entity
-from ..entity_type import EntityType
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
 from ..shard_key import ExternalKeys
-from ..store.removing import Fate, Follow
-from .keys import RecordKeys
+from ..store.relations.parent_deletion import Fate, Follow
+from ..wire.record_keys import RecordKeys
 from .operation import Beside, Call
 
 

@@ -5,8 +5,8 @@
 
 Each record of the answer then has a member `expanded`, apart from its own properties: by the relation's name the
 related record, null where there is none, or the list of those that are there. Each related record is read once for a
-whole page (see `store.expanding` for what that costs); records of a page are read whole, also where their index has
-less.
+whole page (see `store.relations.relation_loader` for what that costs); records of a page are read whole, also where
+their index has less.
 
 A related record that can't be read stands in its place as `{"unreadable": ...}`, where the caller sees all records of
 its entity, and else is null, or left out of a list.
@@ -23,9 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from ..access.access import Access
-from ..access.caller import Caller
-from ..entity import Entity
+from ..access.authorization import Authorization
+from ..caller import Caller
 from ..errors import (
     AnswerTooLarge,
     DeadlineTooShort,
@@ -37,15 +36,16 @@ from ..errors import (
     ValidationFailed,
     use_one_of,
 )
-from ..property_json import json_bytes
+from ..schema.entity import Entity
 from ..store import Store
-from ..store.expanding import Limits
-from .carried import MAX_PAGE_BYTES, Carried, Texts
-from .models import RecordModels
-from .operation import Parameter
-from .unreadable import UNREADABLE
+from ..store.relations.relation_loader import Limits
+from ..values.json_types import json_bytes
+from ..wire.paging import EXPAND
+from ..wire.parameter import Parameter
+from ..wire.record_models import RecordModels
+from ..wire.unreadable import UNREADABLE
+from .response_size import MAX_PAGE_BYTES, Carried, Texts
 
-EXPAND = "expand"
 MAX_RELATED, MOST_RELATED = 5000, 20_000
 """Related records that one request may lead to, each counted once: by default, and the most that can be chosen."""
 
@@ -53,7 +53,9 @@ MAX_RELATED, MOST_RELATED = 5000, 20_000
 class Expansion:
     """The relations of one entity, over HTTP. `max_related` are the related records that one request may read."""
 
-    def __init__(self, models: RecordModels, store: Store, access: Access, *, max_related: int = MAX_RELATED) -> None:
+    def __init__(
+        self, models: RecordModels, store: Store, access: Authorization, *, max_related: int = MAX_RELATED
+    ) -> None:
         self._access = access
         self._max_related = max_related
         self._models = models

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .messages import decode_path
+from .http import decode_path
 
 
 def event_of(

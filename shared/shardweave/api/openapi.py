@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..property_json import MAX_WHOLE_FLOAT
+from ..values.json_types import MAX_WHOLE_FLOAT
 
 SECURITY_SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},

@@ -7,44 +7,22 @@ those checks. Nothing here knows what serves it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from ..errors import ConfigurationError, ShardweaveError
-from .caller import Caller
-from .messages import JSON, Response
+from ..wire.parameter import Parameter
+from .authorizer_claims import Caller
+from .http import JSON, Response
 
 _IN_PATH = re.compile(r"\{\w+\}")
 
 Model = type[BaseModel] | Callable[[], type[BaseModel]]
 """The form of a JSON object, or what gives it when the API is described: most of them are needed for nothing else."""
-
-
-def left_out(description: str, **options: Any) -> Any:
-    """A member of an answer that is not there when it has nothing to say; it is never null."""
-    return Field(default_factory=lambda: None, description=description, **options)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A query, path or header parameter. `annotation` is the type that describes its value, `default` what a query
-    parameter that is not given stands for (None: nothing); given, it is as if it were not."""
-
-    name: str
-    description: str
-    annotation: Any = str
-    default: Any = None
-    required: bool = False
-
-    @property
-    def default_text(self) -> str | None:
-        """The default as it is written in a query string."""
-        return self.default if self.default is None or isinstance(self.default, str) else json.dumps(self.default)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .caller import Caller
+from .authorizer_claims import Caller
 
 EVERYBODY = "*"
 GROUP = "group:"

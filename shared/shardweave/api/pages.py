@@ -11,79 +11,40 @@ A query never takes longer than the request may, whatever it asks for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from ..access.access import Access
-from ..access.caller import Caller
-from ..entity import Entity
+from ..access.authorization import Authorization
+from ..caller import Caller
 from ..errors import (
     AnswerTooLarge,
     CursorExpired,
     CursorMismatch,
     DeadlineTooShort,
-    InputError,
     InvalidCursor,
-    LimitExceeded,
     RecordUnreadable,
     TimeLimitTooShort,
     TooManyReads,
     Unreadable,
     UnsupportedQuery,
 )
-from ..property_json import json_bytes
 from ..query.limits import check_time_limit
-from ..query.room import Room
+from ..query.page_budget import PageBudget
 from ..query.runner import QueryRunner
-from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS, Page, QuerySpec
-from ..store.finding import FoundPage
+from ..query.spec import Page, QuerySpec
+from ..schema.entity import Entity
+from ..store.lookups.lookup_queries import FoundPage
 from ..store.noticed import notice
-from .carried import MAX_PAGE_BYTES, Carried, Texts
+from ..values.json_types import json_bytes
+from ..wire.paging import CONTINUATION
+from ..wire.record_models import RecordModels
 from .expansion import Expansion
-from .messages import PageFacts, Response
-from .models import RecordModels
-from .operation import Call, Parameter
-
-CONTINUATION = "nextToken"
-
-_NUMBER = re.compile("-?[0-9]{1,30}")
-
-PAGING = (
-    Parameter("reverse", "True for the reverse of the order.", bool, default=False),
-    Parameter("limit", "Records a page.", Annotated[int, Field(ge=1, le=MAX_LIMIT)], DEFAULT_LIMIT),
-    Parameter(CONTINUATION, "The token of the page before, whose other parameters must be the same."),
-    Parameter(
-        "timeLimitMs",
-        "The page is cut after these milliseconds.",
-        Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_MS)],
-    ),
-    Parameter(
-        "onShardError",
-        "Whether to go on without lanes that fail: `failed` lists them, and the token takes them up again.",
-        Literal["fail", "partial"],
-        "fail",
-    ),
-)
-
-
-def paging(given: Mapping[str, str]) -> dict[str, Any]:
-    """The parts of a QuerySpec that `PAGING` gives. Raises InputError, LimitExceeded."""
-    mode = given.get("onShardError", "fail")
-    if mode not in ("fail", "partial"):
-        raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
-    return {
-        "reverse": flag(given, "reverse"),
-        "limit": _limit(given),
-        "cursor": given.get(CONTINUATION),
-        "time_limit_ms": _number(given, "timeLimitMs", "write a number of milliseconds"),
-        "on_shard_error": mode,
-    }
+from .http import PageFacts, Response
+from .operation import Call
+from .response_size import MAX_PAGE_BYTES, Carried, Texts
 
 
 def within(spec: QuerySpec, call: Call) -> QuerySpec:
@@ -137,7 +98,7 @@ class Pages:
     """The pages of one entity's queries. `expansion` shows related records where `expand` names relations."""
 
     def __init__(
-        self, models: RecordModels, queries: QueryRunner, access: Access, expansion: Expansion | None = None
+        self, models: RecordModels, queries: QueryRunner, access: Authorization, expansion: Expansion | None = None
     ) -> None:
         self._models = models
         self._access = access
@@ -173,7 +134,7 @@ class Pages:
             return [each.size for each in shown.texts]
 
         with token_named(), limit_named(spec, call):
-            page = queries.run(asked, room=Room(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self._form))
+            page = queries.run(asked, room=PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self._form))
         items = tuple(each.text for each in shown.texts[: len(page.items)])
         late = page.stats.out_of_time and not has_own_limit(spec, call)
         fell_short = late or page.stats.lanes_broke or bool(page.stats.unreadable)
@@ -242,27 +203,3 @@ def item_json(models: RecordModels, item: Any) -> bytes:
     if isinstance(item, Entity):
         return models.json(item)
     return models.part_json(item)
-
-
-def flag(given: Mapping[str, str], name: str) -> bool:
-    """A parameter that is `true` or `false`, and false when it is not given. Raises InputError."""
-    text = given.get(name, "false")
-    if text not in ("true", "false"):
-        raise InputError("must be true or false", where=name, fix="write true or false")
-    return text == "true"
-
-
-def _limit(given: Mapping[str, str]) -> int:
-    found = _number(given, "limit", LIMIT_FIX)
-    if found is None:
-        return DEFAULT_LIMIT
-    if not 1 <= found <= MAX_LIMIT:
-        raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
-    return found
-
-
-def _number(given: Mapping[str, str], name: str, fix: str) -> int | None:
-    text = given.get(name)
-    if text is not None and not _NUMBER.fullmatch(text):
-        raise InputError("it is not a whole number", where=name, fix=fix)
-    return None if text is None else int(text)

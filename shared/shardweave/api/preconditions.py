@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ..errors import AlreadyExists, MalformedRequest, PreconditionFailed, RevisionConflict, ValueTaken
 from ..store.operations import Rev
-from .operation import Parameter
+from ..wire.parameter import Parameter
 
 IF_MATCH = "if-match"
 IF_NONE_MATCH = "if-none-match"

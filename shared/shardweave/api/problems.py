@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from .. import errors
-from .messages import Response
-from .operation import left_out
+from ..values.json_types import left_out
+from .http import Response
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:shardweave:error:"

@@ -1,6 +1,6 @@
 """What `POST .../query`, `/count` and `/explain` take, as models for the OpenAPI document.
 
-A body is read by `query.spec_json`, which names the place of whatever is wrong; these models describe the same language
+A body is read by `wire.query_json`, which names the place of whatever is wrong; these models describe the same language
 of conditions and filters, and a test holds the two together.
 """
 
@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ..entity_type import EntityType
 from ..query.filters import MAX_NODES
 from ..query.spec import DEFAULT_LIMIT, MAX_BRANCHES, MAX_BUDGET, MAX_LIMIT, MAX_TIME_LIMIT_MS
-from .list_query import index_names, indexed_properties
+from ..schema.entity_type import EntityType
+from ..wire.list_parameters import index_names, indexed_properties
 
 Scalar = str | int | float | bool
 Time = int | dt.date | dt.datetime

@@ -37,15 +37,15 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from ..access.caller import Caller
+from ..caller import Caller
 from ..errors import ConditionFailed, ConfigurationError, InvalidRequest, RateExceeded, ShardweaveError, TableFull
-from ..key_format import crc32
-from ..schema import Schema
-from ..store.lookups import LOOKUP_SPACE
+from ..keys.key_format import crc32
+from ..schema.schema import Schema
+from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..table import Table
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.metered import metered
-from ..table.operations import GetItem, Update
+from ..table.operations import GetItem, UpdateItem
 from ..table.values import Item
 
 MINUTE_MS, SECOND_MS, MINUTE_SECONDS = 60_000, 1000, 60
@@ -180,7 +180,7 @@ class RateLimit:
             return False
         unchanged = And(tuple(Compare(name, "=", value) for name, value in damaged.items()))
         with suppress(ConditionFailed), _not_the_callers_write():
-            self._table.run(Update(self._key(bucket), set=dict.fromkeys(damaged, 0), condition=unchanged))
+            self._table.run(UpdateItem(self._key(bucket), set=dict.fromkeys(damaged, 0), condition=unchanged))
         return True
 
     def _stored(self, bucket: _Bucket) -> Item:
@@ -201,9 +201,9 @@ class RateLimit:
             bucket.refused = bucket.refused or _REQUESTS
         return min(size, left)
 
-    def _update(self, bucket: _Bucket, now: int, size: int, spent: int) -> Update:
+    def _update(self, bucket: _Bucket, now: int, size: int, spent: int) -> UpdateItem:
         ttl = self._schema.layout.ttl_attribute
-        return Update(
+        return UpdateItem(
             self._key(bucket),
             set={ttl: now // SECOND_MS + KEPT_SECONDS} if ttl else {},
             add={_REQUESTS: size, **({_READ_UNITS: spent} if spent else {})},

@@ -12,28 +12,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from ..access.access import ACCESS_ERRORS
-from ..entity import Entity
+from ..access.authorization import ACCESS_ERRORS
 from ..errors import ConfigurationError, NotFound, ShardweaveError, TableFull
 from ..query.spec import QuerySpec
 from ..routing import Listed, RecordView, Route, Writes
+from ..schema.entity import Entity
 from ..store.operations import Written
-from ..store.steps import not_found
+from ..store.writing.write_steps import not_found
+from ..wire.paging import PAGING, paging
+from ..wire.record_models import RecordModels, page_model
 from .caller_database import CallerDatabase
-from .collection import PLACE, TAG, created, stored
-from .messages import Response
-from .models import RecordModels, page_model
-from .once import ONCE, ONCE_ERRORS, carried_out, worked
+from .http import Response
+from .idempotency import ONCE, ONCE_ERRORS, carried_out, worked
 from .operation import Answer, Call, Operation
-from .pages import PAGING, Pages, paging
+from .pages import Pages
 from .preconditions import CONDITIONS_OF_READING, IF_NONE_MATCH, entity_tag, tags_of
-from .query_routes import QUERY_ERRORS
 from .route_arguments import NOT_GIVEN, Arguments, arguments_of, path_of
 from .route_faults import check_answer, check_listed, check_status, check_writes
 from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm, entities_of, form_of
+from .routes.queries import QUERY_ERRORS
+from .routes.records import PLACE, TAG, created, stored
 
 if TYPE_CHECKING:
-    from ..service_parts import Parts
+    from .parts import Parts
 
 
 def route_operations(routes: Sequence[Route[..., Any]], parts: Parts) -> tuple[Operation, ...]:

@@ -17,21 +17,22 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from ..access.access import refusal
-from ..access.caller import Caller
-from ..codecs import codec_of
+from ..access.authorization import refusal
+from ..caller import Caller
 from ..database import Database
-from ..entity import Entity
-from ..entity_property import Property
 from ..errors import ConfigurationError, InputError, ValidationFailed
-from ..json_reading import read_model
-from ..property_json import as_declared, json_form
 from ..routing import ANY_CALLER, Claim, Clock, Route, TimeLeft
+from ..schema.entity import Entity
+from ..schema.property import Property
+from ..values.codecs import codec_of
+from ..values.json_types import as_declared, json_form
+from ..values.json_validation import read_model
+from ..wire.parameter import Parameter
 from .caller_database import CallerDatabase
-from .operation import Body, Call, Parameter
+from .operation import Body, Call
 
 if TYPE_CHECKING:
-    from ..service_parts import Parts
+    from .parts import Parts
 
 Read = Callable[[Call], Any]
 """What a parameter is given, from a request; `NOT_GIVEN` for one that was not sent."""

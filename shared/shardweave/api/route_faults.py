@@ -8,15 +8,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from ..database_input import kind_of
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import ConfigurationError
 from ..routing import Listed, Route, Writes
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
 from ..store.operations import Check, Create, Delete, Put, Update
 from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm
 
 if TYPE_CHECKING:
-    from ..schema import Schema
+    from ..schema.schema import Schema
 
 _OPERATIONS = (Create, Put, Update, Delete, Check)
 

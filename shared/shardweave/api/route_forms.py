@@ -14,16 +14,16 @@ from pydantic import BaseModel, create_model
 from pydantic.alias_generators import to_pascal
 from pydantic_core import SchemaSerializer
 
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import ConfigurationError
-from ..property_json import JSON_CONFIG
 from ..routing import RecordView, Route
-from .models import EXPANDED, RecordModels
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..values.json_types import JSON_CONFIG
+from ..wire.record_models import EXPANDED, RecordModels
 from .shown_values import ShownValues
 
 if TYPE_CHECKING:
-    from ..service_parts import Parts
+    from .parts import Parts
 
 
 def form_of(route: Route[..., Any], given: Any, parts: Parts) -> Form:

@@ -42,12 +42,14 @@ from ..errors import (
     ValidationFailed,
 )
 from ..store.noticed import Noticed, noticing
+from ..wire.key_paths import key_of_part
+from ..wire.parameter import Parameter
 from .audit import AuditEntry, audit_entry
+from .authorizer_claims import caller_of
 from .bodies import read_document
-from .caller import caller_of
-from .messages import JSON, PageFacts, Response, decode_query
-from .operation import Answer, Beside, Call, Operation, Parameter, model_of
-from .paths import Paths, key_of_part, router_rule, unseal
+from .http import JSON, PageFacts, Response, decode_query
+from .operation import Answer, Beside, Call, Operation, model_of
+from .paths import Paths, router_rule, unseal
 from .preconditions import IF_MATCH, IF_NONE_MATCH
 from .problems import INTERNAL, MEDIA_TYPE, Problem, internal_problem, is_failure, problem, status_of
 from .rate_limit import RateLimit

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ForwardRef, Union
 from pydantic import BaseModel, TypeAdapter, create_model
 from pydantic_core import SchemaSerializer, core_schema
 
-from ..entity import Entity
-from ..property_json import JSON_CONFIG
-from .models import RecordModels
+from ..schema.entity import Entity
+from ..values.json_types import JSON_CONFIG
+from ..wire.record_models import RecordModels
 
 if TYPE_CHECKING:
-    from ..service_parts import Parts
+    from .parts import Parts
 
 _OF_A_CLASS = ("model", "dataclass")
 _OF_ANY_VALUE = ("any", "is-instance", "generator", "call", "function-plain")

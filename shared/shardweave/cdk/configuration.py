@@ -16,29 +16,29 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Protocol, cast, get_args
 
-from ..access.faults import access_advice
 from ..api.expansion import MAX_RELATED, MOST_RELATED
 from ..api.rate_limit import MOST, Rates
 from ..errors import ConfigurationError, Fault, SchemaError
-from ..key_format import KEY_FORMATS, key_format
-from ..manifest import decode_index, encode_index, manifest_of
+from ..keys.key_format import KEY_FORMATS, key_format
 from ..project import command_name
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS
-from ..reshard.policy import MODES
-from ..reshard.wait_settings import decode_waits, encode_waits
-from ..schema import Schema
-from ..service_files import default_service, named_service
-from ..service_modules import service_schema
+from ..reshard.load.policy import MODES
+from ..reshard.timings import decode_waits, encode_waits
+from ..schema.checks.access import access_advice
+from ..schema.manifest import decode_index, encode_index, manifest_of
+from ..schema.schema import Schema
+from ..service.files import default_service, named_service
+from ..service.loader import service_schema
 from ..table.layout import IndexLayout, KeyType, TableLayout
-from .callers import Issuer, issuer_of, operators_of, out_of_reach
+from .authorization import Issuer, issuer_of, operators_of, out_of_reach
 from .domain import DomainName, domain_of
 from .encryption import encryption_key_of
 from .existing_table import ExistingTable, existing_table_of
 from .kept_choices import encode_choices
+from .layer_packages import PLATFORMS, PlatformName
 from .manifest import faults, read_manifest, wave_faults
-from .packages import PLATFORMS, PlatformName
-from .stage_record import StageRecord
+from .stage_state import StageRecord
 from .table_units import TableUnits
 from .tags import tags_of
 from .target import Target, target_of

@@ -25,13 +25,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
 from ..exit_codes import EXIT_CODES, exit_code_of
-from ..key_format import ORDERED
-from ..manifest import encode_index, manifest_of, new_bumps
+from ..keys.key_format import ORDERED
 from ..project import command_name, shown_path
 from ..reshard.control import control_key, decode_control
-from ..reshard.phases import Control
-from ..reshard.placement import moving_faults
-from ..service_modules import service_schema
+from ..reshard.declaration_guard import moving_faults
+from ..reshard.phases import ReshardState
+from ..schema.manifest import encode_index, manifest_of, new_bumps
+from ..service.loader import service_schema
 from ..table import Table
 from ..table.dynamodb import DynamoDBTable
 from ..table.layout import IndexLayout, TableLayout
@@ -45,7 +45,7 @@ from .kept_choices import kept_choices
 from .manifest import FOLDER, read_manifest, write_manifest
 from .options import Given, add_options, choices_of, context_of, parsed, stack_of, with_service
 from .sources import ROOT
-from .stage_record import StageRecord, stage_faults, unheard_of
+from .stage_state import StageRecord, stage_faults, unheard_of
 from .table_units import TableUnits
 from .target import check_regions, target_of
 from .waves import Wave, encode_waves, everything_else, first_waves, plan_waves, wave_name
@@ -227,7 +227,7 @@ def faults_of(
     return found
 
 
-def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[str, Control]) -> dict[str, int]:
+def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[str, ReshardState]) -> dict[str, int]:
     """Of the entities with new bumps: until when a re-shard of this stage's table stands for all of them."""
     found: dict[str, int] = {}
     for token, control in controls.items():
@@ -237,7 +237,7 @@ def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[st
     return found
 
 
-def controls_of(configuration: Configuration, table: Table) -> dict[str, Control]:
+def controls_of(configuration: Configuration, table: Table) -> dict[str, ReshardState]:
     """How far the stage's re-shards are, by token. Costs one read for each entity."""
     entities = configuration.schema.entities
     items = {token: table.run(GetItem(control_key(entity), consistent=True)).item for token, entity in entities.items()}

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from ..errors import ConfigurationError
 from ..project import command_name
-from .stage_record import StageRecord, decode_stage_record
+from .stage_state import StageRecord, decode_stage_record
 
 FAILED_CREATIONS = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 

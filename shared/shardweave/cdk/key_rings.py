@@ -21,7 +21,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from ..schema import Schema
+from ..schema.schema import Schema
 from .acknowledgments import acknowledge
 from .configuration import Configuration
 from .encryption import use_key

@@ -1,4 +1,4 @@
-"""The layer that every function sees. What is in it: see `packages`."""
+"""The layer that every function sees. What is in it: see `layer_packages`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from .assets import made_asset
-from .packages import CALLED_SERVICES, LOCK, PLATFORMS, PlatformName, layer_sources
+from .layer_packages import CALLED_SERVICES, LOCK, PLATFORMS, PlatformName, layer_sources
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64

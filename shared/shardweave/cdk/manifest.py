@@ -1,6 +1,7 @@
 """The manifest of a service: what has been deployed, as far as a deployment can't take it back. It is committed.
 
-Format: `manifests/<service>.json` (in `infra/`, where a project has such a folder), see `shardweave.manifest`.
+Format: `manifests/<service>.json` (in `infra/`, where a project has such a folder), see
+`shardweave.schema.manifest`.
 
 A service without a manifest has never been deployed, and may be anything. For one that has a manifest, `faults` finds
 what can't be rolled out: what would place records otherwise or leave what is stored in a stale form, bumps that change
@@ -15,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ConfigurationError, Fault
-from ..manifest import (
+from ..project import command_name
+from ..schema.manifest import (
     EntityManifest,
     Manifest,
     Waves,
@@ -26,7 +28,6 @@ from ..manifest import (
     lost_bumps,
     placement_faults,
 )
-from ..project import command_name
 from ..table.layout import IndexLayout
 from .sources import ROOT
 

@@ -16,11 +16,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ..errors import ConfigurationError, ShardweaveError
 from ..exit_codes import EXIT_CODES, exit_code_of
-from ..key_format import ORDERED
-from ..manifest import Manifest, manifest_of
+from ..keys.key_format import ORDERED
 from ..project import command_name, committed_context, shown_path
-from ..service_files import named_service, service_names
-from ..service_modules import service_schema
+from ..schema.manifest import Manifest, manifest_of
+from ..service.files import named_service, service_names
+from ..service.loader import service_schema
 from .account import add_account_options, choose_account
 from .configuration import stack_name
 from .deployed_stack import described, stage_record

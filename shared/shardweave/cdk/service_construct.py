@@ -17,8 +17,8 @@ from constructs import Construct
 
 from ..errors import ConfigurationError
 from .configuration import CHOICES, Configuration, check_names
+from .layer_packages import PLATFORMS
 from .options import Given
-from .packages import PLATFORMS
 from .provision import provision
 
 OF_A_STACK = frozenset({"account", "assets", "deployWith", "hidden", "indexes", "protection", "region", "waves"})

@@ -13,10 +13,10 @@ from constructs import Construct
 from ..errors import ConfigurationError
 from .configuration import Configuration
 from .kept_choices import OUTPUT
+from .layer_packages import PLATFORMS
 from .limits import check_output
-from .packages import PLATFORMS
 from .provision import provision
-from .stage_record import encode_stage_record
+from .stage_state import encode_stage_record
 
 _BUNDLING_STACKS = "aws:cdk:bundling-stacks"
 """The CDK's own context: of which stacks assets are made."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ConfigurationError, SchemaError
-from ..manifest import index_faults
 from ..project import command_name
+from ..schema.manifest import index_faults
 from ..table.layout import IndexLayout
 from .manifest import index_changes
 

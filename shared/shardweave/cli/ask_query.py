@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 
+from .console import Streams
+from .open_table import add_table_arguments, open_service
 from .query import add_paging_arguments, add_query_arguments, run_query
 from .schemas import entity_of
-from .streams import Streams
-from .tables import add_table_arguments, open_service
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

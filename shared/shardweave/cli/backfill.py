@@ -14,12 +14,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..errors import ConfigurationError
-from ..schema import Schema
+from ..schema.schema import Schema
 from ..store import BackfillReport, Store
-from ..store.readiness import kept_names
+from ..store.lookups.backfill_state import kept_names
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
 from .schemas import entity_of
-from .streams import Streams, counted
-from .tables import add_table_arguments, open_service
 
 TELL_EVERY = 1_000
 """Records between two lines that say how far it has come."""

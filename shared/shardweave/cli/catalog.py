@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 
-from ..store.catalog import CatalogEntry, catalog
+from ..store.lookups.catalog import CatalogEntry, catalog
+from .console import Streams
 from .json_lines import json_text
 from .schemas import add_service_arguments, schema_of
-from .streams import Streams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from ..errors import ConfigurationError
 from ..version import __version__
+from .console import Streams
 from .project_files import project_files
 from .project_name import project_name
-from .streams import Streams
 
 LOCK = "requirements.txt"
 LOCK_HEADER = f"""# What shardweave {__version__} needs here, as `shardweave init` found it installed. Install with

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InputError, ShardweaveError
-from .streams import MAX_LINE_BYTES, too_long
+from .console import MAX_LINE_BYTES, too_long
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 
 from ..errors import ShardweaveError
+from .console import Streams, lines_of
 from .json_lines import json_text, objects
 from .records import item_of
 from .schemas import add_entity_arguments, entity_of, schema_of
-from .streams import Streams, lines_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

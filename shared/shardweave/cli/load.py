@@ -19,17 +19,17 @@ from typing import Any, BinaryIO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ShardweaveError
 from ..progress_lines import ProgressLines
-from ..schema import Schema
+from ..schema.entity_type import EntityType
+from ..schema.schema import Schema
 from ..store import Store
 from ..store.operations import Put
+from .console import Streams, counted, lines_of, visible
 from .json_lines import Line, objects
+from .open_table import add_table_arguments, open_service
 from .records import whole_record
 from .schemas import entity_of
-from .streams import Streams, counted, lines_of, visible
-from .tables import add_table_arguments, open_service
 
 BATCH = 250
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..errors import ConfigurationError, InputError, ShardweaveError
 from ..exit_codes import DONE, EXIT_CODES, INTERRUPTED, WRONG, exit_code_of
 from ..version import __version__
-from .streams import Streams, reason, visible
+from .console import Streams, reason, visible
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import argparse
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..property_json import decimal_of
-from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardSpace
+from ..keys.sharding import MAX_SHARDS, MAX_SUFFIX, ShardSpace
 from ..table.values import MAX_ITEM_BYTES
+from ..values.json_types import decimal_of
+from .console import Streams
 from .json_lines import document
-from .streams import Streams
 
 PARTITION_BYTES = 10**10
 PARTITION_READ_UNITS = 3000

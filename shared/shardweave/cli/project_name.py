@@ -12,7 +12,7 @@ import sys
 from importlib import metadata
 
 from ..errors import ConfigurationError
-from ..service_files import can_name
+from ..service.files import can_name
 from .project_files import project_files
 
 MOST_LETTERS = 64

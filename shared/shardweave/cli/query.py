@@ -15,20 +15,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..api.list_query import ListQuery
-from ..api.models import RecordModels
 from ..api.pages import item_json, token_named
-from ..api.query_answers import costs, explained
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import InputError, RecordUnreadable, UnknownName
 from ..query.explain import Explanation
+from ..query.results import Part
 from ..query.runner import QueryRunner
-from ..query.show import Part
 from ..query.spec import Page, QuerySpec, QueryStats
-from ..query.spec_json import spec_from_json
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..wire.list_parameters import ListQuery
+from ..wire.query_json import spec_from_json
+from ..wire.query_reports import costs, explained
+from ..wire.record_models import RecordModels
+from .console import counted, visible, whole_text
 from .json_lines import parse_json
-from .streams import counted, visible, whole_text
 
 if TYPE_CHECKING:
     from rich.table import Table

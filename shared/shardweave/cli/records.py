@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..api.models import RecordModels, as_given, validated
-from ..entity_property import GIVEN_TWICE
-from ..entity_type import EntityType
 from ..errors import FieldFault, InputError, ValidationFailed
-from ..property_json import is_open
+from ..schema.entity_type import EntityType
+from ..schema.property import GIVEN_TWICE
 from ..table.values import Value
+from ..values.json_types import is_open
+from ..wire.record_models import RecordModels, as_given, validated
 
 
 def item_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:

@@ -23,18 +23,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..api.reshard_routes import MOST_RATE, document
-from ..entity_type import EntityType
+from ..api.routes.reshard import MOST_RATE, document
 from ..errors import ConfigurationError
+from ..keys.sharding import ShardBump
 from ..progress_lines import ProgressLines
-from ..reshard.operator import Estimate, Operator, Status
+from ..reshard.admin import Estimate, ReshardAdmin, Status
 from ..reshard.phases import under_way
-from ..reshard.wait_settings import decode_waits
-from ..service import reshard_operator
-from ..sharding import ShardBump
+from ..reshard.timings import decode_waits
+from ..schema.entity_type import EntityType
+from ..service.build import reshard_operator
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
 from .schemas import entity_of
-from .streams import Streams, counted
-from .tables import add_table_arguments, open_service
 
 ACTIONS = {
     "start": "say what moving the records to another shard space takes, and with --yes do it",
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 def act(
     options: argparse.Namespace,
     entity: EntityType[Any],
-    operator: Operator,
+    operator: ReshardAdmin,
     streams: Streams,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
@@ -107,7 +107,7 @@ def act(
     return 0
 
 
-def _start(options: argparse.Namespace, entity: EntityType[Any], operator: Operator, streams: Streams) -> int:
+def _start(options: argparse.Namespace, entity: EntityType[Any], operator: ReshardAdmin, streams: Streams) -> int:
     if options.char_bits is None or options.chars is None:
         raise ConfigurationError(
             "a start needs the new shard space", where="reshard start", fix="give --char-bits and --chars"
@@ -152,7 +152,7 @@ def _say(estimate: Estimate, streams: Streams) -> None:
     streams.say(f"at least {_duration(estimate.wait_seconds)} of waiting until the old space is gone")
 
 
-def watch(entity: EntityType[Any], operator: Operator, streams: Streams, sleep: Callable[[float], None]) -> int:
+def watch(entity: EntityType[Any], operator: ReshardAdmin, streams: Streams, sleep: Callable[[float], None]) -> int:
     """Show how far it is, until it rests or needs someone to look: a bar that moves, or, where there is no terminal, a
     line for each step."""
     console, said, lines = Console(file=streams.stderr), "", ProgressLines(streams.say)

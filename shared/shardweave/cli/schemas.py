@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, UnknownName
-from ..key_format import KEY_FORMATS, key_format
-from ..schema import Schema
-from ..service_files import default_service, named_service
-from ..service_modules import service_schema
+from ..keys.key_format import KEY_FORMATS, key_format
+from ..schema.entity_type import EntityType
+from ..schema.schema import Schema
+from ..service.files import default_service, named_service
+from ..service.loader import service_schema
+from .console import whole_text
 from .json_lines import parse_object
-from .streams import whole_text
 
 
 def add_service_arguments(parser: argparse.ArgumentParser) -> None:

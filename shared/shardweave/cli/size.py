@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ..entity_type import EntityType
+from ..schema.entity_type import EntityType
 from ..table.layout import TableLayout
 from ..table.values import MAX_HASH_KEY_BYTES, MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Value, item_bytes, value_bytes
+from .console import Streams, whole_text
 from .json_lines import document, parse_object
 from .records import item_of
 from .schemas import add_entity_arguments, entity_of, schema_of
-from .streams import Streams, whole_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

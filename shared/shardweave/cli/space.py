@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..codecs import TimestampCodec
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import ConfigurationError, InputError, ValueRefused
-from ..keys import Element
-from ..query.times import iso_time
-from ..resolve import generated_keys
-from ..sharding import READ_AHEAD_MS, placements
+from ..keys.key_design import Element
+from ..keys.sharding import READ_AHEAD_MS, placements
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..schema.resolve import generated_keys
+from ..values.codecs import TimestampCodec
+from ..values.times import iso_time
+from .console import Streams
 from .json_lines import json_text, parse_object
 from .records import values_of
 from .schemas import add_entity_arguments, entity_of, schema_of
-from .streams import Streams
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 
-from ..access.rules import GROUP_NAME
 from ..access.tokens import GROUPS, encode_token
-from ..data_folder import DataFolder
 from ..errors import ConfigurationError
 from ..project import data_folder
-from .streams import Streams
-from .tables import folder_path
+from ..schema.access_rules import GROUP_NAME
+from ..workspace import DataFolder
+from .console import Streams
+from .open_table import folder_path
 
 MAX_HOURS = 24 * 366
 _SET_HERE = ("iss", "iat", "exp", GROUPS)

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..api.application import REQUEST_ID, Api, new_request_id
+from ..api.app import REQUEST_ID, Api, new_request_id
 from ..api.bodies import too_large
 from ..api.lambda_event import event_of
 from ..api.problems import problem

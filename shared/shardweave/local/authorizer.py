@@ -12,8 +12,8 @@ from typing import Any
 
 from ..access.tokens import decode_token
 from ..api.lambda_event import authorizer_of
-from ..entity import now_ms
 from ..errors import Unauthenticated
+from ..schema.entity import now_ms
 
 _SCHEME = "bearer"
 

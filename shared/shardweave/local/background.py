@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ..changes import ChangeHandler
+from ..reshard.change_handler import ChangeHandler
 from ..table import Table
 from ..table.operations import StreamRecord
 from .poller import Poller

@@ -15,9 +15,9 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..entity import Entity
 from ..progress_lines import ProgressLines
-from ..projections import Event
+from ..schema.entity import Entity
+from ..schema.read_models import Event
 from ..store import Create, Store
 from ..table.operations import MAX_TRANSACTION_ACTIONS
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-from shardweave.api.traces import trace
+from shardweave.api.safe_traceback import trace
 
 LOG = logging.getLogger("shardweave.local")
 METRICS = logging.getLogger("shardweave.metrics")

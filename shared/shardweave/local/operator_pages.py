@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..api.messages import Response
+from ..api.http import Response
 from ..api.problems import problem
 from ..errors import ShardweaveError
 from ..version import __version__

@@ -17,7 +17,7 @@ from typing import Any
 from httptools import HttpParserInvalidMethodError
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from ..api.application import REQUEST_ID, new_request_id
+from ..api.app import REQUEST_ID, new_request_id
 from ..api.problems import problem
 from ..errors import LimitExceeded, MalformedRequest, RequestTimeout, ShardweaveError, Throttled
 

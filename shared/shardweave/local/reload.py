@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.supervisors.basereload import BaseReload
 
 from ..project import LIBRARY, project_folder, shown_path
-from ..service_files import service_file
+from ..service.files import service_file
 
 LOG = logging.getLogger("shardweave.local")
 LOOK_SECONDS = 0.4

@@ -24,38 +24,37 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..access.access import Access
-from ..access.faults import access_advice
-from ..access.rules import GROUP_NAME
+from ..access.authorization import Authorization
 from ..access.tokens import ISSUER
-from ..api.application import Observation
-from ..api.messages import Response
+from ..api.app import Observation
+from ..api.emf_metrics import QueryMetrics
+from ..api.http import Response
 from ..api.operators import EVERYBODY, GROUP, Operators
 from ..api.rate_limit import MOST, Rates
-from ..api.traces import trace
-from ..cli.streams import visible
-from ..cli.tables import folder_path
-from ..data_folder import DataFolder, SampleState
+from ..api.safe_traceback import trace
+from ..cli.console import visible
+from ..cli.open_table import folder_path
 from ..errors import ConfigurationError, ShardweaveError
 from ..exit_codes import EXIT_CODES, exit_code_of
 from ..fault_text import with_fix
-from ..key_format import KEY_FORMATS, key_format
+from ..keys.key_format import KEY_FORMATS, key_format
 from ..project import command_name, data_folder
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.plan import Plan
 from ..query.spec import QueryStats
-from ..query_metrics import QueryMetrics
-from ..reshard.pace import LOCAL_PACE
 from ..reshard.phases import Waits
-from ..reshard.wait_settings import LOCAL, decode_waits
-from ..schema import Schema
-from ..service import Service, Settings, build, reshard_driver
-from ..service_files import default_service, named_service, service_file
-from ..service_modules import has_sample_data, service_module, service_sample_data, service_schema
-from ..store.retries import Waiting
+from ..reshard.timings import LOCAL, LOCAL_PACE, decode_waits
+from ..schema.access_rules import GROUP_NAME
+from ..schema.checks.access import access_advice
+from ..schema.schema import Schema
+from ..service.build import Service, Settings, build, reshard_driver
+from ..service.files import default_service, named_service, service_file
+from ..service.loader import has_sample_data, service_module, service_sample_data, service_schema
 from ..table.embedded import EmbeddedTable
 from ..table.operations import Scan
+from ..table.retry import RetryClock
 from ..version import __version__
+from ..workspace import DataFolder, SampleState
 from .asgi import AsgiApi, Event, Page
 from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause
@@ -229,12 +228,12 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
 
 def operators_here(schema: Schema) -> Operators:
     """Who sends events and moves records unless the arguments name them: everybody, where everybody may all else."""
-    return OPERATORS if Access(schema.entities).restricts else EVERYONE_HERE
+    return OPERATORS if Authorization(schema.entities).restricts else EVERYONE_HERE
 
 
 def who_may(schema: Schema, origins: Sequence[str]) -> str:
     """To whom the server is open."""
-    restricted = Access(schema.entities).restricts
+    restricted = Authorization(schema.entities).restricts
     limited = "with a token all that it allows (`shardweave token --claim NAME=VALUE` makes one)"
     allowed = limited if restricted else "all records, without a token"
     pages = f", and to pages of {', '.join(sorted(set(origins)))} in a browser" if origins else ""
@@ -254,7 +253,7 @@ def drive(service: Service, folder: DataFolder) -> Background:
         waits,
         pace=LOCAL_PACE,
         budget_ms=LOCAL_BUDGET_MS,
-        waiting=Waiting(sleep=partial(pause, stopping)),
+        waiting=RetryClock(sleep=partial(pause, stopping)),
     )
     name = service.settings.service, service.settings.key_format
     background = Background(driver, parts.table, folder.position_file(*name), failed=log_failure, stopping=stopping)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aws_lambda_powertools.event_handler.openapi import swagger_ui
 
-from ..api.messages import Response
+from ..api.http import Response
 
 _FILES = Path(swagger_ui.__file__).parent
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from ..codecs import BinaryCodec, Codec, DecimalCodec, EnumCodec, IntegerCodec, NumberCodec
 from ..table.values import Value, number, number_text
+from ..values.codecs import BinaryCodec, Codec, DecimalCodec, EnumCodec, IntegerCodec, NumberCodec
 
 _WIDE = Context(prec=80)
 

@@ -15,16 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..codecs import Codec, DescendingCodec
-from ..entity_type import EntityType, IndexView
 from ..errors import ShardweaveError, UnsupportedQuery
-from ..keys import Element
+from ..keys.key_design import Element
+from ..schema.entity_type import EntityType, IndexView
 from ..table.operations import Interval
 from ..table.values import Item, Value
+from ..values.codecs import Codec, DescendingCodec
 from .conditions import Conditions, Match
 from .filters import NO_FILTER, SplitFilter
-from .from_keys import hidden_in, is_unclear, values_in_keys
 from .intervals import contains
+from .key_attributes import hidden_in, is_unclear, values_in_keys
 
 DAMAGE = (ShardweaveError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What looking into a stored item raises where it is not as its entity has it."""

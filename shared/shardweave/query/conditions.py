@@ -19,11 +19,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..entity_property import Property
-from ..entity_type import EntityType, IndexView
 from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefused
-from ..key_format import escape
-from ..keys import Element, EntityKeys
+from ..keys.entity_keys import EntityKeys
+from ..keys.key_design import Element
+from ..keys.key_format import escape
+from ..schema.entity_type import EntityType, IndexView
+from ..schema.property import Property
 from ..table.operations import Interval
 from ..table.values import MAX_RANGE_KEY_BYTES, Value, to_attribute_value, value_bytes
 from .bounds import inward, place_of

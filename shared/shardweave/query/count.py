@@ -17,7 +17,7 @@ from ..table.operations import PageAnswer, Query
 from ..table.values import Item
 from .branches import Branch
 from .fanout import FanOut
-from .from_keys import attributes_for
+from .key_attributes import attributes_for
 from .merge import LaneState
 from .plan import Plan
 from .spec import ANY_TIME, LaneReport, QueryStats

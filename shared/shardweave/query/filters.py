@@ -6,7 +6,7 @@ DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, h
 `value_order`), and takes expressions of a limited size only, so those parts are evaluated here.
 
 A comparison with a property that has no value is false, except `ne`, which is true. What each test takes of which type
-is said in `filter_tests`.
+is said in `filter_compiler`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ..entity_type import EntityType, IndexView
 from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
-from ..property_json import json_value
-from ..stored_form import stored_form
+from ..schema.entity_type import EntityType, IndexView
 from ..table.conditions import (
     And,
     BeginsWith,
@@ -37,8 +35,10 @@ from ..table.conditions import (
 )
 from ..table.expression_size import fits, nodes_of, operands_of
 from ..table.values import Item, to_attribute_value
-from .filter_tests import WORDS, compiled_test, has_none, has_value, word_of
-from .from_keys import attributes_for, hidden_in, is_unclear, values_in_keys
+from ..values.json_types import json_value
+from ..values.stored_form import stored_form
+from .filter_compiler import WORDS, compiled_test, has_none, has_value, word_of
+from .key_attributes import attributes_for, hidden_in, is_unclear, values_in_keys
 from .value_order import AFTER_READING, OrMade
 
 MAX_DEPTH = 8

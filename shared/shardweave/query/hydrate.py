@@ -27,20 +27,20 @@ Key = tuple[str, str]
 
 
 class WholeRecords:
-    """The whole records of one page. `among` says which records there are for whoever asks."""
+    """The whole records of one page. `visibility` says which records there are for whoever asks."""
 
     def __init__(
         self,
         plan: Plan,
         fanout: FanOut,
-        among: Callable[[Item], bool] | None,
+        visibility: Callable[[Item], bool] | None,
         now_seconds: float,
         deadline: float | None,
     ) -> None:
         self._entity = plan.entity
         self._names = (plan.entity.keys.design.hash_name, plan.entity.keys.design.range_name)
         self._fanout = fanout
-        self._among = among
+        self._among = visibility
         self._now = now_seconds
         self._deadline = deadline
         self._read: dict[Key, Item | None] = {}

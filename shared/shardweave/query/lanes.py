@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..codecs import Codec
-from ..entity_type import EntityType
 from ..errors import KeyTooLong, ValueRefused
-from ..sharding import READ_AHEAD_MS, Generation, ShardMap, placements
+from ..keys.sharding import READ_AHEAD_MS, Generation, ShardMap, placements
+from ..schema.entity_type import EntityType
 from ..table.operations import Interval
 from ..table.values import Value
+from ..values.codecs import Codec
 from .branches import Branch
-from .choice import shard_text
 from .conditions import Conditions, range_interval
+from .index_selection import shard_text
 from .intervals import intersection
 from .spec import ANY_TIME, Constraint, Equal, QuerySpec, Range
 

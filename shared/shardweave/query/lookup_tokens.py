@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..entity_type import EntityType
+from ..schema.entity_type import EntityType
 from .cursor import CursorCodec, CursorState, Position, fingerprint_of
 
 _LOOKUP = "lookup"

@@ -15,7 +15,7 @@ from ..errors import RecordUnreadable, Unreadable
 from ..table.values import Item
 from .hydrate import WholeRecords
 from .plan import Plan
-from .show import shown
+from .results import shown
 
 
 class PageRecords:

@@ -20,18 +20,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..defaults import Default
-from ..entity_type import EntityType
 from ..errors import InputError, LimitExceeded, UnsupportedQuery
-from ..schema import Schema
-from ..sharding import ShardMap
+from ..keys.sharding import ShardMap
+from ..schema.entity_type import EntityType
+from ..schema.schema import Schema
 from ..table.operations import Interval
+from ..values.defaults import Default
 from .branches import Branch, Overlap, check_agreement, names_to_leave_out
-from .choice import choose
 from .conditions import Conditions, expanded, normalized
 from .cursor import fingerprint_of
 from .filters import compile_filter, signature
-from .from_keys import attributes_for, hidden_in, is_unclear
+from .index_selection import choose
+from .key_attributes import attributes_for, hidden_in, is_unclear
 from .lanes import Lane, generations_of, lanes_of
 from .limits import check_limits
 from .spec import ANY_TIME, MAX_BRANCHES, BranchSpec, Equal, Prefix, QuerySpec, Range

@@ -18,7 +18,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..entity import now_ms
 from ..errors import (
     DeadlineTooShort,
     LaneFailed,
@@ -27,8 +26,9 @@ from ..errors import (
     TooManyLaggingLanes,
     TooManyReads,
 )
-from ..schema import Schema
-from ..shard_maps import Lease, ShardMaps
+from ..schema.entity import now_ms
+from ..schema.schema import Schema
+from ..schema.shard_maps import Lease, ShardMaps
 from ..table import Table
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
@@ -36,12 +36,12 @@ from .explain import Explanation, explain
 from .fanout import DEFAULT_THROTTLE, FanOut, Wait, too_late, wait_for
 from .hydrate import PART_OF_LANES, WholeRecords
 from .merge import Record
+from .page_budget import PageBudget
 from .page_records import PageRecords
 from .plan import Plan, plan_query
 from .resume import Start, advanced, order_of, starts
-from .room import Room
 from .spec import LaneReport, Page, QuerySpec, QueryStats
-from .walk import Bounds, Walk, Walked, keeper
+from .walk import PageLimits, PageRead, PageReader, keeper
 
 R = TypeVar("R")
 
@@ -98,7 +98,7 @@ class QueryRunner:
 
     # -- pages
 
-    def run(self, spec: QuerySpec, *, room: Room | None = None) -> Page:
+    def run(self, spec: QuerySpec, *, room: PageBudget | None = None) -> Page:
         """One page, cut where there is no room for more. Raises InputError's kinds, LaneFailed, DeadlineTooShort,
         TooManyLaggingLanes."""
         return self._run(spec, room)[0]
@@ -208,9 +208,9 @@ class QueryRunner:
         """What the query would do, and with `run` what it did."""
         if run:
             page, plan, begins = self._run(spec)
-            return explain(plan, begins, page.stats, places=spec.among is None)
+            return explain(plan, begins, page.stats, places=spec.visibility is None)
         plan, state, _ = self._plan(spec, self.now_ms())
-        return explain(plan, starts(plan, state), None, places=spec.among is None)
+        return explain(plan, starts(plan, state), None, places=spec.visibility is None)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -218,7 +218,7 @@ class QueryRunner:
 
     # -- parts
 
-    def _run(self, spec: QuerySpec, room: Room | None = None) -> tuple[Page, Plan, list[Start]]:
+    def _run(self, spec: QuerySpec, room: PageBudget | None = None) -> tuple[Page, Plan, list[Start]]:
         return self._while_in_force(lambda: self._run_once(spec, room))
 
     def _while_in_force(self, ask: Callable[[], tuple[R, Lease | None]]) -> R:
@@ -229,7 +229,9 @@ class QueryRunner:
                 return answer
         raise ShardMapChanged("the shard map kept changing", where="query", fix="try again")
 
-    def _run_once(self, spec: QuerySpec, room: Room | None) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
+    def _run_once(
+        self, spec: QuerySpec, room: PageBudget | None
+    ) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
         begun = self.monotonic()
         now = self.now_ms()
         plan, state, lease = self._plan(spec, now)
@@ -237,18 +239,18 @@ class QueryRunner:
         size = None if room is None else room.bytes
         deadline, whole = self._deadline(spec, begun), None
         if plan.hydrate:
-            whole = WholeRecords(plan, self._fanout, spec.among, now / 1000, deadline)
+            whole = WholeRecords(plan, self._fanout, spec.visibility, now / 1000, deadline)
             deadline = self._deadline(spec, begun, PART_OF_LANES)
-        bounds = Bounds(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
+        bounds = PageLimits(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
         form = _as_it_is if room is None else room.form
         records = PageRecords(plan, whole, form, tells_unreadable=spec.tells_unreadable)
-        walk = Walk(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
+        walk = PageReader(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
             items, walked = _answered(walk, walked, [records.of(item) for _, item, _ in walked.records], room)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
         except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
-            nothing = Walked((), None, "time" if isinstance(error, DeadlineTooShort) else "")
+            nothing = PageRead((), None, "time" if isinstance(error, DeadlineTooShort) else "")
             self._observe(plan, _stats(plan, walk, nothing, (self.monotonic() - begun) * 1000))
             raise
         stats = _stats(plan, walk, walked, (self.monotonic() - begun) * 1000)
@@ -288,7 +290,9 @@ def _as_it_is(record: Any) -> Any:
     return record
 
 
-def _answered(walk: Walk, walked: Walked, items: list[Any], room: Room | None) -> tuple[list[Any], Walked]:
+def _answered(
+    walk: PageReader, walked: PageRead, items: list[Any], room: PageBudget | None
+) -> tuple[list[Any], PageRead]:
     """The items that a page has room for, and the walk up to there. Where the first has no room alone, the page ends
     behind it without it."""
     if room is None:
@@ -312,7 +316,7 @@ def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:
     return sum(order > begin if plan.descending else order <= begin for order, _, _ in records)
 
 
-def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> QueryStats:
+def _stats(plan: Plan, walk: PageReader, walked: PageRead, milliseconds: float) -> QueryStats:
     returned: dict[int, int] = {}
     for _, _, state in walked.records:
         returned[state.lane.number] = returned.get(state.lane.number, 0) + 1
@@ -346,6 +350,6 @@ def _stats(plan: Plan, walk: Walk, walked: Walked, milliseconds: float) -> Query
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
-    from ..reshard.maps import maps_in_force  # it is built on this package
+    from ..reshard.leased_maps import maps_in_force  # it is built on this package
 
     return maps_in_force(table, clock)

@@ -88,9 +88,9 @@ class QuerySpec:
     that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
     `budget` (up to 1,000,000 reads) cut a page short, as `units` do: once so many read units are spent, no more is read
     for a page, and a count is refused. `on_shard_error` is `fail`, or `partial` to go on without lanes
-    that fail. `among` says which records there are for whoever asks, where the filter leaves out those of others: one
-    that has become another's since the index saw it is not given, and an explanation does not say from where lanes go
-    on, which may be at one of those. `tells_unreadable`: what can't be read is told, and else passed over.
+    that fail. `visibility` says which records there are for whoever asks, where the filter leaves out those of others:
+    one that has become another's since the index saw it is not given, and an explanation does not say from where lanes
+    go on, which may be at one of those. `tells_unreadable`: what can't be read is told, and else passed over.
     """
 
     entity: str
@@ -111,7 +111,7 @@ class QuerySpec:
     budget: int | None = None
     units: float | None = None
     on_shard_error: Literal["fail", "partial"] = "fail"
-    among: Callable[[Item], bool] | None = None
+    visibility: Callable[[Item], bool] | None = None
     tells_unreadable: bool = True
 
 

@@ -23,12 +23,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from ..codecs import BinaryCodec, BooleanCodec, Codec, EnumCodec, SemanticVersionCodec, stands_for
-from ..entity_property import Property
 from ..errors import ValueRefused
-from ..stored_form import is_written_as_text
+from ..schema.property import Property
 from ..table.conditions import OPERATORS, Comparator, Compare, Condition, Contains, OnAttribute
 from ..table.values import Item, Value
+from ..values.codecs import BinaryCodec, BooleanCodec, Codec, EnumCodec, SemanticVersionCodec, stands_for
+from ..values.stored_form import is_written_as_text
 
 Place = Callable[[Value], Any]
 """What compares in place of a stored value, None for one that has no place in the order."""

@@ -37,13 +37,13 @@ from ..table.values import Item
 from .branches import DAMAGE, Branch
 from .cursor import Position
 from .fanout import FanOut, too_late
-from .from_keys import value_in
 from .hydrate import WholeRecords
+from .key_attributes import value_in
 from .merge import LaneState, Order, Record, Snapshot, needed, snapshot
+from .page_budget import stored
 from .page_records import PageRecords
 from .plan import Plan
 from .resume import Start, position_of
-from .room import stored
 from .sizes import MAX_FETCH, fetch_size
 from .spec import ANY_TIME, MAX_UNREADABLE, CutBy
 
@@ -51,7 +51,7 @@ MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
 
 @dataclass(frozen=True)
-class Bounds:
+class PageLimits:
     """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the bytes of
     its records as they are stored, read units; and whether to go on without lanes that fail."""
 
@@ -63,7 +63,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Walked:
+class PageRead:
     """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail;
     `unreadable` stand before it, each with its position among the records; `refused` are those of them that were read,
     and can't be answered."""
@@ -75,7 +75,7 @@ class Walked:
     refused: tuple[Unreadable, ...] = ()
 
 
-class Walk:
+class PageReader:
     """One page's reading. `records` makes what is answered, `whole` are its whole records, where those are read."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Walk:
         begins: Sequence[Start],
         fanout: FanOut,
         keeps: Callable[[LaneState, Item], bool],
-        bounds: Bounds,
+        bounds: PageLimits,
         records: PageRecords,
         whole: WholeRecords | None = None,
     ) -> None:
@@ -113,7 +113,7 @@ class Walk:
     def failed(self) -> list[LaneState]:
         return [state for state in self.states if state.failure is not None]
 
-    def page(self, limit: int) -> Walked:
+    def page(self, limit: int) -> PageRead:
         """Up to `limit` records in order. Raises LaneFailed, DeadlineTooShort."""
         given: list[Record] = []
         for number, stage in enumerate(self._stages):
@@ -127,9 +127,9 @@ class Walk:
             if done is not None:
                 return done
             self._unreadable += self._passed(number, given_before)
-        return Walked(tuple(given), None, unreadable=tuple(self._unreadable))
+        return PageRead(tuple(given), None, unreadable=tuple(self._unreadable))
 
-    def _stage(self, number: int, given: list[Record], limit: int) -> Walked | None:
+    def _stage(self, number: int, given: list[Record], limit: int) -> PageRead | None:
         """Read a stage until the page is full or cut; None when the stage is exhausted, its records in `given`."""
         stage, wanted = self._stages[number], limit - len(given)
         late = self._round(stage, wanted + 1, len(stage))
@@ -155,7 +155,7 @@ class Walk:
                 cut_by: CutBy = "time" if late else self._spent() or "budget"
                 reached = position_of(branch, seen.frontier.last_key)
                 passed = (*self._unreadable, *self._passed(number, len(given)))
-                return Walked((*given, *final), reached, cut_by, passed)
+                return PageRead((*given, *final), reached, cut_by, passed)
             late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
 
     def _snapshot(self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int) -> Snapshot | None:
@@ -206,7 +206,7 @@ class Walk:
 
     def _cut_at_the_unreadable(
         self, given: Sequence[Record], number: int, read: Sequence[Record], fitting: int
-    ) -> Walked | None:
+    ) -> PageRead | None:
         """The page cut behind the last of what can't be read that it may tell, of what was `read` of the stage; None
         where the page ends before, after `fitting` records."""
         if not self._records.tells or self._records.refused < MAX_UNREADABLE:
@@ -230,14 +230,14 @@ class Walk:
         number: int,
         cut_by: CutBy = "",
         last: Record | None = None,
-    ) -> Walked:
+    ) -> PageRead:
         """The page that ends with the last of the records that follow, or with `last`."""
         if last is None and not following and self._unreadable and self._unreadable[-1].position == len(given):
             return self._cut_between(given, number, cut_by)
         every = (*given, *following)
         end = every[-1] if last is None else last
         passed = self._passed(number, len(given), end) if following or last is not None else ()
-        return Walked(every, self._position(end), cut_by, (*self._unreadable, *passed))
+        return PageRead(every, self._position(end), cut_by, (*self._unreadable, *passed))
 
     def _final(self, number: int) -> Sequence[Record]:
         """What is final of a stage, in order: with what is gone, and what can't be read."""
@@ -245,12 +245,12 @@ class Walk:
 
     # -- cuts
 
-    def shortened(self, walked: Walked, count: int, cut_by: CutBy) -> Walked:
+    def shortened(self, walked: PageRead, count: int, cut_by: CutBy) -> PageRead:
         """The same, cut after so many of its records, which are one at least."""
         passed = tuple(each for each in walked.unreadable if each.position is not None and each.position < count)
-        return Walked(walked.records[:count], self._position(walked.records[count - 1]), cut_by, passed)
+        return PageRead(walked.records[:count], self._position(walked.records[count - 1]), cut_by, passed)
 
-    def without_first(self, walked: Walked, unreadable: Unreadable) -> Walked:
+    def without_first(self, walked: PageRead, unreadable: Unreadable) -> PageRead:
         """The same, cut after the first of its records, which can't be answered."""
         cut = self.shortened(walked, 1, "related")
         told = replace(unreadable, position=0)
@@ -287,7 +287,7 @@ class Walk:
         earlier = (state for stage in self._stages[:number] for state in stage)
         return any(state.started and state.failure is None for state in earlier)
 
-    def _cut_between(self, given: Sequence[Record], number: int, cut_by: CutBy) -> Walked:
+    def _cut_between(self, given: Sequence[Record], number: int, cut_by: CutBy) -> PageRead:
         """Nothing of the stage is given: every lane goes on from where the stage begins."""
         values = []
         for lane in self._plan.lanes:
@@ -295,9 +295,9 @@ class Walk:
                 bound = lane.interval.high if self._descending else lane.interval.low
                 values.append(self._plan.branches[lane.rank].comparable(bound))
         edge = max(values) if self._descending else min(values)
-        return Walked(tuple(given), Position(None, (edge,)), cut_by, tuple(self._unreadable))
+        return PageRead(tuple(given), Position(None, (edge,)), cut_by, tuple(self._unreadable))
 
-    def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> Walked:
+    def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> PageRead:
         """Cut before the first record whose whole one the deadline left unread."""
         whole, read = self._whole, list[Record]()
         assert whole is not None

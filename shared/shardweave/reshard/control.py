@@ -3,7 +3,7 @@
 Format:
     hashKey    user._reshard!        the entity's token, a name that no lookup has, no shard
     rangeKey   _control
-    phase, step, round, version, ...  the fields of `Control`; times in epoch milliseconds
+    phase, step, round, version, ...  the fields of `ReshardState`; times in epoch milliseconds
     old, new, former   {id, bumps: [[from, char_bits, chars], ...]}
     rev        a revision, new with every change
     format     1; absent in records that were written before it was
@@ -25,17 +25,17 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from ..entity_type import REVISION, EntityType
 from ..errors import ReshardUnreadable, ShardweaveError
-from ..sharding import ShardBump, ShardMap, bump_faults
+from ..keys.sharding import ShardBump, ShardMap, bump_faults
+from ..schema.entity_type import REVISION, EntityType
 from ..table.values import Item, Value
-from .phases import Control, Phase, Step
+from .phases import Phase, ReshardState, ReshardStep
 
 CONTROL = "_control"
 FORMAT = 1
 _MAPS = ("old", "new", "former")
 _OTHERS = {*_MAPS, "phase", "step", "concerned", "unknown"}
-_TYPES = {each.name: str(each.type) for each in fields(Control) if each.name not in _OTHERS}
+_TYPES = {each.name: str(each.type) for each in fields(ReshardState) if each.name not in _OTHERS}
 _KNOWN = frozenset({*_TYPES, *_OTHERS, "format", REVISION})
 _KINDS = {"int": (int,), "int | None": (int,), "str": (str,), "bool": (bool,)}
 
@@ -51,7 +51,7 @@ def control_key(entity: EntityType[Any]) -> dict[str, Value]:
     return {design.hash_name: partition_key(entity), design.range_name: CONTROL}
 
 
-def encode_control(entity: EntityType[Any], control: Control, rev: str) -> dict[str, Value]:
+def encode_control(entity: EntityType[Any], control: ReshardState, rev: str) -> dict[str, Value]:
     """The record of a control value in a revision."""
     plain = {name: getattr(control, name) for name in _TYPES}
     stored = {name: value for name, value in plain.items() if value is not None}
@@ -61,17 +61,17 @@ def encode_control(entity: EntityType[Any], control: Control, rev: str) -> dict[
     return {**dict(control.unknown), **control_key(entity), **stored, **maps, REVISION: rev}
 
 
-def decode_control(entity: EntityType[Any], item: Item) -> Control:
+def decode_control(entity: EntityType[Any], item: Item) -> ReshardState:
     """The control value of a record. Raises ReshardUnreadable."""
     with readable(entity, item):
         version = _checked("version", item["version"])
         plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
         maps = {name: _map(item[name], version) for name in _MAPS if name in item}
         known = {entity.keys.design.hash_name, entity.keys.design.range_name, *_KNOWN}
-        control = Control(
+        control = ReshardState(
             **{**plain, **maps},
             phase=Phase(item["phase"]),
-            step=Step(item["step"]),
+            step=ReshardStep(item["step"]),
             concerned=tuple((str(hash_key), str(range_key)) for hash_key, range_key in item.get("concerned", ())),
             unknown=tuple((name, item[name]) for name in sorted(item) if name not in known),
         )

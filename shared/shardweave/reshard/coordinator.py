@@ -16,20 +16,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..entity import now_ms
-from ..entity_type import REVISION, EntityType
-from ..store.planned import absent, has_revision
-from ..store.retries import Waiting
-from ..store.sending import Sender
+from ..schema.entity import now_ms
+from ..schema.entity_type import REVISION, EntityType
+from ..store.writing.sender import Sender
+from ..store.writing.write_actions import absent, has_revision
 from ..table import Table
 from ..table.conditions import Compare
-from ..table.operations import Action, Delete, Interval, Put, Query, Update
+from ..table.operations import Action, DeleteItem, Interval, PutItem, Query, UpdateItem
+from ..table.retry import RetryClock
 from ..table.values import Item
-from .asking import Asking
 from .control import control_key, decode_control, encode_control, partition_key
-from .phases import Control, Step, Waits, advanced
-from .placement import fits
-from .work import (
+from .declaration_guard import fits
+from .phases import ReshardState, ReshardStep, Waits, advanced
+from .retrying_reads import Asking
+from .work_items import (
     WorkItem,
     closed_again,
     decode_work,
@@ -54,7 +54,7 @@ CHANGED_DECLARATION = (
 class Seen:
     """A control value and the revision in which it was read."""
 
-    control: Control
+    control: ReshardState
     rev: str
 
 
@@ -68,9 +68,9 @@ class Coordinator:
         *,
         new_token: Callable[[], str],
         clock: Callable[[], int] = now_ms,
-        waiting: Waiting | None = None,
+        waiting: RetryClock | None = None,
     ) -> None:
-        waiting = waiting or Waiting()
+        waiting = waiting or RetryClock()
         self.waits = waits
         self._asking = Asking(table, waiting)
         self._sender = Sender(table, waiting, new_token)
@@ -84,7 +84,7 @@ class Coordinator:
         if seen is None:
             return False
         control = seen.control
-        if control.step is Step.REST:
+        if control.step is ReshardStep.REST:
             self._tidy(entity)
         if not fits(entity, control):
             if not control.attention:
@@ -108,18 +108,18 @@ class Coordinator:
         record = self._asking.item(control_key(entity))
         return None if record is None else Seen(decode_control(entity, record), str(record[REVISION]))
 
-    def items(self, entity: EntityType[Any], control: Control) -> list[WorkItem]:
+    def items(self, entity: EntityType[Any], control: ReshardState) -> list[WorkItem]:
         """The items of the step as they are now."""
         return [decode_work(entity, record) for record in self._records(entity, names_of_step(control))]
 
     def replace(
-        self, entity: EntityType[Any], seen: Seen | None, following: Control, *, leave_step: bool = True
+        self, entity: EntityType[Any], seen: Seen | None, following: ReshardState, *, leave_step: bool = True
     ) -> bool:
         """Leave the step that was seen for another control value, as an operator asks, or stay in it where that changes
         nothing that the step or a mover's permission rests on. False when the control record has changed since it was
         read: then read it again."""
         if seen is None:
-            put = Put(encode_control(entity, following, self._new_token()), absent(entity))
+            put = PutItem(encode_control(entity, following, self._new_token()), absent(entity))
             return self._sender.send([put]) is None
         if not leave_step:
             return self._put(entity, seen.rev, following)
@@ -127,35 +127,35 @@ class Coordinator:
 
     # -- parts
 
-    def _to_open(self, entity: EntityType[Any], control: Control, items: Sequence[WorkItem]) -> list[Action]:
+    def _to_open(self, entity: EntityType[Any], control: ReshardState, items: Sequence[WorkItem]) -> list[Action]:
         """What opens the items that the step lacks, and those that were closed by one who did not leave it."""
         if not control.step.has_work:
             return []
         there = {item.name for item in items}
         tokens = iter(self._new_token, None)
         missing = [item for item in items_of(entity, control, tokens) if item.name not in there]
-        actions: list[Action] = [Put(encode_work(entity, item), absent(entity)) for item in missing]
+        actions: list[Action] = [PutItem(encode_work(entity, item), absent(entity)) for item in missing]
         for item in items:
             if item.closed and not item.done:
                 again = opened_again(item, self._new_token())
-                actions.append(Update(work_key(entity, item), _standing(again), condition=has_token(item)))
+                actions.append(UpdateItem(work_key(entity, item), _standing(again), condition=has_token(item)))
         return actions
 
     def _opened(self, entity: EntityType[Any], seen: Seen, opening: Sequence[Action]) -> None:
-        marks = Update(control_key(entity), {REVISION: self._new_token()}, condition=has_revision(seen.rev))
+        marks = UpdateItem(control_key(entity), {REVISION: self._new_token()}, condition=has_revision(seen.rev))
         self._sender.send([marks, *opening])
 
-    def _leave(self, entity: EntityType[Any], seen: Seen, items: Sequence[WorkItem], following: Control) -> bool:
+    def _leave(self, entity: EntityType[Any], seen: Seen, items: Sequence[WorkItem], following: ReshardState) -> bool:
         for item in items:
             if not item.closed:
                 closed = closed_again(item, self._new_token())
-                update = Update(work_key(entity, item), _standing(closed), condition=is_as_read(item))
+                update = UpdateItem(work_key(entity, item), _standing(closed), condition=is_as_read(item))
                 if self._sender.send([update]) is not None:
                     return False
         return self._put(entity, seen.rev, following)
 
-    def _put(self, entity: EntityType[Any], rev: str, control: Control) -> bool:
-        put = Put(encode_control(entity, control, self._new_token()), has_revision(rev))
+    def _put(self, entity: EntityType[Any], rev: str, control: ReshardState) -> bool:
+        put = PutItem(encode_control(entity, control, self._new_token()), has_revision(rev))
         return self._sender.send([put]) is None
 
     def _tidy(self, entity: EntityType[Any]) -> None:
@@ -163,7 +163,7 @@ class Coordinator:
         design = entity.keys.design
         for record in self._records(entity, names_of_all()):
             key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}
-            self._sender.send([Delete(key, Compare("token", "=", record["token"]))])
+            self._sender.send([DeleteItem(key, Compare("token", "=", record["token"]))])
 
     def _records(self, entity: EntityType[Any], names: Interval) -> list[Item]:
         design = entity.keys.design

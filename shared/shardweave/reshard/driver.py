@@ -18,19 +18,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..changes import ChangeCounts, Traffic
-from ..entity import now_ms
-from ..entity_type import MARK, EntityType
 from ..errors import ReshardUnreadable
-from ..schema import Schema
+from ..schema.entity import now_ms
+from ..schema.entity_type import MARK, EntityType
+from ..schema.schema import Schema
 from ..table.operations import StreamRecord
+from .change_handler import ChangeCounts, Traffic
 from .control import CONTROL, partition_key
 from .coordinator import Coordinator
-from .maps import LeasedMaps, monotonic_ms
-from .moving import Mover
-from .phases import Control, Phase
-from .watch import LoadWatch
-from .work import WORK, Side, WorkItem, decode_work, is_in, moving_generations
+from .leased_maps import LeasedMaps, monotonic_ms
+from .load.monitor import LoadWatch
+from .mover import Mover
+from .phases import Phase, ReshardState
+from .work_items import WORK, Side, WorkItem, decode_work, is_in, moving_generations
 
 BUDGET_MS = 40_000
 STEPS_AT_ONCE = 4
@@ -152,7 +152,7 @@ class ReshardDriver:
             self._mover.catch_up(entity, change.key, control, self._coordinator.items(entity, control))
 
 
-def _is_stray(entity: EntityType[Any], control: Control, record: Mapping[str, Any]) -> bool:
+def _is_stray(entity: EntityType[Any], control: ReshardState, record: Mapping[str, Any]) -> bool:
     if control.phase is not Phase.DUAL_OLD or control.aborting or record.get(MARK) == control.version:
         return False
     return is_in(entity, moving_generations(control, Side.OLD), record[entity.keys.design.hash_name])

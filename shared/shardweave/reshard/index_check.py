@@ -37,13 +37,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..entity_type import REVISION, IndexView
-from ..store.at_once import at_once
-from ..store.planned import PrimaryKey, key_of, primary_key
+from ..schema.entity_type import REVISION, IndexView
+from ..store.writing.write_actions import PrimaryKey, key_of, primary_key
+from ..table.concurrency import run_concurrently
 from ..table.operations import Interval, PageAnswer, Query
 from ..table.values import Item
-from .tasks import Advance, Hands
-from .work import Counts, Source
+from .tasks import Advance, TaskContext
+from .work_items import Counts, Source
 
 LOOKS = 3
 LOOK_PAUSE = 0.2
@@ -68,7 +68,7 @@ class Suspect:
 class CheckingIndexes:
     """INDEXES."""
 
-    hands: Hands
+    hands: TaskContext
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
         if cursor is None or not isinstance(cursor.get("sums"), bytes):  # Earlier versions had other cursors.
@@ -180,7 +180,7 @@ class CheckingIndexes:
         self, view: IndexView, places: Sequence[tuple[Any, Any]], wanted: set[PrimaryKey]
     ) -> dict[tuple[Any, PrimaryKey], Item]:
         """The entries of the wanted records at these places."""
-        found = at_once(lambda place: self._at(view, place, wanted), places, self.hands.workers)
+        found = run_concurrently(lambda place: self._at(view, place, wanted), places, self.hands.workers)
         return {(place, key): entry for place, entries in zip(places, found, strict=True) for key, entry in entries}
 
     def _at(self, view: IndexView, place: tuple[Any, Any], wanted: set[PrimaryKey]) -> list[tuple[PrimaryKey, Item]]:

@@ -17,8 +17,8 @@ phases are ever in use at once. A process may stop for any time between that che
 refused `accepted_ms` after it was signed; the clock that signed it may be fast by as much again. So a phase that lasted
 `skew_ms` has outlived every request of the one before it.
 
-Steps divide a phase. In each step that has work, items of work (see `work`) are carried out by movers; a step is left
-when all are done and what they found is in order. Waits are only ever ended by `now_ms`, which callers inject.
+Steps divide a phase. In each step that has work, items of work (see `work_items`) are carried out by movers; a step is
+left when all are done and what they found is in order. Waits are only ever ended by `now_ms`, which callers inject.
 
 Pure: values in, values out. Source of the protocol: a model of three writers and a repeatable mover that was searched
 exhaustively; `docs/resharding.md` has the invariants, and which guard upholds which.
@@ -31,7 +31,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import Conflict, ReshardRefused, ReshardUnreadable
-from ..sharding import MAX_SHARDS, MAX_SUFFIX, ShardBump, ShardMap
+from ..keys.sharding import ShardBump, ShardMap
+from .targets import check_target, new_map
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -50,7 +51,7 @@ class Phase(enum.IntEnum):
     PURGE = 4
 
 
-class Step(enum.Enum):
+class ReshardStep(enum.Enum):
     """What a phase is busy with. Those with work: COPY, SWEEP, VERIFY, INDEXES, MEND, EMPTY, CLEAN."""
 
     REST = "rest"
@@ -80,7 +81,17 @@ class Step(enum.Enum):
         return self in _WITH_WORK
 
 
-_WITH_WORK = frozenset({Step.COPY, Step.SWEEP, Step.VERIFY, Step.INDEXES, Step.MEND, Step.EMPTY, Step.CLEAN})
+_WITH_WORK = frozenset(
+    {
+        ReshardStep.COPY,
+        ReshardStep.SWEEP,
+        ReshardStep.VERIFY,
+        ReshardStep.INDEXES,
+        ReshardStep.MEND,
+        ReshardStep.EMPTY,
+        ReshardStep.CLEAN,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Control:
+class ReshardState:
     """The state of one entity's re-shard. `version` grows with every start, aborted ones too. `old` is the map in force
     before (in STABLE: the one in force), `new` the one to be. Both are frozen when a re-shard starts.
 
@@ -132,7 +143,7 @@ class Control:
     old: ShardMap
     new: ShardMap | None = None
     phase: Phase = Phase.STABLE
-    step: Step = Step.REST
+    step: ReshardStep = ReshardStep.REST
     round: int = 0
     entered_ms: int = 0
     stepped_ms: int = 0
@@ -156,7 +167,7 @@ class Control:
     @property
     def moving(self) -> bool:
         """Whether the entity's declaration is frozen: a re-shard is under way, or N is still being cleaned."""
-        return self.phase is not Phase.STABLE or self.step is Step.CLEAN
+        return self.phase is not Phase.STABLE or self.step is ReshardStep.CLEAN
 
     @property
     def current(self) -> ShardMap:
@@ -186,7 +197,7 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Findings:
+class StepResult:
     """What the work of a step found. `done`: every item of it is. `repairable` differences are those that copying or
     sweeping again removes; `strays` are writes of other programs, which are only reported."""
 
@@ -204,7 +215,7 @@ class Findings:
 # -- beginning --------------------------------------------------------------------------------------------------------
 
 
-def map_in_force(declared: ShardMap, control: Control | None) -> ShardMap:
+def map_in_force(declared: ShardMap, control: ReshardState | None) -> ShardMap:
     """The map that decides, from the declared one and the control value. Raises ReshardUnreadable where `narrow_bump`
     finds one."""
     if control is None:
@@ -224,7 +235,7 @@ def map_in_force(declared: ShardMap, control: Control | None) -> ShardMap:
     return ShardMap.of_bumps((first, *_bumps_since(declared, control)), control.old.id, control.version)
 
 
-def narrow_bump(declared: ShardMap, control: Control) -> ShardBump | None:
+def narrow_bump(declared: ShardMap, control: ReshardState) -> ShardBump | None:
     """The first bump declared since the last re-shard that is not wider than the space that it made. While records
     move none is asked for."""
     base = control.old.generations[0].space
@@ -232,46 +243,13 @@ def narrow_bump(declared: ShardMap, control: Control) -> ShardBump | None:
     return next((bump for bump in since if bump.chars <= base.chars), None)
 
 
-def _bumps_since(declared: ShardMap, control: Control) -> tuple[ShardBump, ...]:
+def _bumps_since(declared: ShardMap, control: ReshardState) -> tuple[ShardBump, ...]:
     until = control.absorbed_until
     return () if until is None else tuple(bump for bump in declared.bumps if bump.timestamp > until)
 
 
-def new_map(current: ShardMap, target: ShardBump, now: int, version: int) -> ShardMap:
-    """N: the target from time zero, and the bumps that have not begun. Times are in the unit of the entity's timestamp
-    property."""
-    kept = tuple(bump for bump in current.bumps if bump.timestamp > now)
-    return ShardMap.of_bumps((replace(target, timestamp=0), *kept), version, version)
-
-
-def check_target(current: ShardMap, target: ShardBump, now: int) -> None:
-    """Raise ReshardRefused for a shard space to which the records can't move."""
-    if not 1 <= target.char_bits <= 5 or not 0 <= target.chars <= MAX_SUFFIX:
-        raise ReshardRefused(
-            "must be a shard space", where="target", fix=f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"
-        )
-    if target.char_bits * target.chars > 20:
-        raise ReshardRefused(f"it has over {MAX_SHARDS} shards", where="target", fix="use fewer characters")
-    begun = [each for each in current.generations if each.begins <= now]
-    coming = [each for each in current.generations if each.begins > now]
-    if len(begun) == 1 and begun[0].space == target.space:
-        raise ReshardRefused("the records are there already", where="target", fix="name another shard space")
-    if any(each.space.chars == target.chars for each in current.generations):
-        raise ReshardRefused(
-            f"shard suffixes of {target.chars} characters are in use, and the keys of both would be the same",
-            where="target.chars",
-            fix="use another number of characters, with other char_bits if need be",
-        )
-    if any(each.space.chars <= target.chars for each in coming):
-        raise ReshardRefused(
-            "a declared bump that has not begun is not wider",
-            where="target.chars",
-            fix="use fewer characters, or take that bump out of the declaration first",
-        )
-
-
 def started(
-    control: Control | None,
+    control: ReshardState | None,
     current: ShardMap,
     target: ShardBump,
     *,
@@ -281,7 +259,7 @@ def started(
     placement: str,
     schema: str,
     rate: int = 0,
-) -> Control:
+) -> ReshardState:
     """The control value of a new re-shard. `now` is `now_ms` in the unit of the entity's timestamp property. Raises
     Conflict while another one is under way, ReshardRefused for a target that can't work."""
     if control is not None and control.moving:
@@ -295,12 +273,12 @@ def started(
     check_target(current, target, now)
     version = (0 if control is None else control.version) + 1
     old = replace(current, version=version)
-    return Control(
+    return ReshardState(
         version=version,
         old=old,
         new=new_map(current, target, now, version),
         phase=Phase.DUAL_OLD,
-        step=Step.COPY,
+        step=ReshardStep.COPY,
         entered_ms=now_ms,
         stepped_ms=now_ms,
         started=now,
@@ -318,7 +296,7 @@ def under_way(aborting: bool) -> Conflict:
     return Conflict(f"a re-shard of the entity is {what}", where="entity", fix=fix)
 
 
-def aborted(control: Control, now_ms: int) -> Control:
+def aborted(control: ReshardState, now_ms: int) -> ReshardState:
     """The control value after an abort was asked for. From DUAL_NEW it goes back at once to DUAL_OLD. Raises
     ReshardRefused where there is no way back."""
     if control.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW):
@@ -327,13 +305,13 @@ def aborted(control: Control, now_ms: int) -> Control:
         what = "nothing is being moved" if control.phase is Phase.STABLE else f"it is in {control.phase.name.lower()}"
         raise ReshardRefused(f"{what}, and there is no way back", where="entity", fix="start one if none is under way")
     if control.phase is Phase.DUAL_NEW:
-        control = replace(_entered(control, Phase.DUAL_OLD, Step.SETTLE, now_ms), exposed_ms=now_ms)
+        control = replace(_entered(control, Phase.DUAL_OLD, ReshardStep.SETTLE, now_ms), exposed_ms=now_ms)
     else:
-        control = _stepped(control, Step.SETTLE, now_ms)
+        control = _stepped(control, ReshardStep.SETTLE, now_ms)
     return replace(control, aborting=True, attention="", concerned=())
 
 
-def resumed(control: Control, now_ms: int, *, schema: str) -> Control:
+def resumed(control: ReshardState, now_ms: int, *, schema: str) -> ReshardState:
     """The control value after someone has looked into what needed attention, with the declaration as it is now: the
     step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. In
     DUAL_NEW what differs in O is made what N is first, since N decides. Raises ReshardRefused when nothing stopped."""
@@ -341,16 +319,16 @@ def resumed(control: Control, now_ms: int, *, schema: str) -> Control:
         raise ReshardRefused("nothing has stopped", where="entity", fix="see `shardweave reshard status`")
     step = control.step
     if control.phase is Phase.DUAL_OLD and not control.aborting:
-        step = Step.COPY
-    elif control.phase is Phase.DUAL_NEW and step is Step.VERIFY:
-        step = Step.MEND
+        step = ReshardStep.COPY
+    elif control.phase is Phase.DUAL_NEW and step is ReshardStep.VERIFY:
+        step = ReshardStep.MEND
     return replace(_stepped(control, step, now_ms), attention="", concerned=(), schema=schema)
 
 
 # -- going on ---------------------------------------------------------------------------------------------------------
 
 
-def advanced(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+def advanced(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
     """The control value to go on with, None when it is not time, or the work is not done."""
     if control.phase is Phase.STABLE:
         return _from_stable(control, findings, now_ms, waits)
@@ -365,73 +343,73 @@ def advanced(control: Control, findings: Findings, now_ms: int, waits: Waits) ->
     return follow(control, findings, now_ms, waits)
 
 
-def due_ms(control: Control, waits: Waits) -> int | None:
+def due_ms(control: ReshardState, waits: Waits) -> int | None:
     """When a wait that is under way ends at the earliest, None when it is work that is waited for."""
     if control.aborting and control.phase is Phase.DUAL_OLD:
         return _abort_due(control, waits)
-    if control.step in (Step.SETTLE, Step.CLEAN):
+    if control.step in (ReshardStep.SETTLE, ReshardStep.CLEAN):
         return control.entered_ms + waits.skew_ms
-    if control.step is Step.SOAK:
+    if control.step is ReshardStep.SOAK:
         return control.entered_ms + waits.soak_ms
-    if control.step is Step.QUIET:
+    if control.step is ReshardStep.QUIET:
         return control.stepped_ms + max(waits.quiet_ms, waits.skew_ms)
     return None
 
 
-def _from_dual_old(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
-    if control.step is Step.SETTLE:
-        return _stepped(control, Step.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.skew_ms else None
+def _from_dual_old(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
+    if control.step is ReshardStep.SETTLE:
+        return _stepped(control, ReshardStep.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.skew_ms else None
     if not findings.done:
         return None
-    if control.step is Step.COPY:
-        return _stepped(control, Step.SWEEP, now_ms)
-    if control.step is Step.SWEEP:
-        return _stepped(control, Step.SETTLE, now_ms)
-    if control.step is Step.VERIFY:
+    if control.step is ReshardStep.COPY:
+        return _stepped(control, ReshardStep.SWEEP, now_ms)
+    if control.step is ReshardStep.SWEEP:
+        return _stepped(control, ReshardStep.SETTLE, now_ms)
+    if control.step is ReshardStep.VERIFY:
         return _after_verification(control, findings, now_ms)
     if findings.caught:
         # What the indexes are compared with was copied after it had been verified, and where they had been compared.
-        return _stepped(control, Step.VERIFY, now_ms)
+        return _stepped(control, ReshardStep.VERIFY, now_ms)
     if findings.repairable:
         # The indexes are behind, which time mends; looking again at once would only cost.
-        return _stepped(control, Step.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
-    return replace(_entered(control, Phase.DUAL_NEW, Step.SOAK, now_ms), flipped_ms=now_ms, exposed_ms=None)
+        return _stepped(control, ReshardStep.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
+    return replace(_entered(control, Phase.DUAL_NEW, ReshardStep.SOAK, now_ms), flipped_ms=now_ms, exposed_ms=None)
 
 
-def _after_verification(control: Control, findings: Findings, now_ms: int) -> Control | None:
+def _after_verification(control: ReshardState, findings: StepResult, now_ms: int) -> ReshardState | None:
     """In DUAL_OLD nothing is lost by waiting for someone to look, while a record that can't be copied would be."""
     if findings.strays:
         return _stopped(control, "records of other programs can't be moved as they are", findings.strays, findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
         return _stopped(control, "items, old or new, keep differing between the spaces", findings.repairable, findings)
-    return _stepped(control, Step.COPY if findings.repairable else Step.INDEXES, now_ms)
+    return _stepped(control, ReshardStep.COPY if findings.repairable else ReshardStep.INDEXES, now_ms)
 
 
-def _from_dual_new(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
-    if control.step is Step.SOAK:
-        return _stepped(control, Step.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.soak_ms else None
+def _from_dual_new(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
+    if control.step is ReshardStep.SOAK:
+        return _stepped(control, ReshardStep.VERIFY, now_ms) if now_ms >= control.entered_ms + waits.soak_ms else None
     if not findings.done:
         return None
-    if control.step is Step.MEND:
-        return _stepped(control, Step.VERIFY, now_ms)
+    if control.step is ReshardStep.MEND:
+        return _stepped(control, ReshardStep.VERIFY, now_ms)
     if control.attention:
         return None
     if findings.repairable:
         return _stopped(control, "items, old or new, differ between the spaces", findings.repairable, findings)
-    return replace(_entered(control, Phase.NEW_ONLY, Step.SETTLE, now_ms), only_ms=now_ms)
+    return replace(_entered(control, Phase.NEW_ONLY, ReshardStep.SETTLE, now_ms), only_ms=now_ms)
 
 
-def _from_new_only(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+def _from_new_only(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
     if now_ms < control.entered_ms + waits.skew_ms:
         return None
-    return _entered(control, Phase.PURGE, Step.EMPTY, now_ms)
+    return _entered(control, Phase.PURGE, ReshardStep.EMPTY, now_ms)
 
 
-def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
-    if control.step is Step.QUIET:
+def _from_purge(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
+    if control.step is ReshardStep.QUIET:
         if now_ms < control.stepped_ms + max(waits.quiet_ms, waits.skew_ms):
             return None
-        return _stepped(control, Step.EMPTY, now_ms)
+        return _stepped(control, ReshardStep.EMPTY, now_ms)
     if not findings.done:
         return None
     if control.attention:
@@ -439,62 +417,62 @@ def _from_purge(control: Control, findings: Findings, now_ms: int, waits: Waits)
     if findings.strays:
         return _stopped(control, "records in the old space were written by other programs", findings.strays, findings)
     if control.round == 0 or findings.left:
-        return _stepped(control, Step.QUIET, now_ms)
+        return _stepped(control, ReshardStep.QUIET, now_ms)
     assert control.new is not None
-    ended = _entered(control, Phase.STABLE, Step.REST, now_ms)
+    ended = _entered(control, Phase.STABLE, ReshardStep.REST, now_ms)
     return replace(
         ended, old=control.new, new=None, former=control.old, exposed_ms=None, absorbed_until=control.started
     )
 
 
-def _to_stable(control: Control, now_ms: int, waits: Waits) -> Control | None:
+def _to_stable(control: ReshardState, now_ms: int, waits: Waits) -> ReshardState | None:
     if now_ms < _abort_due(control, waits):
         return None
-    return replace(_entered(control, Phase.STABLE, Step.CLEAN, now_ms), exposed_ms=None, flipped_ms=None)
+    return replace(_entered(control, Phase.STABLE, ReshardStep.CLEAN, now_ms), exposed_ms=None, flipped_ms=None)
 
 
-def _from_stable(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
-    if control.step is not Step.CLEAN:
+def _from_stable(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
+    if control.step is not ReshardStep.CLEAN:
         return _looked_at_again(control, findings, now_ms, waits)
     if not findings.done:
         return None
     known_everywhere = control.entered_ms + waits.skew_ms
     if control.stepped_ms < known_everywhere:
         # A process that is still in DUAL_OLD writes to N too, so it is emptied once more when none can be.
-        return _stepped(control, Step.CLEAN, now_ms) if now_ms >= known_everywhere else None
+        return _stepped(control, ReshardStep.CLEAN, now_ms) if now_ms >= known_everywhere else None
     if findings.left:
-        return _stepped(control, Step.CLEAN, now_ms)
-    return replace(control, step=Step.REST, new=None, aborting=False, stepped_ms=now_ms)
+        return _stepped(control, ReshardStep.CLEAN, now_ms)
+    return replace(control, step=ReshardStep.REST, new=None, aborting=False, stepped_ms=now_ms)
 
 
-def _looked_at_again(control: Control, findings: Findings, now_ms: int, waits: Waits) -> Control | None:
+def _looked_at_again(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
     """The verifications after a move, of what N holds alone, since O is gone."""
-    if control.step is Step.VERIFY:
+    if control.step is ReshardStep.VERIFY:
         if not findings.done:
             return None
         wrong = findings.repairable + findings.strays
-        control = replace(control, step=Step.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1)
+        control = replace(control, step=ReshardStep.REST, stepped_ms=now_ms, rechecked=control.rechecked + 1)
         what = "records are not where they belong, or have other keys than they should"
         return _stopped(control, what, wrong, findings) if wrong else control
     if control.attention or control.flipped_ms is None or control.rechecked >= len(waits.recheck_ms):
         return None
     due = control.flipped_ms + waits.recheck_ms[control.rechecked]
-    return _stepped(control, Step.VERIFY, now_ms) if now_ms >= due else None
+    return _stepped(control, ReshardStep.VERIFY, now_ms) if now_ms >= due else None
 
 
-def _abort_due(control: Control, waits: Waits) -> int:
+def _abort_due(control: ReshardState, waits: Waits) -> int:
     due = control.entered_ms + waits.skew_ms
     return due if control.exposed_ms is None else max(due, control.exposed_ms + waits.soak_ms)
 
 
-def _entered(control: Control, phase: Phase, step: Step, now_ms: int) -> Control:
+def _entered(control: ReshardState, phase: Phase, step: ReshardStep, now_ms: int) -> ReshardState:
     return replace(control, phase=phase, step=step, round=0, entered_ms=now_ms, stepped_ms=now_ms)
 
 
-def _stepped(control: Control, step: Step, now_ms: int) -> Control:
+def _stepped(control: ReshardState, step: ReshardStep, now_ms: int) -> ReshardState:
     """Another step of the same phase, or the same again: in each case a new round."""
     return replace(control, step=step, stepped_ms=now_ms, round=control.round + 1)
 
 
-def _stopped(control: Control, what: str, count: int, findings: Findings) -> Control:
+def _stopped(control: ReshardState, what: str, count: int, findings: StepResult) -> ReshardState:
     return replace(control, attention=f"{what}: {count}", concerned=findings.keys)

@@ -5,10 +5,10 @@
     MEND     each record of N whose counterpart in O differs, or is not there, is put there
     EMPTY    each record of O is removed; what was written by others is only counted
     CLEAN    each record of N is removed
-    VERIFY   see `verifying`; INDEXES, see `index_check`
+    VERIFY   see `verify`; INDEXES, see `index_check`
 
-Guarantees: what is written is what `copying` says, under the work item's token. A copy that lost a race is planned anew
-from what is there then; what keeps losing is left to verification. Doing a page again does no harm.
+Guarantees: what is written is what `copy_actions` says, under the work item's token. A copy that lost a race is planned
+anew from what is there then; what keeps losing is left to verification. Doing a page again does no harm.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from ..entity_type import MARK, EntityType
 from ..errors import InputError
-from ..store.mirroring import rekeyed
-from ..store.planned import key_of, primary_key
-from ..store.retries import Waiting
+from ..schema.entity_type import MARK, EntityType
+from ..store.writing.dual_write import rekeyed
+from ..store.writing.write_actions import key_of, primary_key
 from ..table.operations import PageAnswer
+from ..table.retry import RetryClock
 from ..table.values import Item
-from .asking import Asking
-from .carrying import Carried, Carrier
-from .copying import Piece, Stray, cleaned, copied, emptied, mended, old_key, old_places, swept
-from .phases import Control
-from .recomputed import is_equal, recomputed
-from .work import MOST_NAMED, STRAY_COUNT, Counts, Source, WorkItem, is_in, moving_generations
+from .copy_actions import CopyUnit, Stray, cleaned, copied, emptied, mended, old_key, old_places, swept
+from .independent_keys import is_equal, recomputed
+from .phases import ReshardState
+from .retrying_reads import Asking
+from .transaction_executor import Carried, Carrier
+from .work_items import MOST_NAMED, STRAY_COUNT, Counts, Source, WorkItem, is_in, moving_generations
 
 LOST_RACES = 5
 """How often a copy is planned anew before verification has to find it."""
@@ -51,17 +51,17 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
-class Hands:
+class TaskContext:
     """What tasks work with. `clocks_ms` is how far apart the clocks of two processes may be; `workers`, how many reads
     are made at once."""
 
     entity: EntityType[Any]
-    control: Control
+    control: ReshardState
     item: WorkItem
     asking: Asking
     carrier: Carrier
     clock: Callable[[], int]
-    waiting: Waiting
+    waiting: RetryClock
     clocks_ms: int
     page_size: int = 100
     workers: int = 1
@@ -85,12 +85,12 @@ class Hands:
         generations, hash_name = moving_generations(self.control, self.item.side), self.entity.keys.design.hash_name
         return page, [each for each in page.items if is_in(self.entity, generations, each[hash_name])]
 
-    def carry_out(self, planned: Iterable[Piece | Stray | None]) -> tuple[Counts, Carried]:
+    def execute(self, planned: Iterable[CopyUnit | Stray | None]) -> tuple[Counts, Carried]:
         """Carry out what was planned, and count it."""
         listed = list(planned)
-        pieces = [each for each in listed if isinstance(each, Piece)]
+        pieces = [each for each in listed if isinstance(each, CopyUnit)]
         strays = sum(isinstance(each, Stray) for each in listed)
-        carried = self.carrier.carry_out(self.item, pieces)
+        carried = self.carrier.execute(self.item, pieces)
         return Counts(written=carried.written, strays=strays + carried.refused), carried
 
 
@@ -98,7 +98,7 @@ class Hands:
 class Paged:
     """A task that works on a source's records page by page."""
 
-    hands: Hands
+    hands: TaskContext
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
         page, records = self.hands.page(source, cursor)
@@ -120,7 +120,7 @@ class Copying(Paged):
             if not left:
                 break
             past = hands.past_ms
-            done, carried = hands.carry_out(copied(hands.entity, hands.control, each, past) for each in left)
+            done, carried = hands.execute(copied(hands.entity, hands.control, each, past) for each in left)
             counts += done
             keys = [key_of(hands.entity, piece.source) for piece in carried.lost]
             left = list(hands.asking.items(hands.entity, keys).values())
@@ -160,7 +160,7 @@ class Sweeping(Paged):
             for record, keys in zip(records, places, strict=True)
             if not any(primary_key(entity, key) in there for key in keys)
         ]
-        done, _ = hands.carry_out(swept(entity, hands.control, record) for record in alone)
+        done, _ = hands.execute(swept(entity, hands.control, record) for record in alone)
         return Counts(seen=len(records)) + done
 
 
@@ -171,12 +171,12 @@ class Mending(Paged):
         hands, entity = self.hands, self.hands.entity
         pairs = [(each, old_key(entity, hands.control, each)) for each in records if not hands.is_over(each)]
         found = hands.asking.items(entity, (key for _, key in pairs if key is not None))
-        planned: list[Piece | Stray] = []
+        planned: list[CopyUnit | Stray] = []
         for record, key in pairs:
             stored = None if key is None else found.get(primary_key(entity, key))
             if stored is None or not self._is_equal(record, stored):
                 planned.append(mended(entity, hands.control, record, stored))
-        done, _ = hands.carry_out(planned)
+        done, _ = hands.execute(planned)
         return Counts(seen=len(records)) + done
 
     def _is_equal(self, record: Item, stored: Item) -> bool:
@@ -194,7 +194,7 @@ class Emptying(Paged):
     def page(self, records: Sequence[Item]) -> Counts:
         hands, past = self.hands, self.hands.past_ms
         planned = [emptied(hands.entity, hands.control, record, past) for record in records]
-        done, _ = hands.carry_out(planned)
+        done, _ = hands.execute(planned)
         counts = Counts(seen=len(records), left=len(records)) + done
         left = (each for each, plan in zip(records, planned, strict=True) if isinstance(plan, Stray))
         named = (STRAY_COUNT.about(hands.entity, each).keys for each in left)
@@ -205,5 +205,5 @@ class Cleaning(Paged):
     """CLEAN."""
 
     def page(self, records: Sequence[Item]) -> Counts:
-        done, _ = self.hands.carry_out(cleaned(self.hands.entity, record) for record in records)
+        done, _ = self.hands.execute(cleaned(self.hands.entity, record) for record in records)
         return Counts(seen=len(records), left=len(records)) + done

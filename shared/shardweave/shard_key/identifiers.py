@@ -30,7 +30,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ..errors import InvalidShardArguments
-from ..stored_form import stored_form
+from ..values.stored_form import stored_form
 
 Id: TypeAlias = str | int | uuid.UUID | Decimal | bool | dt.datetime | dt.date | dt.timedelta | float | bytes
 """What identifies a record."""

@@ -30,13 +30,13 @@ catalog      by what an application can find records
 retries      how often, how long
 """
 
-from .backfill import BackfillReport
-from .catalog import CatalogEntry, catalog
-from .finding import FoundPage
-from .idempotency import KeptAnswer, Once
+from ..table.retry import RetryClock
+from .events.event_applier import Applied
+from .idempotency import IdempotencyKey, KeptAnswer
+from .lookups.backfill import BackfillReport
+from .lookups.catalog import CatalogEntry, catalog
+from .lookups.lookup_queries import FoundPage
 from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
-from .projecting import Applied
-from .retries import Waiting
 from .store import Store
 
 __all__ = [
@@ -48,13 +48,13 @@ __all__ = [
     "Create",
     "Delete",
     "FoundPage",
+    "IdempotencyKey",
     "KeptAnswer",
-    "Once",
     "Operation",
     "Put",
+    "RetryClock",
     "Store",
     "Update",
-    "Waiting",
     "WriteOutcome",
     "Written",
     "catalog",

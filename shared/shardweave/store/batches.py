@@ -3,7 +3,7 @@
 Guarantees: answers are in the order of the input; every position has exactly one outcome; two items about one record
 are refused before anything is sent. A batch is no transaction.
 
-Costs: reads are those of `reads`. Puts whose identity is made up in the call go 25 to a request, at the price of
+Costs: reads are those of `reader`. Puts whose identity is made up in the call go 25 to a request, at the price of
 plain puts, unless lookups or parents make each of them a transaction of its own. Every other write depends on what is
 stored (a put keeps the timestamp, a delete removes only what it has seen), so it is read, 100 to a request, and then
 written on its own, several at a time.
@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from ..entity import Entity
-from ..entity_type import EntityType
 from ..errors import (
     BatchIncomplete,
     DeleteIncomplete,
@@ -30,20 +28,23 @@ from ..errors import (
     Unreadable,
 )
 from ..outcomes import note_maybe_written
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..table.concurrency import run_concurrently
 from ..table.operations import MAX_BATCH_WRITE
+from ..table.retry import UNANSWERED, Backoff, RetryClock
 from ..table.values import Item
-from .actions import unconditional_item
-from .at_once import at_once
+from .locations import ReadResult
+from .lookups.backfill_state import Readiness
 from .operations import Among, BatchWriteResult, Delete, Put, WriteOutcome, shard_of
-from .places import Sighting
-from .planned import Moment, key_of
-from .readiness import Readiness
-from .reads import Reader, Wanted, record_among
-from .removing import Course, Follow, Removing
-from .retries import UNANSWERED, Pauses, Waiting
-from .sending import Sender
-from .steps import CreateStep, Step, StepMaker
-from .writer import check_distinct
+from .reader import Reader, Wanted, record_among
+from .relations.parent_deletion import Course, Follow, Removing
+from .writing.record_actions import unconditional_item
+from .writing.sender import Sender
+from .writing.step_maker import StepMaker
+from .writing.write_actions import AttemptContext, key_of
+from .writing.write_steps import CreateStep, WriteStep
+from .writing.writer import check_distinct
 
 MOST_SECONDS = 60.0
 _UNPROCESSED = WriteOutcome("unprocessed")
@@ -57,7 +58,7 @@ class Plain:
     step: CreateStep
     item: Item
     outcome: WriteOutcome
-    moment: Moment
+    moment: AttemptContext
 
     @property
     def key(self) -> Item:
@@ -73,8 +74,8 @@ class Batches:
     removing: Removing
     steps: StepMaker
     readiness: Readiness
-    waiting: Waiting
-    moment_of: Callable[[EntityType[Any]], Moment]
+    waiting: RetryClock
+    moment_of: Callable[[EntityType[Any]], AttemptContext]
     workers: int
 
     def get(
@@ -82,16 +83,16 @@ class Batches:
         entity: EntityType[Any],
         keys: Sequence[Any],
         seconds: float | None,
-        among: Among | None,
+        visibility: Among | None,
         unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[Entity | None]:
         """The live records of the keys, None where there is none, and where `unreadable` is told of one that can't be
         read. Raises BatchIncomplete naming positions, and RecordUnreadable where nobody is told."""
         wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
         try:
-            return _records(entity, self.reader.find_at(wanted, seconds), among, unreadable)
+            return _records(entity, self.reader.find_at(wanted, seconds), visibility, unreadable)
         except BatchIncomplete as error:
-            error.found = tuple(_records(entity, error.found, among, unreadable))
+            error.found = tuple(_records(entity, error.found, visibility, unreadable))
             raise
 
     def write(
@@ -106,7 +107,7 @@ class Batches:
         children that deletes take along. Raises InputError when two of them are about one record."""
         ends = self.waiting.monotonic() + seconds
         names = [f"puts[{at}]" for at in range(len(puts))] + [f"deletes[{at}]" for at in range(len(deletes))]
-        steps: dict[int, Step] = {}
+        steps: dict[int, WriteStep] = {}
         outcomes: dict[int, WriteOutcome] = {}
         operations: list[Put | Delete] = [*puts, *deletes]
         for position, operation in enumerate(operations):
@@ -132,7 +133,7 @@ class Batches:
 
     # -- identities that were made up in this call
 
-    def _plain(self, steps: Mapping[int, Step], outcomes: dict[int, WriteOutcome]) -> dict[int, Plain]:
+    def _plain(self, steps: Mapping[int, WriteStep], outcomes: dict[int, WriteOutcome]) -> dict[int, Plain]:
         """The writes that can go without conditions."""
         found = {}
         for position, step in steps.items():
@@ -140,7 +141,7 @@ class Batches:
                 continue
             try:
                 moment = self.moment_of(step.entity)
-                plan = step.plan(Sighting(), moment, self.steps.context)
+                plan = step.plan(ReadResult(), moment, self.steps.context)
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
                 continue
@@ -161,9 +162,9 @@ class Batches:
             else:
                 self._write_chunk(chunk, outcomes, self.waiting.pauses(UNANSWERED, seconds))
 
-        at_once(write, range(0, len(positions), MAX_BATCH_WRITE), self.workers)
+        run_concurrently(write, range(0, len(positions), MAX_BATCH_WRITE), self.workers)
 
-    def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Pauses) -> None:
+    def _write_chunk(self, chunk: Mapping[int, Plain], outcomes: dict[int, WriteOutcome], pauses: Backoff) -> None:
         left = dict(chunk)
         while left:
             unprocessed = left
@@ -196,7 +197,7 @@ class Batches:
 
     # -- everything else
 
-    def _write_each(self, steps: Mapping[int, Step], outcomes: dict[int, WriteOutcome], course: Course) -> None:
+    def _write_each(self, steps: Mapping[int, WriteStep], outcomes: dict[int, WriteOutcome], course: Course) -> None:
         seen = self._read_ahead(steps, course.ends)
 
         def write(position: int) -> None:
@@ -205,9 +206,9 @@ class Batches:
             else:
                 self._write_one(position, steps[position], seen.get(position), outcomes, course=course)
 
-        at_once(write, steps, self.workers)
+        run_concurrently(write, steps, self.workers)
 
-    def _read_ahead(self, steps: Mapping[int, Step], ends: float) -> dict[int, Sighting]:
+    def _read_ahead(self, steps: Mapping[int, WriteStep], ends: float) -> dict[int, ReadResult]:
         """What can be read together before the writes. What can't is read by each write itself."""
         try:
             wanted = {
@@ -223,11 +224,11 @@ class Batches:
     def _write_one(
         self,
         position: int,
-        step: Step,
-        seen: Sighting | None,
+        step: WriteStep,
+        seen: ReadResult | None,
         outcomes: dict[int, WriteOutcome],
         *,
-        maybe_sent: Moment | None = None,
+        maybe_sent: AttemptContext | None = None,
         course: Course | None = None,
     ) -> None:
         try:
@@ -248,15 +249,15 @@ def _maybe_written(outcome: WriteOutcome) -> bool:
 
 def _records(
     entity: EntityType[Any],
-    sightings: Sequence[Sighting | None],
-    among: Among | None,
+    sightings: Sequence[ReadResult | None],
+    visibility: Among | None,
     unreadable: Callable[[Unreadable], object] | None,
 ) -> list[Entity | None]:
     """The live records that were seen, None where there is none, or where nothing could be seen."""
     records: list[Entity | None] = []
     for position, sighting in enumerate(sightings):
         try:
-            records.append(None if sighting is None else record_among(entity, sighting, among))
+            records.append(None if sighting is None else record_among(entity, sighting, visibility))
         except RecordUnreadable as error:
             if unreadable is None:
                 raise

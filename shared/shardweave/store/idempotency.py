@@ -29,8 +29,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ..entity import Entity
-from ..entity_type import REVISION
 from ..errors import (
     Conflict,
     IdempotencyMismatch,
@@ -41,18 +39,20 @@ from ..errors import (
     StillInProgress,
     Unreadable,
 )
-from ..key_format import crc32
-from ..schema import Schema
+from ..keys.key_format import crc32
+from ..schema.entity import Entity
+from ..schema.entity_type import REVISION
+from ..schema.schema import Schema
 from ..table.conditions import Compare, Condition, Missing, Or
-from ..table.operations import Delete, Put
+from ..table.operations import DeleteItem, PutItem
+from ..table.retry import CONTENDED, RetryClock
 from ..table.values import Item, Value
-from .lookups import LOOKUP_SPACE
-from .planned import Part, PlannedAction, has_revision
-from .readiness import Readiness
-from .reads import Reader
-from .retries import CONTENDED, Waiting
-from .sending import Sender
-from .steps import Plan
+from .lookups.backfill_state import Readiness
+from .lookups.lookup_records import LOOKUP_SPACE
+from .reader import Reader
+from .writing.sender import Sender
+from .writing.write_actions import ActionRole, WriteAction, has_revision
+from .writing.write_steps import WritePlan
 
 DAY_SECONDS = 86_400
 LEASE_MS = 60_000
@@ -63,10 +63,10 @@ _HASH = "_idempotency"
 _DIGEST_CHARACTERS = 64
 _REQUEST, _ANSWER, _PARTS, _UNTIL = "_request", "_answer", "_parts", "_until"
 
-Keeping = Callable[[Sequence[Plan]], list[PlannedAction]]
+Keeping = Callable[[Sequence[WritePlan]], list[WriteAction]]
 """The actions that keep the answer to what was planned."""
 
-Said = Callable[[Sequence[Plan]], bytes]
+Said = Callable[[Sequence[WritePlan]], bytes]
 """The answer to a write, from what was planned."""
 
 Answer = Callable[[tuple[Entity | None, ...]], bytes]
@@ -75,7 +75,7 @@ attempt."""
 
 
 @dataclass(frozen=True)
-class Once:
+class IdempotencyKey:
     """What makes a request the same as an earlier one. `scope` is whose key it is (tenant and principal); `fingerprint`
     tells the request's content, and may be as long as that; it is kept for `seconds`."""
 
@@ -105,17 +105,17 @@ class Idempotency:
     reader: Reader
     sender: Sender
     readiness: Readiness
-    waiting: Waiting
+    waiting: RetryClock
     clock: Callable[[], int]
     new_revision: Callable[[], str]
 
-    def transacted(self, once: Once, answer: Said, write: Callable[[Keeping], object]) -> KeptAnswer:
+    def transacted(self, once: IdempotencyKey, answer: Said, write: Callable[[Keeping], object]) -> KeptAnswer:
         """The kept answer, or the answer to `write`, which carries out one transaction with the actions that it is
         given, and raises TakenMeanwhile when those are refused. Raises IdempotencyMismatch, StillInProgress, and what
         `write` raises."""
         made = b""
 
-        def keeping(plans: Sequence[Plan]) -> list[PlannedAction]:
+        def keeping(plans: Sequence[WritePlan]) -> list[WriteAction]:
             nonlocal made
             made = answer(plans)
             return self._actions(once, made, self._free())
@@ -137,7 +137,7 @@ class Idempotency:
             else:
                 return KeptAnswer(made, repeated=False)
 
-    def worked(self, once: Once, work: Callable[[], bytes]) -> KeptAnswer:
+    def worked(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
         """The kept answer, or what `work` answers. Raises IdempotencyMismatch, StillInProgress, and what `work`
         raises, after which the key is as it was before."""
         self.readiness.before_writing()
@@ -148,20 +148,20 @@ class Idempotency:
         rev = self.new_revision()
         key = self._key(once, 0)
         begun = {**self._head(once, rev), _UNTIL: self.clock() + LEASE_MS}
-        if self._send([PlannedAction(Put(begun, seen, return_on_failure=True), Part.KEPT)], rev):
+        if self._send([WriteAction(PutItem(begun, seen, return_on_failure=True), ActionRole.KEPT)], rev):
             raise self._in_progress()
         own = has_revision(rev)
         try:
             answer = work()
         except Exception:
-            self._send([PlannedAction(Delete(key, own), Part.KEPT)], rev)
+            self._send([WriteAction(DeleteItem(key, own), ActionRole.KEPT)], rev)
             raise
         self._send(self._actions(once, answer, own), "")
         return KeptAnswer(answer, repeated=False)
 
     # -- records
 
-    def _read(self, once: Once, *, under_way: bool = False) -> Item | None:
+    def _read(self, once: IdempotencyKey, *, under_way: bool = False) -> Item | None:
         """The key's record, None when it is free. With `under_way` also one whose work was abandoned."""
         (record,) = self.reader.items([self._key(once, 0)])
         if record is None:
@@ -177,7 +177,7 @@ class Idempotency:
             raise self._in_progress()
         return record
 
-    def _answer(self, once: Once, record: Item) -> bytes:
+    def _answer(self, once: IdempotencyKey, record: Item) -> bytes:
         keys = [self._key(once, part) for part in range(1, int(record[_PARTS]))]
         parts = [record, *self.reader.items(keys)] if keys else [record]
         try:
@@ -185,7 +185,7 @@ class Idempotency:
         except (zlib.error, KeyError, TypeError):
             raise self._damaged(once) from None
 
-    def _check(self, once: Once, record: Item) -> None:
+    def _check(self, once: IdempotencyKey, record: Item) -> None:
         """The record has what one has of a request that is answered, or under way. Raises RecordUnreadable."""
         needed = {_REQUEST: str, self._ttl: int, REVISION: str}
         needed |= {_ANSWER: bytes, _PARTS: int} if _ANSWER in record else {_UNTIL: int}
@@ -193,11 +193,11 @@ class Idempotency:
         if not fits or len(record[_REQUEST]) != _DIGEST_CHARACTERS or not 1 <= record.get(_PARTS, 1) <= MAX_PARTS:
             raise self._damaged(once)
 
-    def _damaged(self, once: Once) -> RecordUnreadable:
+    def _damaged(self, once: IdempotencyKey) -> RecordUnreadable:
         stored = tuple(self._key(once, 0).values())
         return RecordUnreadable(Unreadable("idempotency key", {}, "answer_damaged", stored_key=stored))
 
-    def _actions(self, once: Once, answer: bytes, condition: Condition) -> list[PlannedAction]:
+    def _actions(self, once: IdempotencyKey, answer: bytes, condition: Condition) -> list[WriteAction]:
         """What keeps an answer. Raises LimitExceeded."""
         packed = zlib.compress(answer)
         parts = [packed[start : start + PART_BYTES] for start in range(0, len(packed), PART_BYTES)]
@@ -208,13 +208,13 @@ class Idempotency:
                 fix="write less at once, or without the key",
             )
         head = {**self._head(once, self.new_revision()), _PARTS: len(parts), _ANSWER: parts[0]}
-        actions = [PlannedAction(Put(head, condition, return_on_failure=True), Part.KEPT)]
+        actions = [WriteAction(PutItem(head, condition, return_on_failure=True), ActionRole.KEPT)]
         expires = {self._ttl: head[self._ttl]}
         for number, part in enumerate(parts[1:], 1):
-            actions.append(PlannedAction(Put({**self._key(once, number), _ANSWER: part, **expires}), Part.KEPT))
+            actions.append(WriteAction(PutItem({**self._key(once, number), _ANSWER: part, **expires}), ActionRole.KEPT))
         return actions
 
-    def _head(self, once: Once, rev: str) -> dict[str, Value]:
+    def _head(self, once: IdempotencyKey, rev: str) -> dict[str, Value]:
         return {
             **self._key(once, 0),
             _REQUEST: _digest(once.fingerprint),
@@ -222,7 +222,7 @@ class Idempotency:
             REVISION: rev,
         }
 
-    def _key(self, once: Once, part: int) -> dict[str, Value]:
+    def _key(self, once: IdempotencyKey, part: int) -> dict[str, Value]:
         if not 1 <= len(once.key) <= MAX_KEY_CHARACTERS:
             raise InputError(
                 f"an idempotency key has 1 to {MAX_KEY_CHARACTERS} characters",
@@ -241,7 +241,7 @@ class Idempotency:
     def _free(self) -> Condition:
         return Or((Missing(self.schema.hash_key), Compare(self._ttl, "<=", self.clock() // 1000)))
 
-    def _send(self, actions: list[PlannedAction], rev: str) -> bool:
+    def _send(self, actions: list[WriteAction], rev: str) -> bool:
         """Whether somebody else has taken the key."""
         refusal = self.sender.send([each.action for each in actions])
         return refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev

@@ -1,7 +1,7 @@
 """Stored records that a piece of work met and that can't be read, whether its caller is told of them or not.
 
-What is met inside `noticing()` is kept once, also from threads that run in a copy of the context, as those of `at_once`
-do. Outside of it nobody asks, and nothing is kept.
+What is met inside `noticing()` is kept once, also from threads that run in a copy of the context, as those of
+`concurrency` do. Outside of it nobody asks, and nothing is kept.
 """
 
 from __future__ import annotations

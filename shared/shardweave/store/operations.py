@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID
 
-from ..entity import Entity
 from ..errors import ShardweaveError
+from ..schema.entity import Entity
 from ..shard_key.key import AnyKey
 from ..table.conditions import Condition
 from ..table.values import Item
@@ -56,18 +56,18 @@ Among = Callable[[Item], bool]
 
 @dataclass(frozen=True)
 class Visible:
-    """The records of an entity that there are for whoever asks: those that `among` is true of (None: all), which the
-    attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides, which
-    `owned` is the filter for."""
+    """The records of an entity that there are for whoever asks: those that `visibility` is true of (None: all), which
+    the attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides,
+    which `owned` is the filter for."""
 
-    among: Among | None = None
+    visibility: Among | None = None
     names: tuple[str, ...] = ()
     claims: frozenset[str] | None = frozenset()
     owned: Condition | None = None
 
     def includes(self, item: Item) -> bool:
         """Whether a stored record is there."""
-        return self.among is None or self.among(item)
+        return self.visibility is None or self.visibility(item)
 
     def has_all(self, claims: Collection[str]) -> bool:
         """Whether every record of these claims of the asker is there."""
@@ -84,12 +84,12 @@ is a parent, and children are named where every one is there."""
 
 @dataclass(frozen=True)
 class Create:
-    """Write a record whose identity no live record has. `among` says which there are, and `related` which of other
+    """Write a record whose identity no live record has. `visibility` says which there are, and `related` which of other
     entities, as in the others."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | str | None = None
-    among: Among | None = None
+    visibility: Among | None = None
     related: Related | None = None
 
 
@@ -99,14 +99,14 @@ class Put:
     so do numbers of sequences: another one is refused. With `rev` only in place of that revision; with `exists` only in
     place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
     `keeping` those that stay as they are stored where a mapping leaves them out, since whoever gives it may not see
-    them. `from_json`: see `drafts`. `refused` is why it is not carried out, where that is known already: the item of a
+    them. `from_json`: see `prepare`. `refused` is why it is not carried out, where that is known already: the item of a
     batch fails with it."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | str | None = None
     rev: Rev = None
     exists: bool = False
-    among: Among | None = None
+    visibility: Among | None = None
     numbered: frozenset[str] = frozenset()
     keeping: frozenset[str] = frozenset()
     related: Related | None = None
@@ -116,13 +116,13 @@ class Put:
 
 @dataclass(frozen=True)
 class Update:
-    """Change properties of a live record. With `rev` only if that is its revision. `from_json`: see `drafts`."""
+    """Change properties of a live record. With `rev` only if that is its revision. `from_json`: see `prepare`."""
 
     model: type[Entity] | str
     key: Key
     changes: Changes
     rev: Rev = None
-    among: Among | None = None
+    visibility: Among | None = None
     related: Related | None = None
     from_json: bool = False
 
@@ -134,7 +134,7 @@ class Delete:
     model: type[Entity] | str
     key: Key
     rev: Rev = None
-    among: Among | None = None
+    visibility: Among | None = None
     related: Related | None = None
 
 

@@ -3,7 +3,7 @@
 Guarantees: a live record's identity is unique over all shards and generations; every generated attribute is
 recomputed from the whole record on every write; a write that returned happened once, one that raised (but for
 OutcomeUnknown) did not happen; identity, placement and timestamp never change; an expired record is never seen, and
-makes room for a new one. Unique values, numbers and parents are as `claims`, `numbering` and `parents` have it.
+makes room for a new one. Unique values, numbers and parents are as `unique_values`, `sequences` and `enforced` have it.
 Attributes that the schema does not know stay as they are through every change of a record.
 
 What stays open, as everywhere on DynamoDB: a write whose first attempt is delivered long after its answer was given
@@ -17,8 +17,8 @@ Costs, in requests:
                            projected too; a sequence one more
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
     get_by                 a read and a get
-    find_by, expand        see `finding`, `expanding`
-    apply                  see `projecting`
+    find_by, expand        see `lookup_queries`, `expanding`
+    apply                  see `event_applier`
     transact               a batched read and a transaction
     batch_get              1 for 100 keys and generation; batch_write: see `batches`
 """
@@ -30,20 +30,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
-from ..entity import Entity, now_ms
-from ..entity_type import EntityType
 from ..errors import ShardweaveError, Unreadable
-from ..projections import Event
-from ..schema import Schema
-from ..shard_maps import ShardMaps
+from ..schema.entity import Entity, now_ms
+from ..schema.entity_type import EntityType
+from ..schema.read_models import Event
+from ..schema.schema import Schema
+from ..schema.shard_maps import ShardMaps
 from ..table import Table
-from .at_once import MAX_WORKERS
-from .backfill import Backfill, BackfillReport
+from ..table.concurrency import MAX_WORKERS
+from ..table.retry import RetryClock
 from .batches import MOST_SECONDS, Batches
-from .expanding import Expander, First, Limits, Related
-from .finding import Finder, FoundPage, lookup_of, lookup_values
-from .idempotency import Answer, Idempotency, Keeping, KeptAnswer, Once, Said
-from .numbering import Numbering, scope_of, sequence_of
+from .events.event_applier import Applied, Projector
+from .events.pending_records import remnants_of
+from .idempotency import Answer, Idempotency, IdempotencyKey, Keeping, KeptAnswer, Said
+from .lookups.backfill import Backfill, BackfillReport
+from .lookups.backfill_state import Readiness
+from .lookups.lookup_queries import Finder, FoundPage, lookup_of, lookup_values
 from .operations import (
     Among,
     BatchWriteResult,
@@ -59,17 +61,16 @@ from .operations import (
     shard_of,
 )
 from .operations import Related as RelatedRecords
-from .parents import enforced
-from .planned import Moment
-from .projecting import Applied, Projector
-from .readiness import Readiness
-from .reads import Reader, record_among
-from .remnants import remnants_of
-from .removing import Course, Follow, Removing
-from .retries import Waiting
-from .sending import Sender
-from .steps import Context, Plan, Step, StepMaker
-from .writer import Writer
+from .reader import Reader, record_among
+from .relations.enforced import enforced
+from .relations.parent_deletion import Course, Follow, Removing
+from .relations.relation_loader import Expander, First, Limits, Related
+from .sequences import Numbering, scope_of, sequence_of
+from .writing.sender import Sender
+from .writing.step_maker import StepMaker
+from .writing.write_actions import AttemptContext
+from .writing.write_steps import Context, WritePlan, WriteStep
+from .writing.writer import Writer
 
 E = TypeVar("E", bound=Entity)
 
@@ -100,7 +101,7 @@ class Store:
         *,
         clock: Callable[[], int] = now_ms,
         maps: ShardMaps | None = None,
-        waiting: Waiting | None = None,
+        waiting: RetryClock | None = None,
         new_revision: Callable[[], str] = new_revision,
         new_token: Callable[[], str] = new_token,
         first: First | None = None,
@@ -110,7 +111,7 @@ class Store:
         self.table = table
         self._clock = clock
         self._maps = _maps_in_force(table, clock) if maps is None else maps
-        waiting = waiting or Waiting()
+        waiting = waiting or RetryClock()
         self.monotonic = waiting.monotonic
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
         context = Context(new_revision, generated, schema.entities, remnants_of(schema))
@@ -129,9 +130,9 @@ class Store:
         self._batches = Batches(reader, sender, removing, self._steps, readiness, waiting, moment, workers)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
 
-    def _moment(self, entity: EntityType[Any]) -> Moment:
+    def _moment(self, entity: EntityType[Any]) -> AttemptContext:
         view = self._maps.view(entity)
-        return Moment(self._clock(), view.shard_map, view.mirror, view.marked, view.lease)
+        return AttemptContext(self._clock(), view.shard_map, view.mirror, view.marked, view.lease)
 
     # -- one record
 
@@ -165,12 +166,12 @@ class Store:
         plan = self._run(self._steps.make(numbered))
         return Written(plan.record, plan.creates)
 
-    def get(self, model: type[E], key: Key, *, among: Among | None = None) -> E | None:
-        """The live record, or None. The shard in a shard key spares the search for it. `among` says which there are.
-        Raises RecordUnreadable for one that can't be read, where all are there for whoever asks."""
+    def get(self, model: type[E], key: Key, *, visibility: Among | None = None) -> E | None:
+        """The live record, or None. The shard in a shard key spares the search for it. `visibility` says which there
+        are. Raises RecordUnreadable for one that can't be read, where all are there for whoever asks."""
         entity = self.schema[model]
         (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
-        return record_among(entity, seen, among)
+        return record_among(entity, seen, visibility)
 
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None) -> E:
         """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
@@ -185,17 +186,17 @@ class Store:
         key: Key,
         *,
         rev: Rev = None,
-        among: Among | None = None,
+        visibility: Among | None = None,
         related: RelatedRecords | None = None,
         seconds: float | None = None,
         follow: Follow | None = None,
     ) -> bool:
         """Remove a record. False when there was none. With `rev`, only that revision is removed. What becomes of its
-        children their relations say; `follow` is told of each. `among` says which records there are, `related` which of
-        other entities. Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete where
-        `seconds` (10 by default) were too few for all that go: asked again, it goes on."""
+        children their relations say; `follow` is told of each. `visibility` says which records there are, `related`
+        which of other entities. Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete
+        where `seconds` (10 by default) were too few for all that go: asked again, it goes on."""
         course = self._removing.course(seconds, follow)
-        return self._run(self._steps.make(Delete(model, key, rev, among, related)), course).removes
+        return self._run(self._steps.make(Delete(model, key, rev, visibility, related)), course).removes
 
     # -- several records
 
@@ -207,10 +208,10 @@ class Store:
         steps = self._steps.make_all(self._numbering.numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
 
-    def carry_out(
+    def execute(
         self,
         operations: Sequence[Operation],
-        once: Once | None,
+        once: IdempotencyKey | None,
         answer: Callable[[tuple[Written, ...]], bytes],
         *,
         seconds: float | None = None,
@@ -221,7 +222,7 @@ class Store:
         may be called for attempts that are not the last."""
         course = self._removing.course(seconds, follow)
 
-        def said(plans: Sequence[Plan]) -> bytes:
+        def said(plans: Sequence[WritePlan]) -> bytes:
             return answer(tuple(Written(plan.record, plan.creates) for plan in plans))
 
         if once is not None:
@@ -235,13 +236,13 @@ class Store:
         keys: Sequence[Key],
         *,
         seconds: float | None = None,
-        among: Among | None = None,
+        visibility: Among | None = None,
         unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
         positions that could not be read within `seconds`, with what was `found` at the others; and RecordUnreadable
         for a record that can't be read, unless `unreadable` is told of each such: then it is None too."""
-        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, among, unreadable))
+        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, visibility, unreadable))
 
     def batch_write(
         self,
@@ -278,15 +279,15 @@ class Store:
         within: Mapping[str, Any] = MappingProxyType({}),
         limit: int = 100,
         after: str | None = None,
-        among: Among | None = None,
+        visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
         """A page of the live records with this value, in the order of their ids. `after` is that of the page before,
-        see `FoundPage`; `among` says which records there are for whoever asks; `deadline` (of `monotonic`) cuts the
-        page short. Raises as `get_by` does, and InputError, LimitExceeded."""
+        see `FoundPage`; `visibility` says which records there are for whoever asks; `deadline` (of `monotonic`) cuts
+        the page short. Raises as `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
         values = lookup_values(entity, name, value, within)
-        return self._finder.page(entity, name, values, limit, after, among=among, deadline=deadline)
+        return self._finder.page(entity, name, values, limit, after, visibility=visibility, deadline=deadline)
 
     def backfill(
         self,
@@ -347,13 +348,13 @@ class Store:
 
     # -- once
 
-    def idempotent(self, once: Once, operations: Sequence[Operation], answer: Answer) -> KeptAnswer:
+    def idempotent(self, once: IdempotencyKey, operations: Sequence[Operation], answer: Answer) -> KeptAnswer:
         """Carry out operations as `transact` does, and keep the answer to them in the same transaction; or give the one
         that was kept. A single operation's errors are as of the operation alone. Raises IdempotencyMismatch when
         the key was used for another request."""
         return self._once(once, operations, lambda plans: answer(tuple(plan.record for plan in plans)))
 
-    def idempotent_work(self, once: Once, work: Callable[[], bytes]) -> KeptAnswer:
+    def idempotent_work(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
         """Do work that is more than one transaction, and keep its answer; or give the one that was kept. The work may
         be done again when a process died in it. Raises IdempotencyMismatch, StillInProgress."""
         return self._idempotency.worked(once, work)
@@ -369,7 +370,7 @@ class Store:
     # -- parts
 
     def _once(
-        self, once: Once, operations: Sequence[Operation], said: Said, course: Course | None = None
+        self, once: IdempotencyKey, operations: Sequence[Operation], said: Said, course: Course | None = None
     ) -> KeptAnswer:
         def write(keeping: Keeping) -> object:
             steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
@@ -379,7 +380,7 @@ class Store:
 
         return self._idempotency.transacted(once, said, write)
 
-    def _run(self, step: Step, course: Course | None = None) -> Plan:
+    def _run(self, step: WriteStep, course: Course | None = None) -> WritePlan:
         return self._removing.run(step, lambda: self._writer.run(step), course)
 
     def _written(self, operation: Operation) -> Entity:
@@ -389,6 +390,6 @@ class Store:
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
-    from ..reshard.maps import maps_in_force  # it is built on this package
+    from ..reshard.leased_maps import maps_in_force  # it is built on this package
 
     return maps_in_force(table, clock)

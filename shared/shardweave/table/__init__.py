@@ -1,7 +1,7 @@
 """The table: a closed set of operations, and what carries them out.
 
 `Table` is the one interface between the library and storage. Backends: `dynamodb` (boto3), `embedded` (SQLite: the
-local default and the users' test double), `simulated` (wraps a table and misbehaves on purpose).
+local default and the users' test double), `fault_injection` (wraps a table and misbehaves on purpose).
 """
 
 from __future__ import annotations

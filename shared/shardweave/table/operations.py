@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from .conditions import Condition, Names
 from .layout import IndexLayout
-from .rendering import page_parts, projected, single_write, write_parts
+from .request_parts import page_parts, projected, single_write, write_parts
 from .values import Item, Value, to_attribute_values
 
 R = TypeVar("R")
@@ -241,7 +241,7 @@ class WriteAnswer:
 
 
 @dataclass(frozen=True)
-class Put(Operation[WriteAnswer]):
+class PutItem(Operation[WriteAnswer]):
     """Write a whole item. With `return_on_failure`, a false condition's error carries the stored item."""
 
     item: Item
@@ -261,7 +261,7 @@ class Put(Operation[WriteAnswer]):
 
 
 @dataclass(frozen=True)
-class Update(Operation[WriteAnswer]):
+class UpdateItem(Operation[WriteAnswer]):
     """Change attributes of an item, making it when it does not exist, unless all that it does is to remove. `set`
     assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set."""
 
@@ -294,7 +294,7 @@ class Update(Operation[WriteAnswer]):
 
 
 @dataclass(frozen=True)
-class Delete(Operation[WriteAnswer]):
+class DeleteItem(Operation[WriteAnswer]):
     """Remove an item; one that does not exist is no error unless the condition says so."""
 
     key: Item
@@ -326,13 +326,13 @@ class ConditionCheck:
         return {"ConditionCheck": write_parts(table, parts, self.condition, self.return_on_failure)}
 
 
-Action = Put | Update | Delete | ConditionCheck
+Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
 """What a transaction may hold. `return_values` of an action must be NONE."""
 
 
 def key_or_item(action: Action) -> Item:
     """What an action says of its item, its primary key at the least."""
-    return action.item if isinstance(action, Put) else action.key
+    return action.item if isinstance(action, PutItem) else action.key
 
 
 @dataclass(frozen=True)
@@ -388,14 +388,14 @@ class BatchWrite(Operation[BatchWriteAnswer]):
         return {"RequestItems": {table: requests}, "ReturnConsumedCapacity": "TOTAL"}
 
 
-WRITES = (Put, Update, Delete, BatchWrite, TransactWrite)
+WRITES = (PutItem, UpdateItem, DeleteItem, BatchWrite, TransactWrite)
 """The operations that change items."""
 
 
 def may_be_repeated(operation: Operation[Any]) -> bool:
     """Whether an operation may be sent again while nothing is known of an earlier attempt: what reads, what has a
     token, and a write on a condition, which it makes false itself."""
-    if isinstance(operation, Put | Update | Delete):
+    if isinstance(operation, PutItem | UpdateItem | DeleteItem):
         return operation.condition is not None
     return not isinstance(operation, BatchWrite)
 

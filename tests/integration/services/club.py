@@ -12,21 +12,22 @@ from collections.abc import Sequence as Row
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardweave.api.keys import ROOT
-from shardweave.api.messages import Response
-from shardweave.api.models import validated
-from shardweave.api.once import ONCE, ONCE_ERRORS, carried_out
+from shardweave.api.http import Response
+from shardweave.api.idempotency import ONCE, ONCE_ERRORS, carried_out
 from shardweave.api.operation import Answer, Body, Call, Operation
-from shardweave.codecs import Timestamp
-from shardweave.declarations import Lookup, Sequence, Unique, belongs_to
-from shardweave.entity import Entity, HashKey, RangeKey, nanoid, timestamp_property, unique_property, updated_property
 from shardweave.errors import AlreadyExists
-from shardweave.key_format import ORDERED, KeyFormat
-from shardweave.schema import Index, Schema
-from shardweave.service import Parts
-from shardweave.sharding import ShardBump
+from shardweave.keys.key_format import ORDERED, KeyFormat
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belongs_to
+from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
+from shardweave.schema.property_options import timestamp_property, unique_property, updated_property
+from shardweave.schema.schema import Schema
+from shardweave.service.build import Parts
 from shardweave.store import Create
 from shardweave.store.operations import Written
+from shardweave.values.codecs import Timestamp
+from shardweave.wire.record_keys import ROOT
+from shardweave.wire.record_models import validated
 
 
 class Member(Entity, token="member", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):

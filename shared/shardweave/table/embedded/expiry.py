@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import sqlite3
 
-from .checks import check_key
-from .images import decode
-from .schema import Schema
+from .item_blobs import decode
+from .request_checks import check_key
+from .sqlite_layout import SqliteLayout
 from .writes import Decision, Stored, store
 
 EXPIRE_ROWS = 200
@@ -21,7 +21,7 @@ EXPIRE_ROWS = 200
 _OLDEST_SECONDS = 5 * 365.25 * 24 * 3600
 
 
-def expire(schema: Schema, writer: sqlite3.Connection, now: float, logged_at: float) -> int:
+def expire(schema: SqliteLayout, writer: sqlite3.Connection, now: float, logged_at: float) -> int:
     """Remove up to `EXPIRE_ROWS` items that have expired at `now`, and give how many."""
     rows = writer.execute(
         "SELECT id, size, image FROM items WHERE ttl < ? AND ttl >= ? LIMIT ?",

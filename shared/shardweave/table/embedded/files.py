@@ -1,9 +1,9 @@
 """The SQLite tables that hold a table, how they are made, and how they follow when the layout changes.
 
-Format (`FORMAT`): a row of `items` is an item: its image (see `images`), its size by DynamoDB's rule, its tie, when
+Format (`FORMAT`): a row of `items` is an item: its image (see `item_blobs`), its size by DynamoDB's rule, its tie, when
 it expires, and its key columns, NULL where it lacks the attribute. The table's key and each secondary index are
 SQLite indexes over those columns, so SQLite keeps them right in the write's own transaction and a page is a seek.
-`changes` is the stream, `tokens` the recent transactions, `settings` what was declared. The file's user version
+`change_log` is the stream, `tokens` the recent transactions, `settings` what was declared. The file's user version
 counts the changes of the layout, so a process that still has the old one notices before it writes.
 
 A layout that adds an index fills its columns and builds it, one that removes an index drops it (its columns stay,
@@ -24,9 +24,9 @@ from typing import Any
 from ...errors import ConfigurationError, InvalidRequest, TableUnusable
 from ..layout import IndexLayout, KeyAttribute, TableLayout
 from ..values import Item
-from .images import decode
+from .item_blobs import decode
 from .ordering import KeyColumn, Role
-from .schema import KeyIndex, Schema, compile_schema, key_attributes
+from .sqlite_layout import KeyIndex, SqliteLayout, compile_schema, key_attributes
 
 FORMAT = 1
 
@@ -52,7 +52,7 @@ _TEXT_KEY = KeyColumn("", "S", "hash", "key_0"), KeyColumn("", "S", "range", "ke
 Columns = dict[tuple[str, Role], KeyColumn]
 
 
-def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> Schema:
+def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> SqliteLayout:
     """Make the tables in an empty file, or bring an existing one to `layout`, in the caller's transaction. Raises
     ConfigurationError when the file holds something else, or a table that can't become this one."""
     attributes = key_attributes(layout)
@@ -94,7 +94,7 @@ def stored_items(path: Path, keys: Sequence[tuple[str, str]]) -> dict[tuple[str,
 
 def _create(
     writer: sqlite3.Connection, layout: TableLayout, attributes: dict[tuple[str, Role], KeyAttribute]
-) -> Schema:
+) -> SqliteLayout:
     if writer.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ConfigurationError("The file is a SQLite database of something else.", fix="choose another path")
     columns = _add_columns({}, attributes, 0)
@@ -114,7 +114,7 @@ def _follow(
     layout: TableLayout,
     attributes: dict[tuple[str, Role], KeyAttribute],
     revision: int,
-) -> Schema:
+) -> SqliteLayout:
     settings = _read_settings(writer)
     _refuse_conflicts(settings, layout)
     identity, number = settings["identity"], settings["nextNumber"]
@@ -192,7 +192,7 @@ def _refuse_conflicts(settings: dict[str, Any], layout: TableLayout) -> None:
             )
 
 
-def _fill(writer: sqlite3.Connection, schema: Schema, columns: list[KeyColumn]) -> None:
+def _fill(writer: sqlite3.Connection, schema: SqliteLayout, columns: list[KeyColumn]) -> None:
     """Give every item the TTL and these columns' values."""
     assignments = ", ".join(f"{column.name} = ?" for column in columns)
     update = f"UPDATE items SET ttl = ?{', ' * bool(columns)}{assignments} WHERE id = ?"
@@ -225,7 +225,7 @@ def _build(writer: sqlite3.Connection, index: KeyIndex) -> None:
     )
 
 
-def _save(writer: sqlite3.Connection, schema: Schema, *, next_number: int) -> None:
+def _save(writer: sqlite3.Connection, schema: SqliteLayout, *, next_number: int) -> None:
     settings = {
         "format": FORMAT,
         "identity": schema.identity,

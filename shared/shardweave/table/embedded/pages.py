@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from ...errors import InvalidRequest
 from ..operations import MAX_PAGE_BYTES, PageAnswer, Query, Scan
 from ..values import Item, Value, item_bytes
-from .checks import check_key, check_projection, refuse_other_attributes
+from .capacity import read_units
 from .expressions import check_condition, check_filter
-from .images import decode, normal_value
+from .item_blobs import decode, normal_value
 from .ordering import segment_bounds
-from .schema import KeyIndex, Schema
-from .units import read_units
+from .request_checks import check_key, check_projection, refuse_other_attributes
+from .sqlite_layout import KeyIndex, SqliteLayout
 
 MAX_SEGMENTS = 1_000_000
 
@@ -49,21 +49,21 @@ class Seek:
         )
 
 
-def query(schema: Schema, reader: sqlite3.Connection, operation: Query) -> PageAnswer:
+def query(schema: SqliteLayout, reader: sqlite3.Connection, operation: Query) -> PageAnswer:
     index = _index(schema, operation.index, operation.limit, operation.consistent)
     if operation.filter is not None:
         check_filter(operation.filter, (index.hash.attribute, index.range.attribute))
     return _page(schema, reader, operation, _seek_of_query(schema, index, operation))
 
 
-def scan(schema: Schema, reader: sqlite3.Connection, operation: Scan) -> PageAnswer:
+def scan(schema: SqliteLayout, reader: sqlite3.Connection, operation: Scan) -> PageAnswer:
     index = _index(schema, operation.index, operation.limit, operation.consistent)
     if operation.filter is not None:
         check_condition(operation.filter)
     return _page(schema, reader, operation, _seek_of_scan(schema, index, operation))
 
 
-def _page(schema: Schema, reader: sqlite3.Connection, operation: Query | Scan, seek: Seek) -> PageAnswer:
+def _page(schema: SqliteLayout, reader: sqlite3.Connection, operation: Query | Scan, seek: Seek) -> PageAnswer:
     index, limit, condition = seek.index, operation.limit, operation.filter
     names = None if operation.count_only else check_projection(index, operation.projection)
     items: list[Item] = []
@@ -93,7 +93,7 @@ def _page(schema: Schema, reader: sqlite3.Connection, operation: Query | Scan, s
     )
 
 
-def _index(schema: Schema, name: str | None, limit: int | None, consistent: bool) -> KeyIndex:
+def _index(schema: SqliteLayout, name: str | None, limit: int | None, consistent: bool) -> KeyIndex:
     index = schema.indexes.get(name)
     if index is None:
         raise InvalidRequest("The table has no such index.", where=str(name), fix="name one of the layout's indexes")
@@ -104,7 +104,7 @@ def _index(schema: Schema, name: str | None, limit: int | None, consistent: bool
     return index
 
 
-def _seek_of_query(schema: Schema, index: KeyIndex, operation: Query) -> Seek:
+def _seek_of_query(schema: SqliteLayout, index: KeyIndex, operation: Query) -> Seek:
     range_name = index.range.attribute if operation.interval.is_whole else operation.range_name
     if (operation.hash_name, range_name) != (index.hash.attribute, index.range.attribute):
         raise InvalidRequest(
@@ -136,7 +136,7 @@ def _seek_of_query(schema: Schema, index: KeyIndex, operation: Query) -> Seek:
     return Seek(index, tuple(conditions), tuple(operands), index.order, operation.descending)
 
 
-def _seek_of_scan(schema: Schema, index: KeyIndex, operation: Scan) -> Seek:
+def _seek_of_scan(schema: SqliteLayout, index: KeyIndex, operation: Scan) -> Seek:
     if not 1 <= operation.total_segments <= MAX_SEGMENTS or not 0 <= operation.segment < operation.total_segments:
         raise InvalidRequest(
             "The segment is out of range.", where="segment", fix=f"number 1 to {MAX_SEGMENTS:,} segments from 0"
@@ -163,7 +163,7 @@ def _seek_of_scan(schema: Schema, index: KeyIndex, operation: Scan) -> Seek:
 _START_FIX = "pass the last key of the page before, unchanged, with the same request"
 
 
-def _position(schema: Schema, index: KeyIndex, start_key: Item) -> tuple[bytes, ...]:
+def _position(schema: SqliteLayout, index: KeyIndex, start_key: Item) -> tuple[bytes, ...]:
     """A start key in the index's columns: hash key, range key and, in a secondary index, tie."""
     names = schema.layout.start_key_names(index.name)
     refuse_other_attributes(start_key, names, "start key")
@@ -174,5 +174,5 @@ def _position(schema: Schema, index: KeyIndex, start_key: Item) -> tuple[bytes, 
     return index.hash.encode(key[index.hash.attribute]), index.range.encode(key[index.range.attribute]), place.tie
 
 
-def _start_key(schema: Schema, index: KeyIndex, item: Item) -> dict[str, Value]:
+def _start_key(schema: SqliteLayout, index: KeyIndex, item: Item) -> dict[str, Value]:
     return {name: item[name] for name in schema.layout.start_key_names(index.name)}

@@ -21,22 +21,22 @@ from ..operations import (
     TransactGetAnswer,
 )
 from ..values import Item, Value
-from .checks import Place, check_count, check_distinct, check_key, check_projection
-from .images import decode
-from .schema import Schema
-from .units import read_units
+from .capacity import read_units
+from .item_blobs import decode
+from .request_checks import Place, check_count, check_distinct, check_key, check_projection
+from .sqlite_layout import SqliteLayout
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 
 
-def get_item(schema: Schema, reader: sqlite3.Connection, operation: GetItem) -> ItemAnswer:
+def get_item(schema: SqliteLayout, reader: sqlite3.Connection, operation: GetItem) -> ItemAnswer:
     place = check_key(schema, operation.key)
     projection = check_projection(schema.table, operation.projection)
     found, size = _read(reader, place, projection)
     return ItemAnswer(found, read_units(size, operation.consistent))
 
 
-def batch_get(schema: Schema, reader: sqlite3.Connection, operation: BatchGet) -> BatchGetAnswer:
+def batch_get(schema: SqliteLayout, reader: sqlite3.Connection, operation: BatchGet) -> BatchGetAnswer:
     check_count(len(operation.keys), MAX_BATCH_GET, "keys")
     places = [check_key(schema, key) for key in operation.keys]
     check_distinct(places, len(places))
@@ -54,7 +54,7 @@ def batch_get(schema: Schema, reader: sqlite3.Connection, operation: BatchGet) -
     return BatchGetAnswer(tuple(items), (), units)
 
 
-def transact_get(schema: Schema, reader: sqlite3.Connection, operation: TransactGet) -> TransactGetAnswer:
+def transact_get(schema: SqliteLayout, reader: sqlite3.Connection, operation: TransactGet) -> TransactGetAnswer:
     check_count(len(operation.keys), MAX_TRANSACTION_ACTIONS, "keys")
     places = [check_key(schema, key) for key in operation.keys]
     check_distinct(places, len(places))

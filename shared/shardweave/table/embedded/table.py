@@ -15,11 +15,11 @@ from ..operations import (
     BatchGet,
     BatchWrite,
     BatchWriteAnswer,
-    Delete,
+    DeleteItem,
     Describe,
     GetItem,
     Operation,
-    Put,
+    PutItem,
     Query,
     Scan,
     StreamPage,
@@ -31,15 +31,15 @@ from ..operations import (
     TransactGet,
     TransactGetAnswer,
     TransactWrite,
-    Update,
+    UpdateItem,
     WriteAnswer,
 )
-from . import changes, expiry
+from . import change_log, expiry
 from .connections import BUSY_SECONDS, Connections
 from .files import open_schema, read_revision
 from .pages import query, scan
 from .reads import batch_get, get_item, transact_get
-from .schema import Schema
+from .sqlite_layout import SqliteLayout
 from .transactions import plan_transaction, transact
 from .writes import plan, plan_batch, write_batch, write_one
 
@@ -82,14 +82,14 @@ class EmbeddedTable:
             StreamShards: self._stream_shards,
             StreamRead: self._stream_read,
             Describe: self._describe,
-            Put: self._write,
-            Update: self._write,
-            Delete: self._write,
+            PutItem: self._write,
+            UpdateItem: self._write,
+            DeleteItem: self._write,
             BatchWrite: self._write_batch,
             TransactWrite: self._transact,
         }
 
-    def _opened(self, layout: TableLayout) -> Schema:
+    def _opened(self, layout: TableLayout) -> SqliteLayout:
         try:
             return self._connections.write(lambda writer: open_schema(writer, layout))
         except BaseException:
@@ -107,10 +107,10 @@ class EmbeddedTable:
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         """Carry out one operation. A write calls `guard` inside its own transaction, when no other writer, of any
         process, can commit before it; a read calls it right before it reads. The guard may read this table."""
-        carry_out = self._carry_out.get(type(operation))
-        if carry_out is None:
+        execute = self._carry_out.get(type(operation))
+        if execute is None:
             raise InvalidRequest(f"The table has no operation {type(operation).__name__}.", fix="use the closed set")
-        answer: R = carry_out(operation, guard)
+        answer: R = execute(operation, guard)
         return answer
 
     def expire(self, now: float) -> int:
@@ -140,9 +140,9 @@ class EmbeddedTable:
     # -- reads
 
     def _read(self, operation: GetItem | BatchGet | Query | Scan, guard: Guard | None) -> Any:
-        carry_out = _READS[type(operation)]
+        execute = _READS[type(operation)]
         _call(guard)
-        return self._connections.read(lambda reader: carry_out(self._schema, reader, operation))
+        return self._connections.read(lambda reader: execute(self._schema, reader, operation))
 
     def _read_snapshot(self, operation: TransactGet, guard: Guard | None) -> TransactGetAnswer:
         _call(guard)
@@ -150,14 +150,14 @@ class EmbeddedTable:
 
     def _stream_shards(self, _operation: StreamShards, guard: Guard | None) -> tuple[StreamShard, ...]:
         _call(guard)
-        return (changes.SHARD,)
+        return (change_log.SHARD,)
 
     def _stream_read(self, operation: StreamRead, guard: Guard | None) -> StreamPage:
         _call(guard)
         now = self._clock()
-        if self._connections.read(lambda reader: changes.needs_trim(reader, now)):
-            self._in_write(lambda writer: changes.trim(writer, now))
-        return self._connections.snapshot(lambda reader: changes.read(self._schema, reader, operation, now))
+        if self._connections.read(lambda reader: change_log.needs_trim(reader, now)):
+            self._in_write(lambda writer: change_log.trim(writer, now))
+        return self._connections.snapshot(lambda reader: change_log.read(self._schema, reader, operation, now))
 
     def _describe(self, _operation: Describe, guard: Guard | None) -> TableDescription:
         _call(guard)
@@ -169,7 +169,7 @@ class EmbeddedTable:
 
     # -- writes
 
-    def _write(self, operation: Put | Update | Delete, guard: Guard | None) -> WriteAnswer:
+    def _write(self, operation: PutItem | UpdateItem | DeleteItem, guard: Guard | None) -> WriteAnswer:
         planned = plan(self._schema, operation)
         return self._in_write(lambda writer: write_one(self._schema, writer, operation, planned, self._clock()), guard)
 

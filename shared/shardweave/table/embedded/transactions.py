@@ -27,9 +27,9 @@ from ..operations import (
     TransactAnswer,
     TransactWrite,
 )
-from .checks import check_count, check_distinct
-from .schema import Schema
-from .units import read_units
+from .capacity import read_units
+from .request_checks import check_count, check_distinct
+from .sqlite_layout import SqliteLayout
 from .writes import Decision, WritePlan, decide, find, plan, store, units
 
 TOKEN_SECONDS = 600.0
@@ -47,7 +47,7 @@ class TransactionPlan:
     content: bytes = b""
 
 
-def plan_transaction(schema: Schema, operation: TransactWrite) -> TransactionPlan:
+def plan_transaction(schema: SqliteLayout, operation: TransactWrite) -> TransactionPlan:
     """Check a transaction and bring it into the table's form. Raises InvalidRequest."""
     actions, token = operation.actions, operation.token
     check_count(len(actions), MAX_TRANSACTION_ACTIONS, "actions")
@@ -60,7 +60,7 @@ def plan_transaction(schema: Schema, operation: TransactWrite) -> TransactionPla
     return TransactionPlan(writes, token, _content(operation) if token is not None else b"")
 
 
-def transact(schema: Schema, writer: sqlite3.Connection, plan: TransactionPlan, now: float) -> TransactAnswer:
+def transact(schema: SqliteLayout, writer: sqlite3.Connection, plan: TransactionPlan, now: float) -> TransactAnswer:
     if plan.token is not None and _carried_out(writer, plan.token, plan.content, now):
         return TransactAnswer(_replay_units(writer, plan))
     decisions = _decide_all(schema, writer, plan.writes)
@@ -73,7 +73,7 @@ def transact(schema: Schema, writer: sqlite3.Connection, plan: TransactionPlan, 
     return TransactAnswer(total)
 
 
-def _decide_all(schema: Schema, writer: sqlite3.Connection, writes: tuple[WritePlan, ...]) -> list[Decision]:
+def _decide_all(schema: SqliteLayout, writer: sqlite3.Connection, writes: tuple[WritePlan, ...]) -> list[Decision]:
     decisions: list[Decision] = []
     reasons: list[CancellationReason] = []
     for write in writes:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ...errors import InvalidRequest, ValueRefused
-from ..operations import Update
+from ..operations import UpdateItem
 from ..values import Item, Value, item_bytes, number_sum
-from .checks import check_size
 from .expressions import check_text
-from .images import normal_value
-from .schema import Schema
+from .item_blobs import normal_value
+from .request_checks import check_size
+from .sqlite_layout import SqliteLayout
 
 _CERTAINLY_SHORT = 100
 
@@ -35,7 +35,7 @@ class UpdatePlan:
         return bool(self.remove) and not self.set and not self.add
 
 
-def check_update(schema: Schema, update: Update) -> UpdatePlan:
+def check_update(schema: SqliteLayout, update: UpdateItem) -> UpdatePlan:
     """Refuse what is wrong whatever the item holds. Raises InvalidRequest, or ValueRefused for a value."""
     names = [*update.set, *update.remove, *update.add]
     if len(set(names)) < len(names) or "" in names:

@@ -20,24 +20,24 @@ from ..operations import (
     BatchWrite,
     BatchWriteAnswer,
     ConditionCheck,
-    Delete,
-    Put,
-    Update,
+    DeleteItem,
+    PutItem,
+    UpdateItem,
     WriteAnswer,
 )
 from ..values import Item, Value
-from . import changes
-from .checks import Place, check_count, check_distinct, check_item, check_key
+from . import change_log
+from .capacity import index_units, write_units
 from .expressions import check_condition
-from .images import decode, encode
+from .item_blobs import decode, encode
 from .ordering import KeyColumn
-from .schema import Schema
-from .units import index_units, write_units
+from .request_checks import Place, check_count, check_distinct, check_item, check_key
+from .sqlite_layout import SqliteLayout
 from .updates import UpdatePlan, apply_update, check_update
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 
-Action = Put | Update | Delete | ConditionCheck
+Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
 
 
 @dataclass(frozen=True)
@@ -87,22 +87,22 @@ class Decision:
         return self.new == self.old.item and self.image == encode(self.old.item)
 
 
-def plan(schema: Schema, action: Action) -> WritePlan:
+def plan(schema: SqliteLayout, action: Action) -> WritePlan:
     """Check a write and bring it into the table's form. Raises InvalidRequest, or ValueRefused for a value."""
     condition, on_failure = action.condition, action.return_on_failure
     if condition is not None:
         check_condition(condition)
-    if isinstance(action, Put):
+    if isinstance(action, PutItem):
         place, item, size = check_item(schema, action.item)
         columns = _encode(schema.columns[2:], item)
         return WritePlan(place, condition, on_failure, item, size, encode(item), columns)
     place = check_key(schema, action.key)
-    if isinstance(action, Update):
+    if isinstance(action, UpdateItem):
         return WritePlan(place, condition, on_failure, update=check_update(schema, action))
     return WritePlan(place, condition, on_failure, passive=isinstance(action, ConditionCheck))
 
 
-def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> Decision:
+def decide(schema: SqliteLayout, connection: sqlite3.Connection, write: WritePlan) -> Decision:
     """Read the stored item, test the condition, work out the new item. Raises ConditionFailed, or InvalidRequest for
     an update that the stored item does not allow."""
     old = find(connection, write.place)
@@ -125,7 +125,7 @@ def decide(schema: Schema, connection: sqlite3.Connection, write: WritePlan) -> 
 
 
 def store(
-    schema: Schema, writer: sqlite3.Connection, decision: Decision, now: float, *, by_service: bool = False
+    schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision, now: float, *, by_service: bool = False
 ) -> None:
     """Carry out a decision."""
     if decision.changes_nothing:
@@ -137,10 +137,10 @@ def store(
         _insert(schema, writer, decision, new)
     elif old is not None:
         writer.execute("DELETE FROM items WHERE id = ?", (old.row,))
-    changes.append(writer, now, None if old is None else old.image, decision.image, by_service=by_service)
+    change_log.append(writer, now, None if old is None else old.image, decision.image, by_service=by_service)
 
 
-def units(schema: Schema, decision: Decision, *, transactional: bool = False) -> float:
+def units(schema: SqliteLayout, decision: Decision, *, transactional: bool = False) -> float:
     """What a decision costs."""
     old, old_size = (None, 0) if decision.old is None else (decision.old.item, decision.old.size)
     table = write_units(max(old_size, decision.new_size)) * (2 if transactional else 1)
@@ -160,7 +160,7 @@ def find(connection: sqlite3.Connection, place: Place) -> Stored | None:
     return Stored(identity, size, image, decode(image))
 
 
-def answer(action: Put | Update | Delete, decision: Decision, units: float) -> WriteAnswer:
+def answer(action: PutItem | UpdateItem | DeleteItem, decision: Decision, units: float) -> WriteAnswer:
     """What a single write answers."""
     wanted = action.return_values
     if wanted == "NONE":
@@ -168,30 +168,38 @@ def answer(action: Put | Update | Delete, decision: Decision, units: float) -> W
     if wanted == "ALL_OLD":
         return WriteAnswer(None if decision.old is None else decision.old.item, units)
     new = decision.new or {}
-    if wanted == "UPDATED_NEW" and isinstance(action, Update):
+    if wanted == "UPDATED_NEW" and isinstance(action, UpdateItem):
         new = {name: new[name] for name in (*action.set, *action.add)}
     return WriteAnswer(new or None, units)
 
 
 def write_one(
-    schema: Schema, writer: sqlite3.Connection, action: Put | Update | Delete, write: WritePlan, now: float
+    schema: SqliteLayout,
+    writer: sqlite3.Connection,
+    action: PutItem | UpdateItem | DeleteItem,
+    write: WritePlan,
+    now: float,
 ) -> WriteAnswer:
     decision = decide(schema, writer, write)
     store(schema, writer, decision, now)
     return answer(action, decision, units(schema, decision))
 
 
-def plan_batch(schema: Schema, batch: BatchWrite) -> list[WritePlan]:
+def plan_batch(schema: SqliteLayout, batch: BatchWrite) -> list[WritePlan]:
     """Check a batch of writes. Raises InvalidRequest: then none is carried out."""
     check_count(len(batch.puts) + len(batch.deletes), MAX_BATCH_WRITE, "writes")
-    plans = [plan(schema, Put(item)) for item in batch.puts] + [plan(schema, Delete(key)) for key in batch.deletes]
+    plans = [plan(schema, PutItem(item)) for item in batch.puts] + [
+        plan(schema, DeleteItem(key)) for key in batch.deletes
+    ]
     check_distinct([write.place for write in plans], len(plans))
     if sum(write.size for write in plans) > MAX_BATCH_BYTES:
         raise InvalidRequest("The items of the batch are larger than 16 MB together.", fix="write fewer at once")
     return plans
 
 
-def write_batch(schema: Schema, writer: sqlite3.Connection, plans: list[WritePlan], now: float) -> BatchWriteAnswer:
+def write_batch(
+    schema: SqliteLayout, writer: sqlite3.Connection, plans: list[WritePlan], now: float
+) -> BatchWriteAnswer:
     total = 0.0
     for write in plans:
         decision = decide(schema, writer, write)
@@ -200,7 +208,7 @@ def write_batch(schema: Schema, writer: sqlite3.Connection, plans: list[WritePla
     return BatchWriteAnswer(units=total)
 
 
-def _insert(schema: Schema, writer: sqlite3.Connection, decision: Decision, new: dict[str, Value]) -> None:
+def _insert(schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision, new: dict[str, Value]) -> None:
     place, columns = decision.place, decision.columns
     names = ", ".join(column.name for column in schema.columns)
     writer.execute(
@@ -209,7 +217,9 @@ def _insert(schema: Schema, writer: sqlite3.Connection, decision: Decision, new:
     )
 
 
-def _update(schema: Schema, writer: sqlite3.Connection, decision: Decision, old: Stored, new: dict[str, Value]) -> None:
+def _update(
+    schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision, old: Stored, new: dict[str, Value]
+) -> None:
     changed: dict[str, Value] = {"size": decision.new_size, "image": decision.image, **decision.columns}
     ttl = schema.ttl(new)
     if ttl != schema.ttl(old.item):
@@ -218,7 +228,7 @@ def _update(schema: Schema, writer: sqlite3.Connection, decision: Decision, old:
     writer.execute(f"UPDATE items SET {assignments} WHERE id = ?", (*changed.values(), old.row))
 
 
-def _changed(schema: Schema, old: Item, new: Item) -> list[KeyColumn]:
+def _changed(schema: SqliteLayout, old: Item, new: Item) -> list[KeyColumn]:
     """The key columns of indexes whose attribute differs. Types count: Python alone takes True for 1."""
     pairs = ((column, old.get(column.attribute), new.get(column.attribute)) for column in schema.columns[2:])
     return [column for column, before, after in pairs if type(before) is not type(after) or before != after]

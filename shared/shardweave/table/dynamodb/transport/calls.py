@@ -23,17 +23,17 @@ from ...operations import (
     BatchGetAnswer,
     BatchWrite,
     BatchWriteAnswer,
-    Delete,
+    DeleteItem,
     GetItem,
     ItemAnswer,
     Operation,
     PageAnswer,
-    Put,
+    PutItem,
     Query,
     TransactGet,
     TransactGetAnswer,
     TransactWrite,
-    Update,
+    UpdateItem,
     WriteAnswer,
 )
 from ...values import Item
@@ -123,8 +123,8 @@ def _page(operation: Query, given: PageAnswer, names: tuple[str, str]) -> bool:
     return all(item.get(name, value) == value for item in given.items) and (last is None or last.get(name) == value)
 
 
-def _written(operation: Put | Update | Delete, given: WriteAnswer, names: tuple[str, str]) -> bool:
-    return _has(given.attributes, operation.item if isinstance(operation, Put) else operation.key, names)
+def _written(operation: PutItem | UpdateItem | DeleteItem, given: WriteAnswer, names: tuple[str, str]) -> bool:
+    return _has(given.attributes, operation.item if isinstance(operation, PutItem) else operation.key, names)
 
 
 def _left(operation: BatchWrite, given: BatchWriteAnswer, names: tuple[str, str]) -> bool:
@@ -138,8 +138,8 @@ _FITS: dict[type[Any], Callable[[Any, Any, tuple[str, str]], bool]] = {
     TransactGet: _items,
     BatchGet: _batch,
     Query: _page,
-    Put: _written,
-    Update: _written,
-    Delete: _written,
+    PutItem: _written,
+    UpdateItem: _written,
+    DeleteItem: _written,
     BatchWrite: _left,
 }

@@ -1,0 +1,93 @@
+"""Idempotency keys over HTTP: a write repeated with its key is carried out once, and answered as the first time.
+
+The key is 1 to 255 visible ASCII characters in `Idempotency-Key`, kept for a day, and belongs to the caller (see
+`authorizer_claims`). What makes two requests the same is their operation, path, query, conditions and content; the
+content is compared as JSON, so its spaces and the order of its names do not matter. With another request the key is a
+conflict.
+
+The answer is kept whole: status, headers, body. It is written in the transaction that it is the answer to, so there is
+never one without the other. What was refused changed nothing, is not kept, and is judged anew when it is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, TableFull, ValidationFailed
+from ..store import IdempotencyKey, Operation, Store
+from ..store.idempotency import MAX_KEY_CHARACTERS
+from ..store.operations import Written
+from ..store.relations.parent_deletion import SECONDS, Follow
+from ..wire.parameter import Parameter
+from .http import Response
+from .operation import Call
+
+IDEMPOTENCY_KEY = "idempotency-key"
+
+ONCE_ERRORS = (IdempotencyMismatch, StillInProgress, TableFull)
+"""What any write may raise: about its key, and where the table is a file on a disk that is full."""
+
+ONCE = Parameter(
+    "Idempotency-Key",
+    "What names this request: repeated with it by the same caller within a day, it is carried out once and answered as "
+    "the first time.",
+)
+
+_KEY = re.compile(rf"[\x21-\x2b\x2d-\x7e]{{1,{MAX_KEY_CHARACTERS}}}")
+
+Answer = Callable[[Sequence[Written]], Response]
+"""The answer to a write, from what it leaves. Pure: it may be called more than once."""
+
+
+def once_of(call: Call) -> IdempotencyKey | None:
+    """What makes a request the same as an earlier one, None without a key. Raises MalformedRequest."""
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
+        raise MalformedRequest(
+            f"a key is 1 to {MAX_KEY_CHARACTERS} visible ASCII characters without a comma",
+            where=IDEMPOTENCY_KEY,
+            fix="use a random one, such as a UUID",
+        )
+    conditions = {name: text for name, text in call.headers.items() if name != IDEMPOTENCY_KEY}
+    content = [call.operation, call.path, call.query, conditions, call.document]
+    return IdempotencyKey(key, call.caller.scope, json.dumps(content, sort_keys=True, default=str).encode())
+
+
+def carried_out(
+    store: Store, call: Call, operations: Sequence[Operation], answer: Answer, follow: Follow | None = None
+) -> Response:
+    """The answer to a write, which is one transaction; children that a deletion takes along go before it, as long as
+    the request has time, and `follow` is told of each. Raises what the store raises; what is wrong with a whole record
+    was in the body."""
+    seconds = None if call.time_left_ms is None else min(SECONDS, call.time_left_ms / 1000)
+
+    def said(made: Sequence[Written]) -> bytes:
+        return _encoded(answer(made))
+
+    try:
+        return _decoded(store.execute(operations, once_of(call), said, seconds=seconds, follow=follow))
+    except ValidationFailed as failed:
+        if failed.where in store.schema.entities:
+            failed.where = "body"
+        raise
+
+
+def worked(store: Store, call: Call, work: Callable[[], Response]) -> Response:
+    """The answer to work that is more than one transaction. Raises StillInProgress where the same is under way."""
+    once = once_of(call)
+    if once is None:
+        return work()
+    return _decoded(store.idempotent_work(once, lambda: _encoded(work())).answer)
+
+
+def _encoded(response: Response) -> bytes:
+    return json.dumps([response.status, dict(response.headers), response.body.decode(), response.places]).encode()
+
+
+def _decoded(kept: bytes) -> Response:
+    status, headers, body, *rest = json.loads(kept)
+    return Response(status, body.encode(), headers, places=tuple(*rest))

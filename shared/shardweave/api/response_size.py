@@ -1,0 +1,44 @@
+"""How long an answer may be, where a function returns it as a text in a JSON object of at most 6 MB in all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..query.page_budget import fitting
+from ..query.spec import CutBy
+
+MAX_PAGE_BYTES = 5 * 1024 * 1024
+"""What the records of an answer may take."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The JSON text of a record in an answer. It is measured once, when its size is first asked for."""
+
+    text: bytes
+
+    @cached_property
+    def size(self) -> int:
+        return carried_bytes(self.text)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The JSON texts of records, or of the first ones only: `short_of` then says what there was not enough of."""
+
+    texts: list[Carried]
+    short_of: CutBy = ""
+
+
+def fitting_page(records: Iterable[Carried]) -> int:
+    """How many of the first records an answer can carry; at least the first, if there is one."""
+    return fitting((each.size for each in records), MAX_PAGE_BYTES)
+
+
+def carried_bytes(text: bytes) -> int:
+    """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
+    backslashes are escaped, and what is not ASCII may be."""
+    return len(json.dumps(text.decode())) - 1

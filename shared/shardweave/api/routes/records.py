@@ -1,0 +1,322 @@
+"""One entity over HTTP: its collection's operations.
+
+    POST    /v1/{collection}         a new record (201, with its place)
+    GET     /v1/{collection}         a page of records
+    GET     /v1/{collection}/{key}   one record
+    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property
+    PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200
+    DELETE  /v1/{collection}/{key}   204, or 404 when there is none
+
+its queries (see `queries`) and its batches (see `batches`).
+
+`{key}` is the unique property as `paths` writes it; an entity that several properties identify has a part for each, one
+that is there once has its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from ...access.authorization import ACCESS_ERRORS, Authorization
+from ...access.grant import Grant
+from ...errors import (
+    AlreadyExists,
+    Conflict,
+    DeleteIncomplete,
+    ImmutableProperty,
+    NotFound,
+    PreconditionFailed,
+    RecordTooLarge,
+    ValueRefused,
+)
+from ...query.runner import QueryRunner
+from ...schema.entity import Entity
+from ...schema.entity_type import EntityType
+from ...shard_key import ExternalKeys
+from ...store import Create, Delete, Put, Store, Update
+from ...store.operations import Written
+from ...store.writing.write_steps import not_found
+from ...wire.list_parameters import ListQuery, index_table
+from ...wire.record_json import record_document
+from ...wire.record_keys import ROOT
+from ...wire.record_models import RecordModels
+from ..bodies import merge_patch
+from ..child_trail import ChildTrail
+from ..expansion import MAX_RELATED, Expansion
+from ..http import JSON, Response
+from ..idempotency import ONCE, ONCE_ERRORS, carried_out
+from ..operation import Answer, Body, Call, Operation
+from ..pages import Pages, deadline_in
+from ..preconditions import (
+    CONDITIONS_OF_CHANGING,
+    CONDITIONS_OF_PUTTING,
+    CONDITIONS_OF_READING,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    entity_tag,
+    required,
+    tags_of,
+    unmet,
+)
+from .batches import Batches
+from .lookups import LOOKUP, LookupList
+from .queries import QUERY_ERRORS, Queries
+
+MERGE_PATCH = "application/merge-patch+json"
+
+TAG = {"ETag": "The record's revision."}
+PLACE = {"Location": "The record's path.", **TAG}
+CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
+
+
+class Collection:
+    """The operations of one entity on a store and a query runner. `max_related` are the related records that one
+    request may read."""
+
+    def __init__(
+        self,
+        entity: EntityType[Any],
+        store: Store,
+        queries: QueryRunner,
+        external: ExternalKeys | None = None,
+        access: Authorization | None = None,
+        *,
+        max_related: int = MAX_RELATED,
+    ) -> None:
+        self._access = access or Authorization(store.schema.entities)
+        self._visible = self._access.visible(entity)
+        self._entity = entity
+        self._store = store
+        self._models = RecordModels(entity, external)
+        self._keys = self._models.keys
+        self._expansion = Expansion(self._models, store, self._access, max_related=max_related)
+        self._pages = Pages(self._models, queries, self._access, self._expansion)
+        self._queries = Queries(self._models, self._pages, self._access, self._expansion)
+        self._batches = Batches(self._models, store, self._access, self._expansion)
+        self._trail = ChildTrail(external)
+        self._list_query = ListQuery(self._visible)
+        taken = [each.name for each in self._list_query.parameters]
+        self._lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self._pages, taken)
+
+    # -- what is done
+
+    def create(self, call: Call) -> Response:
+        grant = self._grant("create", call)
+        values = grant.made(self._models.written(call.document))
+        return self._write(call, Create(values, self._entity.model, grant.visibility, grant.related))
+
+    def list(self, call: Call) -> Response:
+        expand = self._expansion.of_query(call.query)
+        if LOOKUP in call.query:
+            return self._pages.listed(self._lookup_list.run(call, expand, self._grant("list", call)))
+        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand, operation="list"))
+
+    def get(self, call: Call) -> Response:
+        grant, known = self._grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
+        deadline = deadline_in(call.time_left_ms, self._store.monotonic)
+        record = self._store.get(self._entity.model, self._keys.of_path(call.path), visibility=grant.visibility)
+        if record is None:
+            raise not_found(self._entity)
+        expand = self._expansion.of_query(call.query)
+        if expand:
+            # It is more than the record, so the record's tag is not its tag.
+            (shown,) = self._expansion.json([record], expand, call.caller, deadline).texts
+            return Response.json(200, shown.text)
+        if known is not None and known.has(record.rev):
+            return Response(304, headers=entity_tag(record.rev))
+        return stored(self._models, record)
+
+    def patch(self, call: Call) -> Response:
+        grant = self._grant("update", call)
+        patch, models, condition = call.document, self._models, required(call.headers)
+        nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
+
+        def merged(record: Entity) -> dict[str, Any]:
+            stored = record_document(record)
+            return changed({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
+
+        def changed(document: Mapping[str, Any]) -> dict[str, Any]:
+            return grant.changed(models.patched(document))
+
+        changes, key = merged if nested else changed(patch), self._keys.of_path(call.path)
+        if self._keys.named(patch) not in (None, self._entity.identify(key)):
+            raise self._keys.contradicted()
+        with condition.or_refuse():
+            return self._write(
+                call,
+                Update(
+                    self._entity.model, key, changes, condition.rev, grant.visibility, grant.related, from_json=True
+                ),
+            )
+
+    def put(self, call: Call) -> Response:
+        grant = self._grant("put", call)
+        key, condition = self._entity.identify(self._keys.of_path(call.path)), required(call.headers)
+        if not grant.names_it(key):
+            raise not_found(self._entity)
+        document = {**to_jsonable_python(key), **call.document}
+        form = self._models.write if condition.absent else self._models.put
+        values = self._models.written(document, form)
+        for name, value in self._entity.identify({name: values[name] for name in key}).items():
+            if value != key[name]:
+                raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
+        keeping = frozenset() if condition.absent else self._models.kept
+        values, model = grant.made(values, keeping), self._entity.model
+        asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
+        put = Put(values, model, condition.rev, condition.exists, keeping=keeping, from_json=True, **asker)
+        try:
+            with condition.or_refuse():
+                return self._write(call, Create(values, model, **asker) if condition.absent else put)
+        except NotFound:
+            if not condition.exists:
+                raise
+            raise unmet(IF_MATCH) from None
+
+    def delete(self, call: Call) -> Response:
+        grant, condition = self._grant("delete", call), required(call.headers)
+        operation = Delete(
+            self._entity.model, self._keys.of_path(call.path), condition.rev, grant.visibility, grant.related
+        )
+        with condition.or_refuse():
+            return carried_out(self._store, call, [operation], lambda made: Response(204), self._trail.of(call))
+
+    # -- parts
+
+    def _grant(self, operation: str, call: Call) -> Grant:
+        return self._access.grant(self._entity, operation, call.caller)
+
+    def _write(self, call: Call, operation: Create | Put | Update) -> Response:
+        def answer(made: Sequence[Written]) -> Response:
+            (written,) = made
+            assert written.record is not None, "the write leaves a record"
+            return (created if written.created else stored)(self._models, written.record)
+
+        return carried_out(self._store, call, [operation], answer)
+
+    # -- how it is described
+
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations of the collection; where it is read only, those that write nothing."""
+        path = f"{ROOT}/{self._entity.collection}"
+        beside = (*self._queries.operations(path), *self._batches.operations(path))
+        found = (*self._of_the_collection(path), *beside, *self._of_a_record())
+        if self._entity.read_only:
+            # What writes may be repeated under an idempotency key, and nothing else takes one.
+            found = tuple(each for each in found if ONCE not in each.header_parameters)
+        refusals = ACCESS_ERRORS if self._access.restricts else ()
+        return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
+
+    def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
+        entity, models = self._entity, self._models
+        return (
+            Operation(
+                "POST",
+                path,
+                f"create{models.name}",
+                f"A new {entity.token}",
+                self.create,
+                Answer(201, "The record as it is stored.", lambda: models.read, PLACE),
+                tag=entity.collection,
+                header_parameters=(ONCE,),
+                body=Body(lambda: models.write),
+                errors=(AlreadyExists, RecordTooLarge, *ONCE_ERRORS),
+            ),
+            Operation(
+                "GET",
+                path,
+                f"list{models.name}",
+                f"A page of {entity.collection}",
+                self.list,
+                Answer(200, "The page.", lambda: models.page),
+                description="Conditions fix every property that an index needs, then properties from the left: "
+                "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
+                tag=entity.collection,
+                query_parameters=(
+                    *self._list_query.parameters,
+                    *self._lookup_list.parameters,
+                    *self._expansion.parameters,
+                ),
+                errors=(*QUERY_ERRORS, *self._expansion.errors),
+            ),
+        )
+
+    def _of_a_record(self) -> tuple[Operation, ...]:
+        entity, models = self._entity, self._models
+        name, token = models.name, entity.token
+        answer = Answer(200, "The record as it is stored.", lambda: models.read, TAG)
+        hidden = (NotFound,) if self._access.restricts else ()
+        takes_along = any(link.on_delete != "restrict" for link in entity.children)
+        incomplete = (DeleteIncomplete,) if takes_along else ()
+        keyed: dict[str, Any] = {
+            "path": self._keys.template,
+            "tag": entity.collection,
+            "path_parameters": self._keys.parameters,
+        }
+        return (
+            Operation(
+                method="GET",
+                name=f"get{name}",
+                summary=f"One {token}",
+                run=self.get,
+                answer=Answer(200, "The record.", lambda: models.read, TAG),
+                also=(Answer(304, "The record is still the one at hand.", None, TAG),),
+                query_parameters=self._expansion.parameters,
+                header_parameters=CONDITIONS_OF_READING,
+                errors=(NotFound, *self._expansion.errors),
+                **keyed,
+            ),
+            Operation(
+                method="PATCH",
+                name=f"patch{name}",
+                summary=f"Change properties of one {token}",
+                description="A merge patch (RFC 7396): what is given replaces, null removes, an object is merged. "
+                "`application/json` is taken too.",
+                run=self.patch,
+                answer=answer,
+                header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
+                body=Body(lambda: models.patch, (MERGE_PATCH, JSON)),
+                errors=(NotFound, *CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
+                **keyed,
+            ),
+            Operation(
+                method="PUT",
+                name=f"put{name}",
+                summary=f"Write one whole {token}",
+                description="The record is made (201), or replaces the one that is there, whose time of creation it "
+                "keeps (200), as it does what its caller does not see or can't change and leaves out.",
+                run=self.put,
+                answer=answer,
+                also=(Answer(201, "The new record as it is stored.", lambda: models.read, PLACE),),
+                header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
+                body=Body(lambda: models.put),
+                errors=(*CHANGE_ERRORS, *hidden, ImmutableProperty, RecordTooLarge),
+                **keyed,
+            ),
+            Operation(
+                method="DELETE",
+                name=f"delete{name}",
+                summary=f"Remove one {token}",
+                run=self.delete,
+                answer=Answer(204, "It is gone."),
+                header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
+                errors=(NotFound, *CHANGE_ERRORS, *incomplete),
+                **keyed,
+            ),
+        )
+
+
+def created(models: RecordModels, record: Entity, body: bytes | None = None) -> Response:
+    """The answer that says that a record was made, and where it is. `body` when it says more than the record."""
+    place = models.keys.path(record)
+    if body is not None:
+        return Response.json(201, body, location=place)
+    return Response.json(201, models.json(record), location=place, **entity_tag(record.rev))
+
+
+def stored(models: RecordModels, record: Entity) -> Response:
+    """The answer that shows a record as it is stored."""
+    return Response.json(200, models.json(record), **entity_tag(record.rev))

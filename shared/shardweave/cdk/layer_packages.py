@@ -1,0 +1,140 @@
+"""What is in the layer: the library, the services and what they need, as a folder for one platform.
+
+It is made without a container: wheels for the platform that the functions run on are unpacked beside each other, and
+botocore keeps the descriptions of the services that are called and no others, which is most of its size. The packages
+are fetched once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; from then on making the
+layer needs no network.
+
+A layer for the `host` runs on this machine's Python: that is what an emulator, which starts functions as processes of
+its own, needs. Nothing else of the stack differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from uv import find_uv_bin
+
+from ..errors import ConfigurationError
+from ..project import LIBRARY, brought, tools_folder
+from ..service.files import service_file
+from .sources import copy_sources
+
+TARGET_VERSION = "3.14"
+"""Of the Python that the functions run on."""
+
+PlatformName = Literal["target", "host"]
+
+LOCK = brought("requirements") / "layer.txt"
+CACHE = tools_folder() / "layer"
+CALLED_SERVICES = ("cloudformation", "dynamodb", "dynamodbstreams", "secretsmanager", "sts")
+"""What the functions call. A service that calls another one adds it here."""
+
+
+def layer_sources(service: str) -> tuple[Path, Path]:
+    """The library and what the service is, from which the template is made: a layer of others would not fit it."""
+    return LIBRARY, service_file(service).sources
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What the layer's packages are made for: an interpreter's version, and wheels' tags where they are not this
+    machine's own."""
+
+    name: str
+    python_version: str
+    uv_tag: str = ""
+    pip_tag: str = ""
+
+    def make_layer(self, folder: Path, service: str) -> None:
+        """Fill the folder of a service's layer. Raises ConfigurationError when a package can't be had."""
+        inside = folder / "python"
+        shutil.copytree(self.packages(), inside)
+        for source in layer_sources(service):
+            copy_sources(source, inside)
+        self._compile_if_possible(inside)
+
+    def packages(self) -> Path:
+        """The folder of the unpacked packages, fetched when it is not there yet. Raises ConfigurationError."""
+        made_of = hashlib.sha256(LOCK.read_bytes() + " ".join(CALLED_SERVICES).encode()).hexdigest()
+        kept = CACHE / f"{self.name}-{made_of[:16]}"
+        if not kept.exists():
+            CACHE.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=CACHE) as made:
+                beside = Path(made) / "packages"
+                self._fetch(beside)
+                _trim(beside)
+                # Whoever comes second finds the folder there, with the same content.
+                if not kept.exists():
+                    beside.rename(kept)
+        return kept
+
+    def _fetch(self, folder: Path) -> None:
+        pinned = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--target", str(folder), "-r", str(LOCK)]
+        version = ["--python-version", self.python_version]
+        uv = [find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable, "--link-mode", "copy", *version]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *version]
+        tools = {"uv": uv, "pip": pip}
+        if self.uv_tag:
+            tools = {"uv": [*uv, "--python-platform", self.uv_tag], "pip": [*pip, "--platform", self.pip_tag]}
+        said = ""
+        for command in tools.values():
+            done = subprocess.run([*command, *pinned], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return
+            said += done.stderr[-1500:]
+            shutil.rmtree(folder, ignore_errors=True)
+        raise ConfigurationError(
+            f"the layer's packages can't be fetched:\n{said}",
+            where=LOCK.name,
+            fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
+        )
+
+    def _compile_if_possible(self, folder: Path) -> None:
+        """Put compiled modules beside their sources, and the compiled methods of classes among them, when an
+        interpreter of that version is at hand: functions can't write them, and without them compile all of that at each
+        cold start. Raises ConfigurationError when the library can't be imported."""
+        interpreter = (
+            sys.executable if self.python_version == HOST_VERSION else shutil.which(f"python{self.python_version}")
+        )
+        if interpreter is None:
+            return
+        command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Packages of this machine come first, since those of the layer may be of another.
+        found_in = f"{Platform(f'host-{self.python_version}', self.python_version).packages()}{os.pathsep}{folder}"
+        variables = {"PYTHONPATH": found_in, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [interpreter, "-S", "-P", "-m", "shardweave.dataclass_code"]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ConfigurationError(
+                f"the library can't be imported by {interpreter} from the layer's packages:\n{done.stderr[-1500:]}",
+                where=LOCK.name,
+                fix=f"make sure that it is a whole Python {self.python_version}, or take it from the PATH",
+            )
+
+
+HOST_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+PLATFORMS: dict[PlatformName, Platform] = {
+    "target": Platform(
+        f"arm64-{TARGET_VERSION}", TARGET_VERSION, uv_tag="aarch64-manylinux2014", pip_tag="manylinux2014_aarch64"
+    ),
+    "host": Platform(f"host-{HOST_VERSION}", HOST_VERSION),
+}
+
+
+def _trim(packages: Path) -> None:
+    """Leave out what no function reads."""
+    shutil.rmtree(packages / "bin", ignore_errors=True)
+    for described in (packages / "botocore" / "data").iterdir():
+        if described.is_dir() and described.name not in CALLED_SERVICES:
+            shutil.rmtree(described)

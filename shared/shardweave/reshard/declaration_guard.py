@@ -1,0 +1,108 @@
+"""Fingerprints of a declaration: of what places and ends its records, and of all that generated attributes come from.
+
+While an entity moves, what places and ends records must not change: processes with another `declaration_guard` refuse
+to write. Another `schema` is allowed, but movers whose schema is not the control record's stop until that is resumed,
+since they would copy records as the other schema has them.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import Fault
+from ..keys.key_design import Element
+from ..schema.entity_type import EntityType
+from ..schema.fingerprint import element_text
+from ..schema.schema import Schema
+from .phases import ReshardState, ReshardStep, narrow_bump
+
+_PROBES = ("", "shardweave", "\u00fc", "0123456789" * 10)
+"""What a hash makes of them tells it from another one, whatever its function is called."""
+
+
+def placement_of(entity: EntityType[Any]) -> str:
+    """The fingerprint of token, identity, sharding, hash, delimiters, bumps and expiry, by which a record is there or
+    is not."""
+    design = entity.keys.design
+    shard_map = entity.shard_map
+    return _fingerprint(
+        [
+            entity.token,
+            _elements(design.partition),
+            _elements(design.sort),
+            _elements(design.shard_by),
+            design.timestamp,
+            entity.time_unit,
+            design.key_format.name,
+            list(design.key_format.delimiters),
+            [design.key_format.hash(text) for text in _PROBES],
+            [[bump.timestamp, bump.char_bits, bump.chars] for bump in shard_map.bumps],
+            entity.ttl,
+        ]
+    )
+
+
+def schema_of(entity: EntityType[Any]) -> str:
+    """The fingerprint of placement, properties and generated attributes, in any order. Of a type it has its name in
+    keys, and what its text in a key depends on, but nothing that another release of Python or of a library puts into
+    other words: whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of
+    which a stage may hide some."""
+    generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
+    properties = [[each.stored, each.codec and each.codec.name] for each in entity.properties.values()]
+    return _fingerprint([placement_of(entity), sorted(properties, key=str), sorted(generated, key=str)])
+
+
+MINDING_THE_SCHEMA = frozenset({ReshardStep.COPY, ReshardStep.VERIFY, ReshardStep.INDEXES, ReshardStep.MEND})
+"""The steps whose outcome depends on more of the declaration than what places records."""
+
+
+def fits(entity: EntityType[Any], control: ReshardState) -> bool:
+    """Whether the declaration is the one that the step's work needs. When nothing moves, any may be."""
+    if not control.moving:
+        return True
+    if control.step in MINDING_THE_SCHEMA:
+        return schema_of(entity) == control.schema
+    return placement_of(entity) == control.placement
+
+
+MOVING_FIX = (
+    "go on with the declaration from before; and let the re-shard end, or take it back with "
+    "`shardweave reshard abort`; then change it"
+)
+
+
+def moving_faults(schema: Schema, controls: Mapping[str, ReshardState]) -> list[Fault]:
+    """The entities whose records are being moved by another declaration of what places them, or were moved to a space
+    than which a new bump is not wider. `controls` are those of the entities that have one, by token."""
+    return [
+        Fault(
+            f"{token}.shard_bumps",
+            f"the bump at {bump.timestamp} is not wider than the space that re-shard {control.version} made.",
+            f"let it have {control.old.generations[0].space.chars + 1} characters or more, or take it back",
+        )
+        for token, control in controls.items()
+        if (bump := narrow_bump(schema.entities[token].shard_map, control)) is not None
+    ] + [
+        Fault(
+            token,
+            f"re-shard {control.version} moves its records, in {control.phase.name.lower()}, and what places them "
+            "(identity, shard_by, bumps, key format) or ends them (ttl_property) would change.",
+            MOVING_FIX,
+        )
+        for token, control in controls.items()
+        if control.moving and control.placement != placement_of(schema.entities[token])
+    ]
+
+
+def _elements(elements: tuple[Element, ...]) -> list[str]:
+    return [element_text(each) for each in elements]
+
+
+def _fingerprint(content: Any) -> str:
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=12, person=b"shardweave.place").hexdigest()

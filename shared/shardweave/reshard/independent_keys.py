@@ -1,0 +1,140 @@
+"""A record as it must be in another shard space, computed a second time: what verification compares with.
+
+It shares no code with what copies records or writes them. Where those build every generated attribute from the
+record's properties, this one takes the attributes as they are stored and replaces the part that names the shard; the
+shard comes from the text that stands in the stored keys, with a hash, digits and a choice of generation of its own.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import ValueRefused
+from ..keys.key_design import Element
+from ..keys.key_format import crc32, string_hash
+from ..keys.sharding import ShardMap
+from ..schema.entity_type import MARK, EntityType
+from ..table.conditions import compare
+from ..table.values import Item, Value
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuv"
+_ESCAPED = re.compile("!([0-9a-f]{2})")
+
+
+def recomputed(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> dict[str, Value]:
+    """The record in the shards of a map, without a mark. Raises ValueRefused for what is no record of the entity."""
+    suffix = shard_suffix(entity, record, shard_map)
+    kept = {name: value for name, value in record.items() if name != MARK}
+    moved = {name: _moved(entity, name, record[name], suffix) for name in sharded_names(entity) if name in record}
+    return kept | moved
+
+
+def shard_suffix(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> str:
+    """The suffix that the record has in a map. Raises ValueRefused."""
+    design = entity.keys.design
+    time = 0
+    if design.timestamp is not None:
+        stored = record.get(design.timestamp)
+        if stored is None or isinstance(stored, str | bool):
+            raise _no_record(design.timestamp)
+        time = int(stored)
+    space = [each for each in shard_map.generations if each.begins <= time or each.begins == 0][-1].space
+    if space.chars == 0:
+        return ""
+    base = 2**space.char_bits
+    rest = _hash_of(entity)(_shard_text(entity, record)) % base**space.chars
+    digits: list[str] = []
+    while len(digits) < space.chars:
+        rest, digit = divmod(rest, base)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))
+
+
+def is_equal(entity: EntityType[Any], expected: Item, found: Item) -> bool:
+    """Whether a stored record is the expected one, marks left out. A generated attribute that the expected one lacks,
+    since it was written before the property was declared, may be there."""
+    content = {name: value for name, value in found.items() if name != MARK}
+    added = [name for name in entity.keys.names if name in content and name not in expected]
+    head = str(expected[entity.keys.design.hash_name])
+    head = head.split(entity.keys.format.element_delimiter, maxsplit=1)[0]
+    for name in added:
+        text = str(content.pop(name))
+        if name in sharded_names(entity) and text.split(entity.keys.format.element_delimiter, maxsplit=1)[0] != head:
+            return False
+    return compare(content, "=", dict(expected))
+
+
+def sharded_names(entity: EntityType[Any]) -> list[str]:
+    """The attributes that begin with the record's shard."""
+    design = entity.keys.design
+    return [design.hash_name, *(each.name for each in design.generated if each.sharded)]
+
+
+def _moved(entity: EntityType[Any], name: str, text: Value, suffix: str) -> str:
+    key_format = entity.keys.format
+    head = entity.token + key_format.shard_delimiter
+    if not isinstance(text, str) or not text.startswith(head):
+        raise _no_record(name)
+    _, found, rest = text[len(head) :].partition(key_format.element_delimiter)
+    return head + suffix + found + rest
+
+
+def _shard_text(entity: EntityType[Any], record: Item) -> str:
+    """The text that is hashed, from the stored keys where it stands in one of them."""
+    design, key_format = entity.keys.design, entity.keys.format
+    texts = []
+    for element in design.shard_by:
+        text = next(_stored_texts(entity, element, record), None)
+        if text is None:
+            value = record.get(element.name)
+            if value is None:
+                raise _no_record(element.name)
+            text = key_format.encode(element.codec, value)
+        texts.append(text)
+    if len(texts) != 1:
+        return key_format.element_delimiter.join(texts)
+    if not key_format.ordered:
+        return texts[0]
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), texts[0])
+
+
+def _stored_texts(entity: EntityType[Any], element: Element, record: Item) -> Iterator[str]:
+    """The element's text in every stored key that has it."""
+    design, key_format = entity.keys.design, entity.keys.format
+    keys = [(design.range_name, design.sort, False), (design.hash_name, design.partition, True)]
+    keys += [(each.name, each.elements, each.sharded) for each in design.generated]
+    for name, elements, sharded in keys:
+        text = record.get(name)
+        if not isinstance(text, str):
+            continue
+        parts = text.split(key_format.element_delimiter)[1 if sharded else 0 :]
+        for part, each in zip(parts, elements, strict=False):
+            if each.name == element.name and not each.descending:
+                label, found, value = part.partition(key_format.value_delimiter)
+                if found and label == element.name:
+                    yield value
+
+
+def _hash_of(entity: EntityType[Any]) -> Callable[[str], int]:
+    """A second implementation of the hashes that ship; another one has none."""
+    chosen = entity.keys.format.hash
+    if chosen is crc32:
+        return lambda text: binascii.crc32(text.encode("utf-8")) & 0xFFFFFFFF
+    return _string_hash if chosen is string_hash else chosen
+
+
+def _string_hash(text: str) -> int:
+    """From the last UTF-16 code unit to the first, `h = h * 33 ^ unit` in 32 bits, from 5381."""
+    value = 5381
+    for unit in reversed(memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")):
+        value = (value * 33 ^ unit) % 2**32
+    return value
+
+
+def _no_record(name: str) -> ValueRefused:
+    return ValueRefused("this is not a record of the entity", where=name, fix="look at who wrote it")

@@ -1,0 +1,244 @@
+"""When to re-shard: what the numbers of shards say, judged window by window.
+
+A shard is too small for its load when more is written to it than `writes_per_second` allows, when it holds more than
+`bytes_per_shard`, or when the table throttled more than `throttled` requests to it. One window that says so proposes
+nothing; `windows` of them in a row do, and the proposal stands until as many in a row are below half of the limits. So
+a load that goes up and down does not make shards go up and down. Only growth is proposed: fewer shards save little, and
+an operator knows better when.
+
+A record that takes most of its shard's writes by itself is not helped by more shards: that is said instead.
+
+What is judged is a `Verdict`, kept beside the control record so that any process can judge the next window:
+    rangeKey   _verdict
+    at         when, in epoch milliseconds; writes, hot, throttled: each shard's numbers at that time
+    high, low  windows in a row above the limits, and below half of them
+    target, why        what is proposed; advice: what is said where shards don't help
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from ...errors import ConfigurationError
+from ...keys.sharding import ShardBump, ShardMap
+from ...schema.entity_type import REVISION, EntityType
+from ...table.values import Item
+from ..control import partition_key
+from .counters import Load
+
+Mode = Literal["off", "propose", "apply"]
+MODES: tuple[Mode, ...] = ("off", "propose", "apply")
+VERDICT = "_verdict"
+HOT_SHARE = 0.5
+HOT_WRITES = 0.2
+"""The share of the limit from which on a single record counts as hot."""
+MOST_BY_THROTTLING = 1.5
+"""How far over its limit a shard counts at most that is throttled: how far it really is, refusals don't tell."""
+MAX_BITS = 20
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The limits. A partition of DynamoDB takes 1,000 write units a second, so the default leaves room for transactions
+    and peaks; `throttled` requests are as many in one window; `window_ms` is how long one lasts at least."""
+
+    mode: Mode = "propose"
+    writes_per_second: float = 300.0
+    bytes_per_shard: int = 8 * 1024**3
+    throttled: int = 10
+    windows: int = 4
+    window_ms: int = 15 * 60_000
+
+    @classmethod
+    def of_mode(cls, text: str, where: str) -> Policy:
+        """The policy of a mode's name. Raises ConfigurationError."""
+        for mode in MODES:
+            if mode == text:
+                return cls(mode)
+        raise ConfigurationError(f"there is no policy {text[:40]!r}", where=where, fix=f"use {', '.join(MODES)}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was judged last."""
+
+    at_ms: int
+    writes: Mapping[str, int] = field(default_factory=dict)
+    hot: Mapping[str, int] = field(default_factory=dict)
+    high: int = 0
+    low: int = 0
+    target: ShardBump | None = None
+    why: str = ""
+    advice: str = ""
+    throttled: Mapping[str, int] = field(default_factory=dict)
+
+
+def judged(
+    policy: Policy, before: Verdict | None, loads: Mapping[str, Load], current: ShardMap, now_ms: int
+) -> Verdict:
+    """The verdict after one more window. The first one only notes the numbers."""
+    live = {suffix: load for suffix, load in loads.items() if len(suffix) in _widths(current)}
+    noted = Verdict(
+        now_ms,
+        {suffix: load.writes for suffix, load in live.items()},
+        {suffix: load.hot for suffix, load in live.items()},
+        throttled={suffix: load.throttled for suffix, load in live.items()},
+    )
+    if before is None:
+        return noted
+    seconds = max(1.0, (now_ms - before.at_ms) / 1000)
+    windows = {suffix: _Window.of(load, before, seconds) for suffix, load in live.items()}
+    use = max((each.use(policy) for each in windows.values()), default=0.0)
+    high = before.high + 1 if use > 1 else 0
+    low = before.low + 1 if use < 0.5 else 0
+    verdict = replace(noted, high=high, low=low, advice=_advice(policy, windows))
+    if high >= policy.windows:
+        target = _target(current, use)
+        return replace(verdict, target=target, why=_why(policy, windows, target))
+    if before.target is not None and low < policy.windows:
+        return replace(verdict, target=before.target, why=before.why)
+    return verdict
+
+
+@dataclass(frozen=True)
+class _Window:
+    """What one shard did in a window: writes a second in all and of its hottest records, requests that were throttled;
+    and what it holds."""
+
+    rate: float
+    hottest: float
+    throttled: int
+    bytes: int
+
+    @classmethod
+    def of(cls, load: Load, before: Verdict, seconds: float) -> _Window:
+        suffix = load.suffix
+        return cls(
+            (load.writes - before.writes.get(suffix, 0)) / seconds,
+            (load.hot - before.hot.get(suffix, 0)) / seconds,
+            load.throttled - before.throttled.get(suffix, 0),
+            load.bytes,
+        )
+
+    def is_of_one_record(self, policy: Policy) -> bool:
+        return self.hottest > HOT_WRITES * policy.writes_per_second and self.hottest > HOT_SHARE * self.rate
+
+    def uses(self, policy: Policy) -> tuple[float, float, float]:
+        """How much of what a shard may take it takes, over 1 being too much: by writes, by what it holds, and by what
+        was throttled. What one record alone asks of it does not count, since more shards would not help that."""
+        alone = self.is_of_one_record(policy)
+        spread = self.rate - self.hottest if alone else self.rate
+        throttled = 0.0 if alone else min(MOST_BY_THROTTLING, self.throttled / policy.throttled)
+        return spread / policy.writes_per_second, self.bytes / policy.bytes_per_shard, throttled
+
+    def use(self, policy: Policy) -> float:
+        return max(self.uses(policy))
+
+    def reason(self, policy: Policy) -> str:
+        """What there is most of."""
+        by_writes, by_bytes, by_throttling = self.uses(policy)
+        if by_writes >= max(by_bytes, by_throttling):
+            spread = by_writes * policy.writes_per_second
+            return (
+                f"had {spread:,.0f} writes a second in {policy.windows} windows, and may have "
+                f"{policy.writes_per_second:,.0f}"
+            )
+        if by_bytes >= by_throttling:
+            return f"holds {self.bytes:,} bytes, and may hold {policy.bytes_per_shard:,}"
+        return f"was throttled {self.throttled:,} times in the last of {policy.windows} windows"
+
+
+def _widths(current: ShardMap) -> set[int]:
+    return {generation.space.chars for generation in current.generations}
+
+
+def _target(current: ShardMap, use: float) -> ShardBump | None:
+    """The smallest space in which a shard takes half of what it may, or less, with suffixes wider than any now."""
+    chars = max(_widths(current)) + 1
+    needed = max(generation.space.shards for generation in current.generations) * use * 2
+    for bits in range(1, 6):
+        if bits * chars > MAX_BITS:
+            return None
+        if 2 ** (bits * chars) >= needed:
+            return ShardBump(0, bits, chars)
+    return None
+
+
+def _why(policy: Policy, windows: Mapping[str, _Window], target: ShardBump | None) -> str:
+    fullest = max(windows, key=lambda suffix: windows[suffix].use(policy))
+    reason = f"shard {fullest!r} {windows[fullest].reason(policy)}"
+    if target is None:
+        return f"{reason}; no wider shard space is possible"
+    return f"{reason}; in {target.space.shards} shards it would be half of that or less"
+
+
+def _advice(policy: Policy, windows: Mapping[str, _Window]) -> str:
+    hot = [suffix for suffix, each in windows.items() if each.is_of_one_record(policy)]
+    if not hot:
+        return ""
+    return (
+        f"one record takes most of the writes of shard {', '.join(map(repr, sorted(hot)))}: more shards don't help it"
+    )
+
+
+# -- as a record ------------------------------------------------------------------------------------------------------
+
+
+def verdict_key(entity: EntityType[Any]) -> dict[str, Any]:
+    """The key of the verdict."""
+    design = entity.keys.design
+    return {design.hash_name: partition_key(entity), design.range_name: VERDICT}
+
+
+def encode_verdict(entity: EntityType[Any], verdict: Verdict, rev: str) -> dict[str, Any]:
+    """The record of a verdict."""
+    target = verdict.target
+    return {
+        **verdict_key(entity),
+        "at": verdict.at_ms,
+        "writes": _named(verdict.writes),
+        "hot": _named(verdict.hot),
+        "throttled": _named(verdict.throttled),
+        "high": verdict.high,
+        "low": verdict.low,
+        "target": None if target is None else [target.char_bits, target.chars],
+        "why": verdict.why,
+        "advice": verdict.advice,
+        REVISION: rev,
+    }
+
+
+def decode_verdict(record: Item) -> Verdict | None:
+    """The verdict of a record; None of one that is damaged, which the next verdict replaces."""
+    try:
+        return _decoded(record)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _decoded(record: Item) -> Verdict:
+    target = record["target"]
+    return Verdict(
+        at_ms=int(record["at"]),
+        writes=_by_suffix(record["writes"]),
+        hot=_by_suffix(record["hot"]),
+        throttled=_by_suffix(record.get("throttled", {})),
+        high=int(record["high"]),
+        low=int(record["low"]),
+        target=None if target is None else ShardBump(0, int(target[0]), int(target[1])),
+        why=str(record["why"]),
+        advice=str(record["advice"]),
+    )
+
+
+def _named(numbers: Mapping[str, int]) -> dict[str, int]:
+    """Numbers by suffix as a map whose names are never empty, as the suffix of a single shard is."""
+    return {f"!{suffix}": number for suffix, number in numbers.items()}
+
+
+def _by_suffix(named: Mapping[str, Any]) -> dict[str, int]:
+    return {name.removeprefix("!"): int(number) for name, number in named.items()}

@@ -1,0 +1,134 @@
+"""Requests that the table throttled, by shard: the stream tells only of writes that went well.
+
+A request counts when DynamoDB names the range of a key as the reason, which more shards relieve; limits of the account
+or of the table, which they don't, do not count. Of a transaction the actions count that were throttled, for which there
+is no more of a reason. A request on several shards that does not say which of them was too much does not count.
+
+Guarantees: what a request answers or raises is not changed; a count that can't be written is lost.
+
+Costs: nothing while nothing is throttled; then at most one write for each shard every `FLUSH_MS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from ...errors import ShardweaveError, TableError, Throttled, TransactionCanceled
+from ...schema.entity import now_ms
+from ...schema.schema import Schema
+from ...table import Guard, Table
+from ...table.layout import TableLayout
+from ...table.many import Lanes, Outcome, RunMany, run_many_of
+from ...table.operations import (
+    THROTTLED_CODES,
+    DeleteItem,
+    GetItem,
+    Operation,
+    PutItem,
+    Query,
+    TransactWrite,
+    UpdateItem,
+    key_or_item,
+)
+from .counters import throttled_update
+
+R = TypeVar("R")
+
+FLUSH_MS = 10_000
+KEY_RANGE = "KeyRange"
+"""In DynamoDB's reasons, as in `TableWriteKeyRangeThroughputExceeded`."""
+
+
+class ThrottleNotes:
+    """A `Table` that notes what `table` throttles. Safe for use by many threads. `clock` gives epoch milliseconds."""
+
+    def __init__(self, table: Table, schema: Schema, *, clock: Callable[[], int] = now_ms) -> None:
+        self._table = table
+        self._schema = schema
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: Counter[tuple[str, str]] = Counter()
+        self._flushed = 0
+
+    @property
+    def layout(self) -> TableLayout:
+        return self._table.layout
+
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self._table.guards_inside_writes
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        """See `Table`."""
+        try:
+            return self._table.run(operation, guard=guard)
+        except (Throttled, TransactionCanceled) as error:
+            self._note(_throttled_keys(operation, error, self._schema.hash_key))
+            raise
+        finally:
+            if self._noted:
+                self._flush()
+
+    @property
+    def run_many(self) -> RunMany | None:
+        """As the table's own, where it has one. What each attempt is throttled for is noted."""
+        run_many = run_many_of(self._table)
+        return None if run_many is None else partial(self._run_many, run_many)
+
+    def close(self) -> None:
+        self._table.close()
+
+    # -- parts
+
+    def _run_many(self, run_many: RunMany, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        def pause_after(number: int, error: ShardweaveError, attempts: int) -> float | None:
+            if isinstance(error, Throttled | TransactionCanceled):
+                self._note(_throttled_keys(lanes.operations[number], error, self._schema.hash_key))
+            return lanes.pause_after(number, error, attempts)
+
+        try:
+            return run_many(replace(lanes, pause_after=pause_after))
+        finally:
+            if self._noted:
+                self._flush()
+
+    def _note(self, hash_keys: Iterator[Any]) -> None:
+        for hash_key in hash_keys:
+            entity = self._schema.entity_of_key(str(hash_key))
+            if entity is not None:
+                with self._lock:
+                    self._noted[entity.token, entity.keys.suffix_of_key(str(hash_key))] += 1
+
+    def _flush(self) -> None:
+        now = self._clock()
+        with self._lock:
+            if now < self._flushed + FLUSH_MS:
+                return
+            noted, self._noted, self._flushed = self._noted, Counter(), now
+        for (token, suffix), count in noted.items():
+            with contextlib.suppress(TableError):
+                self._table.run(throttled_update(self._schema.entities[token], suffix, count))
+
+
+def _throttled_keys(operation: Operation[Any], error: Throttled | TransactionCanceled, name: str) -> Iterator[Any]:
+    """The hash keys that were too much."""
+    if isinstance(error, TransactionCanceled):
+        if isinstance(operation, TransactWrite):
+            for action, reason in zip(operation.actions, error.reasons, strict=False):
+                if reason.code in THROTTLED_CODES:
+                    yield key_or_item(action)[name]
+        return
+    if not any(KEY_RANGE in reason for reason in error.reasons):
+        return
+    if isinstance(operation, Query):
+        yield operation.hash_value
+    elif isinstance(operation, PutItem):
+        yield operation.item[name]
+    elif isinstance(operation, GetItem | UpdateItem | DeleteItem):
+        yield operation.key[name]

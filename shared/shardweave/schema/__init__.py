@@ -1,0 +1,1 @@
+"""Schemas: what a user writes, the checks of it, and what it becomes. Pure."""

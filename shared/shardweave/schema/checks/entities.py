@@ -1,0 +1,142 @@
+"""What can be wrong with how an entity's records are identified, placed and sharded. Generators of faults, as in
+`all_faults`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ...errors import Fault, ValueRefused
+from ...keys.sharding import bump_faults
+from ...shard_key.key import KINDS
+from ...values.codecs import IntegerCodec, TimestampCodec
+from ..declarations import BelongsTo, HasMany
+from ..entity import Entity, identity_of
+from ..entity_options import Descending
+from ..parts import SchemaParts
+from ..property import Property, is_optional, properties_of
+from ..property_options import Role
+from ..resolve import generated_keys
+
+
+def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
+    """Every fault of how a model's records are identified, placed and sharded."""
+    where = f"entity {model.__name__}"
+    properties = properties_of(model)
+    declaration = model.declaration
+    yield from _role_faults(where, properties)
+    yield from _bump_faults(parts, where, model, properties)
+    yield from _identity_faults(where, model, properties)
+    yield from _member_faults(where, model, properties)
+    for keyword in ("partition", "sort", "shard_by"):
+        yield from element_faults(f"{where}, {keyword}", getattr(declaration, keyword), properties)
+    for name, (_, key) in generated_keys(model).items():
+        if not key.elements:
+            yield Fault(f"{where}.{name}", "it has no elements", "name at least one property")
+        yield from element_faults(f"{where}.{name}", key.elements, properties)
+
+
+def _role_faults(where: str, properties: Mapping[str, Property]) -> Iterator[Fault]:
+    for role in Role:
+        holders = [each.name for each in properties.values() if each.role is role]
+        if len(holders) > 1:
+            yield Fault(where, f"{', '.join(holders)} are all the {role.value} property", "keep one")
+    for each in properties.values():
+        if each.role in (Role.TIMESTAMP, Role.UPDATED) and not isinstance(each.codec, TimestampCodec):
+            yield Fault(f"{where}.{each.name}", "a time property must be a Timestamp", "annotate it with Timestamp")
+        is_seconds = isinstance(each.codec, IntegerCodec) or (
+            isinstance(each.codec, TimestampCodec) and each.codec.unit == "s"
+        )
+        if each.role is Role.TTL and each.null_stored:
+            yield Fault(f"{where}.{each.name}", "a TTL that may be None has no other default", "let it be None")
+        if each.role is Role.TTL and not is_seconds:
+            yield Fault(f"{where}.{each.name}", "a TTL is epoch seconds", "annotate it with TimestampSeconds or int")
+
+
+def _bump_faults(
+    parts: SchemaParts, where: str, model: type[Entity], properties: Mapping[str, Property]
+) -> Iterator[Fault]:
+    bumps = model.declaration.shard_bumps
+    for message, fix in bump_faults(bumps):
+        yield Fault(where, message, fix)
+    timestamps = [each for each in properties.values() if each.role is Role.TIMESTAMP]
+    if any(bump.timestamp > 0 for bump in bumps) and not timestamps:
+        yield Fault(where, "shard bumps need a timestamp property", "add created: Timestamp = timestamp_property()")
+    for each in timestamps:
+        if parts.key_format.raw_timestamps or not isinstance(each.codec, TimestampCodec):
+            continue
+        for bump in bumps:
+            try:
+                each.codec.encode(max(bump.timestamp, 0))
+            except ValueRefused:
+                message = f"the bump at {bump.timestamp} is not in the unit of {each.name}"
+                yield Fault(where, message, f"give it in {each.codec.unit}")
+
+
+def _identity_faults(where: str, model: type[Entity], properties: Mapping[str, Property]) -> Iterator[Fault]:
+    declaration = model.declaration
+    unique = [each for each in properties.values() if each.role is Role.UNIQUE]
+    if declaration.singleton:
+        if declaration.partition or declaration.sort or unique or declaration.shard_by:
+            yield Fault(where, "a singleton has a fixed key", "leave out partition, sort, shard_by and unique_property")
+        if any(bump.chars for bump in declaration.shard_bumps):
+            yield Fault(where, "a singleton has one shard", "leave out shard_bumps")
+        return
+    if not unique and not declaration.sort:
+        yield Fault(where, "nothing identifies a record", "add a unique_property(), or sort=(...), or singleton=True")
+    if declaration.sort and not declaration.partition and not {e.name for e in unique} & set(declaration.sort):
+        message = "sort without partition does not identify a record"
+        yield Fault(where, message, "add partition=(...), or the unique property to sort")
+    both = [name for name in declaration.partition if name in declaration.sort]
+    if both:
+        yield Fault(where, f"{', '.join(both)} stands in partition and in sort", "name each property once")
+    placing = [*declaration.partition, *declaration.sort, *declaration.shard_by, *(each.name for each in unique)]
+    for each in (properties[name] for name in dict.fromkeys(placing) if name in properties):
+        if each.role is not Role.TIMESTAMP and is_optional(each.annotation):
+            yield Fault(f"{where}.{each.name}", "a property of the key can't be optional", "remove None from its type")
+    for name in dict.fromkeys((*declaration.partition, *declaration.sort)):
+        if name in properties and properties[name].role in (Role.UPDATED, Role.TTL):
+            yield Fault(f"{where}.{name}", "a property of the key never changes, this one does", "use another")
+
+
+def _member_faults(where: str, model: type[Entity], properties: Mapping[str, Property]) -> Iterator[Fault]:
+    """What stands beside the properties in a record's JSON form."""
+    stored = {each.stored for each in properties.values()}
+    if model.declaration.origin is not None:
+        if "key" in stored:
+            yield Fault(f"{where}.key", "it would be the name of the shard key too", "rename it, or leave origin out")
+        count = len(identity_of(model))
+        if count not in KINDS:
+            message = f"{count} properties identify a record, a shard key has 1 to {max(KINDS)} ids"
+            yield Fault(f"{where}, origin", message, "leave origin out")
+    if "expanded" in stored and any(isinstance(each, (BelongsTo, HasMany)) for each in model.declared().values()):
+        yield Fault(f"{where}.expanded", "it would be the name of the expanded relations too", "rename it")
+
+
+def unknown_property(where: str, name: str, properties: Iterable[str]) -> Fault:
+    """A name that no property has. Several names where one is due have come to one text."""
+    known = ", ".join(properties)
+    if name.startswith(("(", "[", "{")):
+        return Fault(where, f"it takes the name of one property, and {name} is given", f"use one of {known}")
+    return Fault(where, f"there is no property {name!r}", f"use one of {known}")
+
+
+def element_faults(
+    where: str, elements: Sequence[str | Descending], properties: Mapping[str, Property]
+) -> Iterator[Fault]:
+    """What makes properties unfit for the elements of a key."""
+    names = [each.name if isinstance(each, Descending) else each for each in elements]
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield Fault(where, f"{name!r} stands {times} times", "name each property once")
+    for element, name in zip(elements, names, strict=True):
+        found = properties.get(name)
+        if found is None and name.startswith("desc("):
+            yield Fault(where, "desc() belongs in a RangeKey, around a name", "name the property alone")
+        elif found is None:
+            yield unknown_property(where, name, properties)
+        elif found.codec is None or not found.codec.sortable:
+            fix = "use str, int, a Decimal with DecimalCodec(places=...), Timestamp, datetime, date, bool, UUID or Enum"
+            yield Fault(where, f"the type of {name!r} has no order-preserving text", fix)
+        elif isinstance(element, Descending) and found.codec.complement is None:
+            yield Fault(where, f"desc({name!r}) needs a type of fixed width", "use int, Timestamp, date, bool or Enum")

@@ -1,0 +1,85 @@
+"""What can be wrong with projections. Generators of faults, as in `all_faults`.
+
+An entity that a projection writes is found by its identity alone, and what it holds must not depend on when events
+arrive. So it has no placement outside its identity, and nothing that the store numbers, counts or dates at creation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ...errors import Fault
+from ..declarations import BelongsTo
+from ..declarations import Sequence as SequenceDeclaration
+from ..entity import Entity, identity_of
+from ..parts import SchemaParts
+from ..property import properties_of
+from ..property_options import Role
+from ..read_models import Event, ReadModel, event_types
+from ..relations import target_of
+from .names import is_name
+
+
+def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
+    """Every fault of a schema's projections."""
+    names = Counter(each.name for each in parts.projections)
+    writers: dict[type[Entity], str] = {}
+    for each in parts.projections:
+        where = f"projection {each.name}"
+        if not is_name(parts, each.name):
+            yield Fault(where, f"{each.name!r} is not a valid name", "use a letter, then letters and digits")
+        if names[each.name] > 1:
+            yield Fault(where, f"{names[each.name]} projections have this name", "give each its own")
+        if each.remember_days < 1:
+            yield Fault(where, "it remembers events for less than a day", "give remember_days=1 or more")
+        yield from _event_faults(where, each)
+        for model in each.writes:
+            if model not in parts.models:
+                yield Fault(where, f"{model.__name__} is not in the schema", "add it to Schema(entities=[...])")
+            elif writers.setdefault(model, each.name) != each.name:
+                message = f"{model.__name__} is written by {writers[model]} too, whose positions say nothing here"
+                yield Fault(where, message, "let one projection write it")
+            else:
+                yield from _entity_faults(parts, where, model)
+
+
+def _event_faults(where: str, projection: ReadModel) -> Iterator[Fault]:
+    if not projection.events or not projection.writes:
+        yield Fault(where, "it takes no events, or writes nothing", "give events=(...) and writes=(...)")
+    types: list[str] = []
+    for kind in projection.events:
+        if not issubclass(kind, Event) or not event_types(kind):
+            fix = f'write type: Literal["{kind.__name__}"] = "{kind.__name__}"'
+            yield Fault(where, f"{kind.__name__} does not say what its type is called", fix)
+        else:
+            types += event_types(kind)
+    for name, times in Counter(types).items():
+        if times > 1:
+            yield Fault(where, f"{times} kinds of events are of type {name!r}", "give each its own")
+
+
+def _entity_faults(parts: SchemaParts, where: str, model: type[Entity]) -> Iterator[Fault]:
+    name, identity = model.__name__, identity_of(model)
+    declared = model.declared().values()
+    for each in properties_of(model).values():
+        if each.role is Role.TIMESTAMP and each.name not in identity:
+            fix = "declare it as a plain Timestamp that events give"
+            yield Fault(where, f"{name}.{each.name} dates records by the arrival of an event", fix)
+    if not set(model.declaration.shard_by) <= set(identity):
+        yield Fault(where, f"{name} is sharded by what its identity does not say", "leave out shard_by")
+    if any(isinstance(each, SequenceDeclaration) for each in declared):
+        yield Fault(where, f"{name} is numbered in the order of arrival", "let events give the number")
+    enforced = any(isinstance(each, BelongsTo) and each.enforced for each in declared)
+    if enforced or _has_children(model, parts.models):
+        message = f"{name} takes part in an enforced relation, which events of different records can't keep to"
+        yield Fault(where, message, "leave out enforced=True")
+
+
+def _has_children(model: type[Entity], models: Sequence[type[Entity]]) -> bool:
+    """Whether an enforced relation leads to a model, whatever else is wrong with it."""
+    relations = (each for other in models for each in other.declared().values())
+    return any(
+        isinstance(each, BelongsTo) and each.enforced and target_of(each) == model.declaration.token
+        for each in relations
+    )

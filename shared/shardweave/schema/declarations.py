@@ -1,0 +1,146 @@
+"""What is declared besides properties and keys: in an entity's class body lookups, sequences and relations, and beside
+the entities the indexes of their table.
+
+    phone_lookup = Unique("phone")                              no two live records have the same phone
+    city_lookup = Lookup("city")                                all records of a city, consistently
+    numbering = Sequence("num", within="project_id")            1, 2, 3, ... inside each project
+    project = belongs_to(Project, by="project_id", enforced=True)
+    products = has_many(Product, by="product_ids")
+
+    Index("city", hash_key="hash_key", range_key="city_range_key")
+
+Values without behaviour: `relations` and `compile` compile them, `relations` and `indexes` check them, the
+store carries them out.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from .entity import Declaration, Entity
+from .entity_options import name_of, names_of
+
+Names = str | collections.abc.Sequence[str]
+OnDelete = Literal["restrict", "detach", "cascade"]
+ON_DELETE: tuple[str, ...] = get_args(OnDelete)
+
+TABLE_KEYS = ("hash_key", "range_key")
+"""What indexes call the table's keys."""
+
+
+class _ByValue(Declaration):
+    """A lookup on one property. `within`: properties whose values separate it, such as the tenant. `canonical` makes
+    one value of those that shall count as equal; it takes and gives the property's stored form, None for no value.
+    `name` is what the lookup is called, by default the property. What a lookup's records hold depends on all four: a
+    change of any is a new lookup and needs a new name.
+    """
+
+    def __init__(
+        self,
+        property: str,
+        *,
+        within: Names = (),
+        canonical: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.property = name_of(property)
+        self.within = names_of(within)
+        self.canonical = canonical
+        self.name = None if name is None else name_of(name)
+
+
+class Unique(_ByValue):
+    """No two live records of the entity have the same value. The store's `get_by` finds the one that has it."""
+
+
+class Lookup(_ByValue):
+    """Finds all live records with a value: an index that is consistent. The store's `find_by` gives them in pages."""
+
+
+class Sequence(Declaration):
+    """A whole-number property that the store numbers 1, 2, 3, ... in the order of creation, `within` other properties
+    or over the whole entity. A record that is made with None, 0 or nothing for it gets the next number."""
+
+    def __init__(self, property: str, *, within: Names = ()) -> None:
+        self.property = name_of(property)
+        self.within = names_of(within)
+
+
+class BelongsTo(Declaration):
+    """See `belongs_to`."""
+
+    def __init__(
+        self,
+        target: type[Entity] | str,
+        by: Names,
+        on: str | None = None,
+        index: str | None = None,
+        *,
+        enforced: bool,
+        on_delete: OnDelete = "restrict",
+    ) -> None:
+        self.target = _target(target)
+        self.by = names_of(by)
+        self.on = None if on is None else name_of(on)
+        self.index = None if index is None else name_of(index)
+        self.enforced = enforced
+        self.on_delete = on_delete
+
+
+class HasMany(Declaration):
+    """See `has_many`."""
+
+    def __init__(self, target: type[Entity] | str, by: str) -> None:
+        self.target = _target(target)
+        self.by = name_of(by)
+
+
+def belongs_to(
+    target: type[Entity] | str,
+    *,
+    by: Names,
+    on: str | None = None,
+    index: str | None = None,
+    enforced: bool = False,
+    on_delete: OnDelete = "restrict",
+) -> BelongsTo:
+    """A relation to one record of `target` (a model, or its token).
+
+    `by` names the property whose value leads there (several for an identity or a lookup of several). `on` says what
+    the value is of the target: its identity (None), the property of a Unique, or, with `index`, a property that this
+    index finds. `enforced` (by identity only): a record is written only with its parent there. `on_delete` is what
+    deleting a parent does to its children: `restrict` (it is refused while there are any), `detach` (their `by` becomes
+    None) or `cascade` (they are deleted first).
+    """
+    return BelongsTo(target, by, on, index, enforced=enforced, on_delete=on_delete)
+
+
+def has_many(target: type[Entity] | str, *, by: str) -> HasMany:
+    """A relation to the records of `target` whose ids the property `by` lists."""
+    return HasMany(target, by)
+
+
+def _target(given: Any) -> type[Entity] | str:
+    is_model = isinstance(given, type) and issubclass(given, Entity) and given is not Entity
+    return given if is_model else name_of(given)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
+    `range_key` (the table's), a RangeKey, or a property. `entities` None: every entity that has both. `projection`
+    is `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it is used where it is `exposed`, by callers in
+    one of its `groups`; with `owner` only where it is named, for records whose property of this name is the caller's
+    subject."""
+
+    name: str
+    hash_key: str
+    range_key: str
+    entities: tuple[type[Entity], ...] | None = None
+    projection: Literal["ALL", "KEYS_ONLY"] | collections.abc.Sequence[str] = "ALL"
+    exposed: bool = True
+    groups: tuple[str, ...] = ()
+    owner: str | None = None

@@ -1,0 +1,131 @@
+"""What an entity's class keywords say, in a form that every check can read.
+
+Guarantees: each part of an `EntityOptions` is of its kind, whatever was given. What was given of another kind is
+left out, or its own text where a name is due, and `faults` says so; the schema tells them with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import Fault
+from ..keys.sharding import ShardBump
+from .access_rules import Allow
+
+
+@dataclass(frozen=True)
+class EntityOptions:
+    """The class keywords of an entity.
+
+    `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
+    properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
+    hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
+    letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
+    between the parts of a composite key that is written as one value. `access` says who may do what, see
+    `schema.access_rules`; over HTTP the records of a `read_only` entity are read, and written by operations of the
+    service's own alone.
+    """
+
+    token: str
+    shard_bumps: tuple[ShardBump, ...] = ()
+    partition: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    shard_by: tuple[str, ...] = ()
+    singleton: bool = False
+    collection: str = ""
+    origin: str | None = None
+    separator: str = "/"
+    access: tuple[Allow, ...] = ()
+    read_only: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+KEYWORDS = tuple(each.name for each in fields(EntityOptions) if each.name != "faults")
+
+
+@dataclass(frozen=True)
+class Descending:
+    """An element of a range key in reverse order."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"desc({self.name})"
+
+
+def name_of(given: Any) -> str:
+    """The name that was given. What is no text is its own text, which names nothing."""
+    return given if isinstance(given, str) else repr(given)[:80]
+
+
+def names_of(given: Any) -> tuple[str, ...]:
+    """The names that were given, one or several."""
+    return tuple(name_of(each) for each in (given if isinstance(given, (list, tuple)) else (given,)))
+
+
+def kind_fault(where: str, found: Any, wanted: str, fix: str) -> Fault:
+    """Something of another kind than is wanted, which is a noun with its article."""
+    return Fault(where, f"must be {wanted}, got {type(found).__name__}", fix)
+
+
+def options_of(name: str, given: Mapping[str, Any]) -> EntityOptions:
+    """What the class keywords say of a class of this name. `given` has each of `KEYWORDS`, and what else was given."""
+    faults: list[Fault] = []
+    place = f"entity {name}"
+    unknown = sorted(given.keys() - set(KEYWORDS))
+    if unknown:
+        faults.append(Fault(place, f"it has no keyword {', '.join(unknown)}", f"use one of {', '.join(KEYWORDS)}"))
+
+    def checked(keyword: str, kind: type, wanted: str, missing: Any) -> Any:
+        found = given[keyword]
+        if isinstance(found, kind) or found is missing:
+            return found
+        faults.append(kind_fault(f"{place}: {keyword}", found, wanted, "give one, or leave it out"))
+        return missing
+
+    origin = given["origin"]
+    if origin is not None and not isinstance(origin, str):
+        fix = "use one ASCII letter or digit other than 0"
+        faults.append(Fault(place, f"{name_of(origin)} is not a valid origin", fix))
+        origin = None
+    token = checked("token", str, "a text", None)
+    token = name[:1].lower() + name[1:] if token is None else token
+    return EntityOptions(
+        token=token,
+        shard_bumps=_bumps(f"{place}: shard_bumps", given["shard_bumps"], faults),
+        partition=names_of(given["partition"]),
+        sort=names_of(given["sort"]),
+        shard_by=names_of(given["shard_by"]),
+        singleton=checked("singleton", bool, "a bool", False),
+        collection=checked("collection", str, "a text", None) or f"{token}s",
+        origin=origin,
+        separator=checked("separator", str, "a text", "/"),
+        access=_rules(f"{place}: access", given["access"], faults),
+        read_only=checked("read_only", bool, "a bool", False),
+        faults=tuple(faults),
+    )
+
+
+def _bumps(place: str, given: Any, faults: list[Fault]) -> tuple[ShardBump, ...]:
+    sound = []
+    for position, bump in enumerate(given if isinstance(given, (list, tuple)) else (given,)):
+        where, fix = f"{place}[{position}]", "give ShardBump(timestamp, char_bits=2, chars=1)"
+        if not isinstance(bump, ShardBump):
+            faults.append(kind_fault(where, bump, "a bump", fix))
+        elif not all(type(each) is int for each in (bump.timestamp, bump.char_bits, bump.chars)):
+            faults.append(Fault(where, "its numbers are not all whole numbers", fix))
+        else:
+            sound.append(bump)
+    return tuple(sound)
+
+
+def _rules(place: str, given: Any, faults: list[Fault]) -> tuple[Allow, ...]:
+    sound = []
+    for position, rule in enumerate(given if isinstance(given, (list, tuple)) else (given,)):
+        if isinstance(rule, Allow):
+            sound.append(rule)
+        else:
+            faults.append(kind_fault(f"{place}[{position}]", rule, "a rule", 'give Allow("get", groups=("reader",))'))
+    return tuple(sound)

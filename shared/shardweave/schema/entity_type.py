@@ -1,0 +1,481 @@
+"""An entity compiled for one schema: its properties, keys, index views, shard map, and its stored form.
+
+Guarantees: immutable and shared by all threads; `load(complete(dump(record)))` is the record; every generated
+attribute of a stored item is computed here and nowhere else; an item that `complete` returns fits DynamoDB's limits
+and has no key attribute that is null, empty or of the wrong type.
+
+The stored form of a record is an item: camelCase properties that have a value (a None is left out, or a null where
+leaving it out would bring back a default; what has to be given and is missing is None), the generated attributes, and
+`rev`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic.fields import ComputedFieldInfo
+
+from ..errors import (
+    FieldFault,
+    InvalidShardKey,
+    KeyTooLong,
+    RecordTooLarge,
+    RecordUnreadable,
+    ShardweaveError,
+    UnknownName,
+    Unreadable,
+    ValidationFailed,
+    ValueRefused,
+)
+from ..keys.entity_keys import EntityKeys
+from ..keys.key_design import Element
+from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
+from ..shard_key.key import AnyKey, key_of
+from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
+from ..values.codecs import Codec, TimestampCodec
+from ..values.json_validation import field_faults
+from ..values.stored_form import stored_form
+from ..values.untyped import Walk
+from .access_rules import Allow
+from .entity import Entity, plain_id
+from .property import GIVEN_TWICE, Property
+from .record_validation import Kept, Validation, has_validators
+from .relations import ChildLink, LookupType, RelationType, SequenceType
+
+E = TypeVar("E", bound=Entity)
+
+REVISION = "rev"
+"""The stored attribute that every write sets anew."""
+
+MARK = "_mark"
+"""The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
+
+PREPARE_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What `prepare` raises of properties that it does not expect."""
+
+MARK_RESERVE_BYTES = len(MARK) + 21
+"""Kept free in every record for that attribute."""
+
+
+@dataclass(frozen=True)
+class IndexView:
+    """An index (or, with `index` None, the table itself) as one entity sees it.
+
+    `hash_elements` follow the shard in the hash key. `range_elements` are those of a generated range key, or, when
+    `raw`, the one property that is the range key itself. `projected` is None when reads see every attribute.
+    `page_key` lists the attributes of a start key. Over HTTP it is used where it is `exposed`, by callers in one of its
+    `groups` (by all, where it names none), for the records whose property `owner` is the caller.
+    """
+
+    index: str | None
+    hash_name: str
+    hash_elements: tuple[Element, ...]
+    range_name: str
+    range_elements: tuple[Element, ...]
+    raw: bool
+    projected: frozenset[str] | None
+    page_key: tuple[str, ...]
+    exposed: bool = True
+    groups: tuple[str, ...] = ()
+    owner: str | None = None
+
+    @property
+    def title(self) -> str:
+        return self.index or "the table"
+
+
+@dataclass(frozen=True)
+class EntityType(Generic[E]):
+    """One entity of a schema. Names in it are stored (camelCase) ones unless it says otherwise.
+
+    `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
+    lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
+    properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
+    entity in shard keys; `separator` stands between the parts of a key that is one value; `children` are the enforced
+    relations of other entities that lead here; `access` are its rules; records of a `read_only` one are not written by
+    the operations of its collection.
+    """
+
+    model: type[E]
+    token: str
+    collection: str
+    properties: Mapping[str, Property]
+    keys: EntityKeys
+    shard_map: ShardMap
+    identity: tuple[str, ...]
+    immutable: frozenset[str]
+    views: Mapping[str | None, IndexView]
+    raw_keys: tuple[Property, ...]
+    unique: str | None = None
+    timestamp: str | None = None
+    updated: str | None = None
+    ttl: str | None = None
+    lookup_placed: bool = False
+    origin: str | None = None
+    separator: str = "/"
+    lookups: Mapping[str, LookupType] = field(default_factory=dict)
+    sequences: tuple[SequenceType, ...] = ()
+    relations: Mapping[str, RelationType] = field(default_factory=dict)
+    children: tuple[ChildLink, ...] = ()
+    access: tuple[Allow, ...] = ()
+    read_only: bool = False
+    _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_python_name.update({each.name: each for each in self.properties.values()})
+
+    # -- access
+
+    @cached_property
+    def claims(self) -> Mapping[str, str]:
+        """The properties that are bound to claims, and their claims."""
+        return {each.stored: each.claim for each in self.properties.values() if each.claim is not None}
+
+    @property
+    def shares_ids(self) -> bool:
+        """Whether the records of different tenants could have the same identity."""
+        return not self.claims.keys() <= set(self.identity)
+
+    # -- names
+
+    def property_of(self, name: str, where: str = "") -> Property:
+        """A property by its stored or its Python name. Raises UnknownName that lists the properties, naming `where`, or
+        the name where there is no other place."""
+        found = self.properties.get(name) or self._by_python_name.get(name)
+        if found is None:
+            raise UnknownName(
+                f"the entity {self.token!r} has no property {name[:80]!r}",
+                where=where or name[:80],
+                fix=f"use one of {', '.join(self.properties)}",
+            )
+        return found
+
+    def stored_name(self, name: str) -> str:
+        """The stored name of a property given by either name; another name as it is."""
+        found = self._by_python_name.get(name)
+        return name if found is None or name in self.properties else found.stored
+
+    def by_stored_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by property, by stored name; unknown names stay. Raises ValidationFailed for a property that is
+        given by its stored and its Python name."""
+        found = {self.stored_name(name): value for name, value in given.items()}
+        if len(found) < len(given):
+            raise ValidationFailed([FieldFault((n,), GIVEN_TWICE, "duplicate") for n in self.repeated(given)])
+        return found
+
+    def repeated(self, given: Iterable[str]) -> list[str]:
+        """The Python names among some names whose stored names are among them too."""
+        names = set(given)
+        return [name for name in names if (stored := self.stored_name(name)) != name and stored in names]
+
+    def view(self, index: str | None, where: str = "index") -> IndexView:
+        """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
+        found = self.views.get(index)
+        if found is None:
+            raise UnknownName(
+                f"the entity {self.token!r} has no index {str(index)[:80]!r}",
+                where=where,
+                fix=f"use one of {', '.join(name for name in self.views if name)}",
+            )
+        return found
+
+    @property
+    def time_unit(self) -> Literal["ms", "s"]:
+        """The unit of the timestamp property."""
+        codec = self.properties[self.timestamp].codec if self.timestamp else None
+        return codec.unit if isinstance(codec, TimestampCodec) else "ms"
+
+    def in_unit(self, milliseconds: int) -> int:
+        """Epoch milliseconds in the unit of the timestamp property."""
+        return milliseconds if self.time_unit == "ms" else milliseconds // 1000
+
+    @cached_property
+    def computed(self) -> Mapping[str, ComputedFieldInfo]:
+        """The computed fields, which are shown and neither stored nor taken, by the names that they are shown by."""
+        return {info.alias or name: info for name, info in self.model.model_computed_fields.items()}
+
+    # -- stored form
+
+    def validate(self, values: Mapping[str, Any]) -> E:
+        """A record from properties by stored or Python name. Raises ValidationFailed that lists every fault."""
+        try:
+            return self.model.model_validate(values)
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error), where=self.token) from None
+
+    @cached_property
+    def _validation(self) -> Validation[E] | None:
+        properties = {each.name: each for each in self.properties.values()}
+        return Validation(self.model, properties) if has_validators(self.model, properties) else None
+
+    def revalidate(self, values: Mapping[str, Any], stored: Mapping[str, Any]) -> E:
+        """A record from properties by stored name, some of which are as they are `stored`: their validators have run.
+        Raises ValidationFailed as `validate` does."""
+        if self._validation is None:
+            return self.validate(values)
+        try:
+            return self._validation.validate(values, self._kept(stored))
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error), where=self.token) from None
+
+    def prepared(self, values: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the entity's `prepare` makes of properties by stored name. Where it can't go on with them, they are
+        checked as they are (unless `stored` is None), as what is missing or of another type is at fault. Raises
+        ValidationFailed."""
+        try:
+            found: Any = self.model.prepare(dict(values))
+        except PREPARE_FAULTS as error:
+            if stored is not None:
+                self.revalidate(values, stored)
+            raise self._not_prepared(f"prepare ended with {type(error).__name__}") from error
+        if not isinstance(found, Mapping):
+            raise self._not_prepared(f"prepare must return the properties, got {type(found).__name__}")
+        return dict(found)
+
+    def _not_prepared(self, message: str) -> ValidationFailed:
+        return ValidationFailed([FieldFault((), message, "prepare")], where=self.token)
+
+    def _kept(self, stored: Mapping[str, Any]) -> Kept:
+        kept = {}
+        for each in (self.properties[name] for name in stored if name in self.properties):
+            try:
+                kept[each.name] = (stored[each.stored], each.python(stored[each.stored]))
+            except ValidationError:
+                continue
+        return kept
+
+    def dump(self, record: E) -> dict[str, Value]:
+        """The record's properties in stored form, without generated attributes and revision."""
+        item: dict[str, Value] = {}
+        for each in self.properties.values():
+            value = getattr(record, each.name)
+            if value is None:
+                if each.null_stored:
+                    item[each.stored] = None
+                elif each.refills:
+                    raise ValueRefused(
+                        "None is not a value of its type, and would be read as its default",
+                        where=each.stored,
+                        fix="let the type allow None, or give another value",
+                    )
+                continue
+            if each.empty_when_missing and value == set():
+                continue
+            try:
+                if each.check_untyped is not None:
+                    each.check_untyped(value)
+                item[each.stored] = stored_form(value)
+            except ValueRefused as error:
+                error.where = error.where or each.stored
+                raise
+        return item
+
+    def load(self, item: Item) -> E:
+        """The record of a whole stored item. Raises RecordUnreadable."""
+        with self.reading(item):
+            return self.record_of(item)
+
+    @contextmanager
+    def reading(self, item: Item) -> Iterator[None]:
+        """Whatever goes wrong while a stored item is read is said of it. Raises RecordUnreadable."""
+        try:
+            yield
+        except RecordUnreadable:
+            raise
+        except ValidationFailed as error:
+            raise self.unreadable(item, self.keys.fault_in(item) or "invalid", error.fields) from None
+        except Exception as error:
+            raise self.unreadable(item, self.keys.fault_in(item) or "invalid") from error
+        code = self.keys.fault_in(item)
+        if code or not isinstance(item.get(REVISION, ""), str):
+            raise self.unreadable(item, code or "wrong_revision")
+
+    def unreadable(self, item: Item, code: str, faults: Iterable[FieldFault] = ()) -> RecordUnreadable:
+        """What is said of a stored record that can't be read: its key, and the properties at fault without values."""
+        design, private = self.keys.design, {name for name, each in self.properties.items() if each.private}
+        shown = [each for each in faults if each.location and each.location[0] not in private]
+        names = dict.fromkeys(f"{each.location[0]} ({each.type})" for each in shown if code == "invalid")
+        key = {} if code == "another_entity" else self.identity_in(item)
+        stored = tuple(item[name] for name in (design.hash_name, design.range_name) if name in item)
+        more: dict[str, Any] = {"collection": self.collection or self.token, "stored_key": stored}
+        return RecordUnreadable(Unreadable(self.token, key, code, tuple(names), **more))
+
+    def identity_in(self, item: Item) -> dict[str, Any]:
+        """What identifies a stored item by stored name, by its key where it has one; nothing where that can't be
+        read."""
+        keyed = self.keys.design.hash_name in item
+        try:
+            values = self.keys.identity_in(item) if keyed else item
+            return {name: self.properties[name].python(values[name]) for name in self.identity}
+        except (ShardweaveError, KeyError, TypeError, ValueError):
+            return {}
+
+    def record_of(self, item: Item) -> E:
+        """The record of properties in stored form. Raises ValidationFailed."""
+        values = self.whole({name: item[name] for name in self.properties if name in item})
+        record = self._validation.read(values) if self._validation is not None else None
+        record = self.validate(values) if record is None else record
+        record._rev = cast("str | None", item.get(REVISION))
+        if self.origin is not None:
+            hash_key = item.get(self.keys.design.hash_name)
+            record._shard = None if hash_key is None else self.keys.suffix_of_key(hash_key)
+        return record
+
+    @cached_property
+    def declared_codecs(self) -> tuple[tuple[str, Codec], ...]:
+        """The properties (stored names) whose codec was declared with their type, and so says what they can be."""
+        found = ((each.stored, each.codec) for each in self.properties.values() if each.has_declared_codec)
+        return tuple((name, codec) for name, codec in found if codec is not None)
+
+    @cached_property
+    def _untyped(self) -> tuple[tuple[str, Walk], ...]:
+        found = ((each.stored, each.read_untyped) for each in self.properties.values())
+        return tuple((name, walk) for name, walk in found if walk is not None)
+
+    def readable(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Properties in stored form, those parts of them that have no declared type as they were given. A value that
+        does not fit its type stays as it is, for validation to name it."""
+        for name, walk in self._untyped:
+            if values.get(name) is not None:
+                try:
+                    values[name] = walk(values[name])
+                except (TypeError, AttributeError):
+                    continue
+        return values
+
+    @cached_property
+    def _none_when_missing(self) -> tuple[str, ...]:
+        return tuple(each.stored for each in self.properties.values() if each.none_when_missing)
+
+    def whole(self, values: dict[str, Any]) -> dict[str, Any]:
+        """All properties of a record in stored form, as its validation takes them."""
+        for name in self._none_when_missing:
+            values.setdefault(name, None)
+        return self.readable(values)
+
+    def visible(self, item: Item) -> dict[str, Value]:
+        """The properties of an item, generated and internal attributes left out."""
+        return {name: item[name] for name in self.properties if name in item}
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        """Whether the record's TTL has passed. `now` is in epoch seconds. What is no number never passes, as the table
+        has it too."""
+        expires = item.get(self.ttl) if self.ttl else None
+        return isinstance(expires, (int, Decimal)) and not isinstance(expires, bool) and expires <= now
+
+    # -- generated attributes and limits
+
+    @cached_property
+    def _nulls(self) -> tuple[str, ...]:
+        return tuple(each.stored for each in self.properties.values() if each.null_stored)
+
+    def complete(self, item: Item, shard_map: ShardMap | None = None) -> dict[str, Value]:
+        """The whole stored item: properties, generated attributes, revision when it has one. Raises ValueRefused,
+        KeyTooLong or RecordTooLarge naming the property."""
+        properties = {name: item[name] for name in self.properties if item.get(name) is not None}
+        nulls = {name: None for name in self._nulls if name in item and item[name] is None}
+        completed = properties | nulls | self.keys.build(properties, shard_map or self.shard_map)
+        if REVISION in item:
+            completed[REVISION] = item[REVISION]
+        self._check_values(completed)
+        self._check_raw_keys(properties)
+        return completed
+
+    def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
+        """The primary key of a record (or of its stored properties)."""
+        item = record if isinstance(record, Mapping) else self.dump(record)
+        return self.keys.primary_key(item, self.keys.suffix(item, shard_map or self.shard_map))
+
+    def key_in(self, item: Item) -> AnyKey | None:
+        """The shard key in a stored item's primary key; None for an entity without an origin."""
+        if self.origin is None:
+            return None
+        hash_key, values = item[self.keys.design.hash_name], self.keys.identity_in(item)
+        ids = (plain_id(self.properties[name].python(values[name])) for name in self.identity)
+        return key_of(self.origin, self.keys.suffix_of_key(hash_key), *ids)
+
+    def identify(self, values: Any) -> dict[str, Value]:
+        """The identity in stored form, from a mapping, from a shard key, or, when one property identifies, from its
+        value. Raises UnknownName, ValidationFailed, InvalidShardKey."""
+        if isinstance(values, AnyKey):
+            if values.origin != self.origin or len(values.ids) != len(self.identity):
+                raise InvalidShardKey("the key is of another entity", where="key", fix=f"give one of a {self.token}")
+            values = dict(zip(self.identity, values.ids, strict=True))
+        if not isinstance(values, Mapping):
+            if len(self.identity) != 1:
+                raise UnknownName(
+                    f"one value does not identify the entity {self.token!r}",
+                    where="key",
+                    fix=f"give {', '.join(self.identity)}",
+                )
+            values = {self.identity[0]: values}
+        for name in values:
+            self.property_of(name)
+        given = self.by_stored_name(values)
+        fix = f"give {' and '.join(self.identity)}"
+        more = [name for name in given if name not in self.identity]
+        if more:
+            raise UnknownName(f"{', '.join(more)} identifies no record", where="key", fix=f"{fix}, and nothing else")
+        missing = [name for name in self.identity if given.get(name) is None]
+        if missing:
+            raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)
+        return {name: self.properties[name].parse(given[name]) for name in self.identity}
+
+    def check_timestamp(self, item: Item, now_ms: int) -> None:
+        """Refuses a creation time of the wrong unit or over five minutes ahead of the clock."""
+        if self.timestamp is None or self.timestamp not in item:
+            return
+        codec = self.properties[self.timestamp].codec
+        value = item[self.timestamp]
+        if codec is not None:
+            self.keys.encode(Element(self.timestamp, codec), value)
+        if not self.keys.format.raw_timestamps and value > self.in_unit(now_ms + WRITE_AHEAD_MS):
+            raise ValueRefused(
+                "the timestamp lies more than 5 minutes ahead", where=self.timestamp, fix="check the clock, or the unit"
+            )
+
+    def _check_raw_keys(self, item: Item) -> None:
+        for each in self.raw_keys:
+            value = item.get(each.stored)
+            if isinstance(value, (str, bytes)):
+                size = value_bytes(value)
+                if not size:
+                    raise ValueRefused("a range key can't be empty", where=each.stored, fix="leave it out")
+                if size > MAX_RANGE_KEY_BYTES:
+                    message = f"a range key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible"
+                    raise KeyTooLong(message, where=each.stored, fix="shorten the value")
+            elif value is not None and each.codec is not None:
+                try:
+                    self.keys.format.hashed_text(each.codec, value)
+                except ValueRefused as error:
+                    error.where = error.where or each.stored
+                    raise
+
+    def _check_values(self, item: Item) -> None:
+        size = sum(_checked_bytes(name, value) for name, value in item.items())
+        limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES - self.keys.reserve_bytes
+        if size > limit:
+            largest = max(item, key=lambda name: value_bytes(item[name]))
+            message = (
+                f"the record has {size} bytes, {limit} are possible"
+                f" ({MAX_ITEM_BYTES - limit} bytes of 400 KB are kept free for a move to more shards)"
+            )
+            raise RecordTooLarge(message, where=largest, fix="shorten it; it is the largest")
+
+
+def _checked_bytes(name: str, value: Value) -> int:
+    """The size of an attribute that can be stored. Raises ValueRefused naming it."""
+    if type(value) is str and value.isascii():
+        return len(name) + len(value)
+    try:
+        to_attribute_value(value)
+    except ValueRefused as error:
+        error.where = error.where or name
+        raise
+    return len(name) + value_bytes(value)

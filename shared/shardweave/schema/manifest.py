@@ -1,0 +1,281 @@
+"""The manifest of a schema: what decides where its records are and what is stored in their keys. It is kept beside a
+table, so that a later schema that would not find them again is noticed.
+
+Format (JSON with sorted names, so that a change of the schema is a small difference):
+    keys       the names of the table's keys
+    formats    each key format's delimiters and hash
+    indexes    each index's keys (`name:type`) and projection
+    entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
+               and of lookups, the bumps, and the origin in external keys
+    waves      which indexes are waiting to be added and removed one by one, when that has been noted
+
+`placement_faults` finds what would place records otherwise or leave what is stored in a stale form, `index_faults` the
+indexes that would change in place, `lost_bumps`, `new_bumps` and `early_bumps` what happens to the bumps. Whoever keeps
+a manifest decides what else stands against a change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from ..errors import Fault
+from ..keys.key_design import Element
+from ..keys.key_format import KEY_FORMATS
+from ..keys.sharding import ShardBump
+from ..table.layout import IndexLayout, KeyAttribute, Projection
+from ..values.codecs import TimestampCodec
+from .entity_type import EntityType
+from .fingerprint import element_text
+from .schema import Schema
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Index changes that are to be rolled out one after the other."""
+
+    create: tuple[str, ...]
+    delete: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.create) + len(self.delete)
+
+
+@dataclass(frozen=True)
+class EntityManifest:
+    """What decides where an entity's records are, and what is stored in their keys. Elements are texts such as
+    `created:Timestamp ms`."""
+
+    identity: tuple[str, ...]
+    partition: tuple[str, ...]
+    shard_by: tuple[str, ...]
+    timestamp: str
+    generated: Mapping[str, tuple[str, ...]]
+    lookups: Mapping[str, tuple[str, ...]]
+    bumps: tuple[ShardBump, ...]
+    origin: str
+
+    @property
+    def unit(self) -> str:
+        """Of the bumps' times."""
+        return "s" if self.timestamp.endswith(" s") else "ms"
+
+    def begins_ms(self, bump: ShardBump) -> int:
+        """When a bump begins, in milliseconds of the epoch."""
+        return bump.timestamp * self._unit_ms
+
+    def first_from(self, moment_ms: int) -> int:
+        """The first time of a bump that begins at a moment or later, in the unit of the bumps."""
+        return -(-moment_ms // self._unit_ms)
+
+    @property
+    def _unit_ms(self) -> int:
+        return 1000 if self.unit == "s" else 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A schema, as far as what is stored depends on it."""
+
+    keys: tuple[str, str]
+    formats: Mapping[str, Mapping[str, str]]
+    indexes: Mapping[str, IndexLayout]
+    entities: Mapping[str, EntityManifest]
+    waves: Waves | None = None
+
+
+def manifest_of(schema: Schema) -> Manifest:
+    """The manifest of a schema as it is declared."""
+    return Manifest(
+        keys=schema.layout.key_names,
+        formats={
+            name: dict(zip(("shard", "value", "element"), each.delimiters, strict=True)) | {"hash": each.hash.__name__}
+            for name, each in {**KEY_FORMATS, schema.key_format.name: schema.key_format}.items()
+        },
+        indexes={index.name: index for index in schema.layout.indexes},
+        entities={token: _entity(entity) for token, entity in schema.entities.items()},
+    )
+
+
+# -- what stands against a change -------------------------------------------------------------------------------------
+
+
+def placement_faults(before: Manifest, after: Manifest) -> list[Fault]:
+    """What would place records otherwise, or leave what is stored in a stale form."""
+    return [
+        *_key_faults(before, after),
+        *(
+            fault
+            for token, entity in before.entities.items()
+            if token in after.entities
+            for fault in _entity_faults(token, entity, after.entities[token])
+        ),
+    ]
+
+
+def index_faults(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Iterator[Fault]:
+    """Indexes that would have to change in place, which DynamoDB does not do."""
+    for name in sorted(set(before) & set(after)):
+        if encode_index(before[name]) != encode_index(after[name]):
+            message = "its keys or its projection change, which can't be done in place."
+            fix = "give it another name and deploy; queries move over; then remove the old one"
+            yield Fault(f"index {name}", message, fix)
+
+
+def _key_faults(before: Manifest, after: Manifest) -> Iterator[Fault]:
+    fix = "undo it: what is stored was written that way"
+    if before.keys != after.keys:
+        yield Fault("table", f"its keys were {' and '.join(before.keys)}.", fix)
+    for name, parts in before.formats.items():
+        if after.formats.get(name) != parts:
+            yield Fault(f"key format {name}", "its delimiters or its hash change.", fix)
+
+
+def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) -> Iterator[Fault]:
+    fix = "undo it, or declare an entity with another token and copy the records"
+    for name in ("identity", "partition", "shard_by", "timestamp"):
+        old, new = getattr(before, name), getattr(after, name)
+        if not _same(old, new):
+            shown = old if isinstance(old, str) else ", ".join(old)
+            yield Fault(f"{token}.{name}", f"it decides where records are, and was {shown or 'nothing'}.", fix)
+    if before.origin not in ("", after.origin):
+        yield Fault(f"{token}.origin", f"it was {before.origin}, in external keys that are valid for ever.", "undo it")
+    for kind, olds, news in (
+        ("generated property", before.generated, after.generated),
+        ("lookup", before.lookups, after.lookups),
+    ):
+        for name in sorted(set(olds) & set(news)):
+            if not _same(olds[name], news[name]):
+                message = f"its elements were {', '.join(olds[name])}, and records keep those until they are written."
+                yield Fault(f"{token}: {kind} {name}", message, f"leave it, and add a {kind} with another name")
+
+
+def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
+    """Whether elements are what they were. An enumeration may grow at its end."""
+    if isinstance(old, str) or isinstance(new, str):
+        return old == new
+    return len(old) == len(new) and all(
+        now == then or ("Enum " in then and now.startswith(f"{then}|")) for then, now in zip(old, new, strict=True)
+    )
+
+
+def lost_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, ahead_ms: int
+) -> Iterator[Fault]:
+    """Bumps that would change or go, and that records were placed by, or may be before every process knows: those that
+    begin within `ahead_ms`. Nothing is placed by the others yet."""
+    for bump in before.bumps:
+        begins_ms = before.begins_ms(bump)
+        if bump in after.bumps or begins_ms > now_ms + ahead_ms:
+            continue
+        state = "has begun" if begins_ms <= now_ms else "begins too soon to be taken back"
+        message = f"the bump at {bump.timestamp} {state}, and would change or go."
+        fix = "leave it as it is; add another bump, which begins later and is wider"
+        yield Fault(f"{token}: shard_bumps", message, fix)
+
+
+def new_bumps(before: EntityManifest, after: EntityManifest) -> list[ShardBump]:
+    """Bumps that are new."""
+    return [bump for bump in after.bumps if bump not in before.bumps]
+
+
+def early_bumps(
+    token: str, before: EntityManifest, after: EntityManifest, now_ms: int, earliest_ms: int, fix: str
+) -> Iterator[Fault]:
+    """New bumps that have begun, or begin before `earliest_ms`, until when somebody may place records without them."""
+    for bump in new_bumps(before, after):
+        begins_ms = after.begins_ms(bump)
+        if begins_ms < earliest_ms:
+            state = "has begun" if begins_ms <= now_ms else "begins too soon"
+            message = f"the new bump at {bump.timestamp} {state}: records from then on are elsewhere already."
+            yield Fault(f"{token}: shard_bumps", message, fix)
+
+
+# -- from a schema ----------------------------------------------------------------------------------------------------
+
+
+def _entity(entity: EntityType[Any]) -> EntityManifest:
+    design = entity.keys.design
+    timestamp = entity.properties[entity.timestamp] if entity.timestamp else None
+    unit = timestamp.codec.unit if timestamp and isinstance(timestamp.codec, TimestampCodec) else ""
+    return EntityManifest(
+        identity=_elements(design.sort),
+        partition=_elements(design.partition),
+        shard_by=_elements(design.shard_by),
+        timestamp=f"{entity.timestamp}:Timestamp {unit}" if timestamp else "",
+        generated={each.name: _elements(each.elements) for each in design.generated},
+        lookups={name: _elements(each.elements) for name, each in entity.lookups.items()},
+        bumps=tuple(entity.model.declaration.shard_bumps),
+        origin=entity.origin or "",
+    )
+
+
+def _elements(elements: Sequence[Element]) -> tuple[str, ...]:
+    return tuple(element_text(each) for each in elements)
+
+
+# -- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def encode_index(index: IndexLayout) -> dict[str, Any]:
+    """An index as JSON."""
+    projection = index.projection if isinstance(index.projection, str) else sorted(index.projection)
+    return {"hashKey": _key_text(index.hash_key), "rangeKey": _key_text(index.range_key), "projection": projection}
+
+
+def decode_index(name: str, found: Mapping[str, Any]) -> IndexLayout:
+    """The inverse of `encode_index`."""
+    projection = found["projection"]
+    hash_key, range_key = (
+        KeyAttribute(*cast(tuple[str, Any], tuple(found[key].rsplit(":", 1)))) for key in ("hashKey", "rangeKey")
+    )
+    projected = cast(Projection, projection if isinstance(projection, str) else tuple(projection))
+    return IndexLayout(name, hash_key, range_key, projected)
+
+
+def _key_text(key: KeyAttribute) -> str:
+    return f"{key.name}:{key.type}"
+
+
+def encode_manifest(manifest: Manifest) -> str:
+    """The text of a manifest."""
+    found: dict[str, Any] = {
+        "keys": manifest.keys,
+        "formats": manifest.formats,
+        "indexes": {name: encode_index(index) for name, index in manifest.indexes.items()},
+        "entities": {token: asdict(entity) for token, entity in manifest.entities.items()},
+    }
+    if manifest.waves is not None:
+        found["waves"] = asdict(manifest.waves)
+    return json.dumps(found, indent=2, sort_keys=True) + "\n"
+
+
+def decode_manifest(text: str) -> Manifest:
+    """The inverse of `encode_manifest`."""
+    found = json.loads(text)
+    waves = found.get("waves")
+    return Manifest(
+        keys=cast(tuple[str, str], tuple(found["keys"])),
+        formats=found["formats"],
+        indexes={name: decode_index(name, index) for name, index in found["indexes"].items()},
+        entities={token: _decode_entity(entity) for token, entity in found["entities"].items()},
+        waves=None if waves is None else Waves(tuple(waves["create"]), tuple(waves["delete"])),
+    )
+
+
+def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
+    def elements(name: str) -> dict[str, tuple[str, ...]]:
+        return {key: tuple(each) for key, each in found[name].items()}
+
+    return EntityManifest(
+        identity=tuple(found["identity"]),
+        partition=tuple(found["partition"]),
+        shard_by=tuple(found["shard_by"]),
+        timestamp=found["timestamp"],
+        generated=elements("generated"),
+        lookups=elements("lookups"),
+        bumps=tuple(ShardBump(**bump) for bump in found["bumps"]),
+        origin=found["origin"],
+    )

@@ -1,0 +1,308 @@
+"""A property of an entity, compiled: what reads its values from Python, JSON, a URL's text and the stored form.
+
+Guarantees: each reader gives a value of the property's type or refuses it, naming the property; a condition and a
+filter take the same values.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cache, cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from ..errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
+from ..table.values import Value
+from ..values.codecs import (
+    BinaryCodec,
+    BooleanCodec,
+    Codec,
+    DateCodec,
+    DateTimeCodec,
+    DecimalCodec,
+    EnumCodec,
+    IntegerCodec,
+    NumberCodec,
+    StringCodec,
+    UuidCodec,
+    codec_of,
+    is_number,
+    stands_for,
+)
+from ..values.defaults import NO_DEFAULT, Default, default_of
+from ..values.json_types import (
+    decimal_of,
+    integral,
+    is_set,
+    is_time,
+    json_model,
+    json_of_text,
+    member_type,
+    metadata_of,
+)
+from ..values.json_validation import field_faults, read_model
+from ..values.stored_form import datetime_begin, stored_form
+from ..values.untyped import Walk, check_untyped, read_untyped, walk_of
+from ..values.validators import is_validated, without_validators
+from .property_options import CanonicalBegin, Claim, Private, Role
+
+_OF_TYPES: frozenset[type[Codec]] = frozenset(
+    {
+        BinaryCodec,
+        BooleanCodec,
+        DateCodec,
+        DateTimeCodec,
+        EnumCodec,
+        IntegerCodec,
+        NumberCodec,
+        StringCodec,
+        UuidCodec,
+    }
+)
+"""The codecs that properties have by their types."""
+
+GIVEN_TWICE = "it is given twice, by its stored name and by its Python name: keep one"
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
+    `default` is what it shows where nothing is stored. `null_stored`: its None is stored as a null, since a missing
+    attribute would be read as the default. `refills`: a missing attribute is read as a default that is not None.
+    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `none_when_missing`: it has to be
+    given and may be None, which is what it is where nothing is stored. `claim` is the one that it is bound
+    to; a `private` one is neither shown nor asked about over HTTP."""
+
+    name: str
+    stored: str
+    annotation: Any
+    codec: Codec | None
+    role: Role | None
+    required: bool
+    has_default: bool
+    null_stored: bool = False
+    refills: bool = False
+    empty_when_missing: bool = False
+    none_when_missing: bool = False
+    claim: str | None = None
+    private: bool = False
+    default: Default = field(default=NO_DEFAULT, repr=False, compare=False)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    @property
+    def has_declared_codec(self) -> bool:
+        """Whether its codec was declared with its type, and is not the one that every property of the type has."""
+        return self.codec is not None and type(self.codec) not in _OF_TYPES
+
+    @cached_property
+    def has_validators(self) -> bool:
+        """Whether validators stand in its type."""
+        return is_validated(self.annotation)
+
+    @cached_property
+    def _plain_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(without_validators(self.annotation)) if self.has_validators else self._adapter
+
+    @cached_property
+    def members(self) -> Property | None:
+        """What a member of a list or set of this property would be as a property; None where it has no members."""
+        member = member_type(self.annotation)
+        if member is None:
+            return None
+        return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @cached_property
+    def check_untyped(self) -> Walk | None:
+        """What refuses a value some part of which has no declared type and would come back as another; None where
+        every part has a type."""
+        return walk_of(self.annotation, check_untyped)
+
+    @cached_property
+    def read_untyped(self) -> Walk | None:
+        """What makes of a stored value one whose parts without a declared type are as they were given; alike."""
+        return walk_of(self.annotation, read_untyped)
+
+    @property
+    def shows_none(self) -> bool:
+        """Whether its None is said as null where a record is shown, and not left out."""
+        return self.null_stored or self.none_when_missing
+
+    @cached_property
+    def is_set(self) -> bool:
+        """Whether its values may be sets."""
+        return is_set(self.annotation)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether any number has a place in the order of its values."""
+        if isinstance(self.codec, EnumCodec):
+            return self.codec.by_value
+        return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
+
+    @cached_property
+    def _is_time(self) -> bool:
+        return is_time(self.annotation)
+
+    @cached_property
+    def _json_model(self) -> type[BaseModel]:
+        return json_model(self.annotation)
+
+    @cached_property
+    def _plain_json_model(self) -> type[BaseModel]:
+        return json_model(without_validators(self.annotation))
+
+    def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
+        """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
+        sees to their digits. Raises ValidationFailed naming the place, by default the property."""
+        return self._read_json(self._json_model, value, where, every_digit=every_digit)
+
+    def read_plain_json(self, value: Any) -> Any:
+        """As `read_json`, without the validators that stand in the type: for whoever hands the value on to them."""
+        return self._read_json(self._plain_json_model, value)
+
+    def _read_json(
+        self, model: type[BaseModel], value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False
+    ) -> Any:
+        place = where or (self.stored,)
+        try:
+            read = read_model(model, {"value": value}, ("value",) if every_digit else ())
+        except MalformedRequest as error:
+            error.where = location_text(place)
+            raise
+        except ValidationFailed as failed:
+            faults = [replace(each, location=(*place, *each.location[1:])) for each in failed.fields]
+            raise ValidationFailed(faults, where=location_text(place)) from None
+        return read.value  # type: ignore[attr-defined]
+
+    def bound(self, value: Any) -> Value:
+        """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
+        place in the order and no value; and for a number any number. Raises ValidationFailed naming the property."""
+        if self.is_number and is_number(value):
+            return stored_form(value)
+        if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
+            return self.parse(value)
+        form = next(metadata_of(self.annotation, CanonicalBegin), None)
+        return str.__str__(value) if form is None else form.canonical(value)
+
+    def begin(self, text: str) -> str:
+        """What the stored text of a value begins with, from what people write. Raises ValidationFailed."""
+        if isinstance(self.codec, StringCodec):
+            return str(self.bound(text))
+        return datetime_begin(text) if isinstance(self.codec, DateTimeCodec) else text
+
+    def read_bound(self, value: Any, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its JSON value. Raises as `read_json` does."""
+        if isinstance(self.codec, StringCodec) and isinstance(value, str):
+            return value
+        if self.is_number and isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+            return integral(Decimal(repr(value)) if isinstance(value, float) else value)
+        return self.read_json(value, where)
+
+    def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """The Python value that a text in a URL stands for. Raises as `read_json` does."""
+        return self.read_json(json_of_text(self.annotation, self.codec, text), where)
+
+    def read_bound_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
+        """A bound from its text in a URL. Raises as `read_json` does."""
+        found = decimal_of(text) if self.is_number else None
+        return self.read_text(text, where) if found is None else integral(found)
+
+    def checked(self, value: Any) -> Any:
+        """A Python value of its type, from one that is given. Raises pydantic's ValidationError."""
+        return self._adapter.validate_python(value)
+
+    def python(self, value: Value) -> Any:
+        """The Python value of a stored one, by its type alone. Raises pydantic's ValidationError."""
+        return self._plain_adapter.validate_python(value)
+
+    def parse_plain(self, value: Any) -> Value:
+        """As `parse`, by its type alone, without the validators that stand in it."""
+        return self._parse(self._plain_adapter, value)
+
+    def parse_given(self, value: Any) -> Value:
+        """The stored form of a value that the validators in its type take, as it is before they have run: they run when
+        the record is written. Raises as `parse` does."""
+        parsed = self.parse(value)
+        try:
+            return self.parse_plain(value) if self.has_validators else parsed
+        except ValidationFailed:
+            return parsed
+
+    def parse(self, value: Any) -> Value:
+        """The stored form of a value given in a condition or filter. Raises ValidationFailed naming the property."""
+        return self._parse(self._adapter, value)
+
+    def _parse(self, adapter: TypeAdapter[Any], value: Any) -> Value:
+        if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
+            fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
+            raise ValidationFailed([fault])
+        if self._is_time and isinstance(value, (int, float, Decimal)):
+            fault = FieldFault((self.stored,), "Input should be a time of its type, not a number", "time_type")
+            raise ValidationFailed([fault])
+        try:
+            return stored_form(adapter.validate_python(value))
+        except ValidationError as error:
+            raise ValidationFailed(field_faults(error, (self.stored,))) from None
+        except ValueRefused as error:
+            error.where = error.where or self.stored
+            raise
+
+
+@cache
+def properties_of(model: type[BaseModel]) -> dict[str, Property]:
+    """A model's properties by Python name. Read, and not changed: a schema asks for them a hundred times."""
+    found = {}
+    for name, info in model.model_fields.items():
+        annotation = info.annotation
+        for constraint in info.metadata:
+            if not isinstance(constraint, (Role, Codec, Claim, Private)):
+                annotation = Annotated[annotation, constraint]  # type: ignore[assignment]
+        found[name] = Property(
+            name=name,
+            stored=info.alias or name,
+            annotation=annotation,
+            codec=next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation),
+            role=next((item for item in info.metadata if isinstance(item, Role)), None),
+            required=info.is_required(),
+            has_default=not info.is_required(),
+            null_stored=_refills(info) and is_optional(info.annotation),
+            refills=_refills(info),
+            claim=next((item.name for item in info.metadata if isinstance(item, Claim)), None),
+            private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
+            none_when_missing=info.is_required() and is_optional(info.annotation),
+            empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
+            default=default_of(info),
+        )
+    return found
+
+
+def _refills(info: FieldInfo) -> bool:
+    return not info.is_required() and info.default is not None
+
+
+def _defaults_to_empty_set(info: FieldInfo) -> bool:
+    factory: Any = info.default_factory
+    return factory in (set, frozenset) or info.default in (set(), frozenset())
+
+
+def is_optional(annotation: Any, within: frozenset[int] = frozenset()) -> bool:
+    """Whether a type allows None, however it says so. `within` are the aliases that it stands in."""
+    if annotation in (None, type(None), Any, object):
+        return True
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return is_optional(arguments[0], within)
+    if origin is Literal:
+        return None in arguments
+    if origin in (typing.Union, types.UnionType):
+        return any(is_optional(each, within) for each in arguments)
+    meant = stands_for(annotation if origin is None else origin)
+    return meant is not None and id(meant) not in within and is_optional(meant, within | {id(meant)})

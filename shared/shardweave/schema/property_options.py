@@ -1,0 +1,93 @@
+"""What a property of an entity is for, beyond holding a value: its role, and how what people write of it is read.
+
+    user_id: str = unique_property(default_factory=nanoid)
+    created: Timestamp = timestamp_property()
+    email: Annotated[str, CanonicalBegin(str.lower)]
+
+Values without behaviour, which the entity's model keeps as metadata of its fields.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+
+class Role(enum.Enum):
+    """What a property is for, beyond holding a value."""
+
+    UNIQUE = "unique"
+    TIMESTAMP = "timestamp"
+    UPDATED = "updated"
+    TTL = "ttl"
+
+
+def unique_property(**field: Any) -> Any:
+    """The property that identifies a record; it never changes. With `default_factory=nanoid` ids are generated."""
+    return _with_role(Role.UNIQUE, field)
+
+
+def timestamp_property(**field: Any) -> Any:
+    """When the record was created; it never changes, and picks the generation. Set by the store when not given."""
+    return _with_role(Role.TIMESTAMP, _optional(field))
+
+
+def updated_property(**field: Any) -> Any:
+    """When the record was last written. Set by the store on every write."""
+    return _with_role(Role.UPDATED, _optional(field))
+
+
+def ttl_property(**field: Any) -> Any:
+    """When the record expires, in epoch seconds. An expired record is hidden from reads at once."""
+    return _with_role(Role.TTL, _optional(field))
+
+
+def _optional(field: dict[str, Any]) -> dict[str, Any]:
+    return field if "default" in field or "default_factory" in field else {"default": None, **field}
+
+
+def _with_role(role: Role, field: dict[str, Any]) -> Any:
+    info: FieldInfo = Field(**field)
+    info.metadata.append(role)
+    return info
+
+
+@dataclass(frozen=True)
+class CanonicalBegin:
+    """In the annotation of a text property that is stored in a canonical form: brings what a value begins with into
+    that form, so that a prefix or a bound can be given as people write it: `Annotated[str, CanonicalBegin(str.lower)]`.
+    """
+
+    canonical: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Marks a property that is bound to a claim."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Private:
+    """Marks a private property."""
+
+
+def claim_property(claim: str, *, unique: bool = False, **field: Any) -> Any:
+    """A property that has the value of the caller's claim. Library calls give it like any other property. `unique`: it
+    is also what identifies a record, so that there is one for each tenant."""
+    info: FieldInfo = unique_property(**field) if unique else Field(**field)
+    info.metadata.append(Claim(claim))
+    return info
+
+
+def private_property(**field: Any) -> Any:
+    """A property that is not shown over HTTP, and by which nothing is found or sorted there."""
+    info: FieldInfo = Field(**field)
+    info.metadata.append(Private())
+    return info

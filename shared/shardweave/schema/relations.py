@@ -1,0 +1,231 @@
+"""Lookups, sequences and relations of an entity, compiled: what the store goes by.
+
+Pure values, made once with the schema. Names in them are stored (camelCase) ones.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from ..errors import ValueRefused
+from ..keys.key_design import Element
+from ..table.values import Item, Value
+from .declarations import BelongsTo, HasMany, Index, Lookup, OnDelete, Unique
+from .declarations import Sequence as SequenceDeclaration
+from .entity import Entity, identity_of
+from .property import Property, properties_of
+from .resolve import key_properties
+
+Properties = Mapping[str, Property]
+
+
+@dataclass(frozen=True)
+class LookupType:
+    """A lookup: `element` is the property that it finds by, `within` what separates its values."""
+
+    name: str
+    element: Element
+    within: tuple[Element, ...]
+    unique: bool
+    canonical: Callable[[Any], Any] | None = None
+
+    @property
+    def property_name(self) -> str:
+        return self.element.name
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        return (*self.within, self.element)
+
+    def values(self, item: Item) -> Item | None:
+        """What the lookup's record is keyed by, None when a record with these properties has none. Raises
+        ValueRefused."""
+        found = {element.name: item.get(element.name) for element in self.elements}
+        if self.canonical is not None and found[self.property_name] is not None:
+            found[self.property_name] = self._canonical(found[self.property_name])
+        return None if None in found.values() else found
+
+    def _canonical(self, value: Value) -> Value:
+        assert self.canonical is not None
+        try:
+            return self.canonical(value)
+        except ValueError as error:
+            raise ValueRefused("the value has no canonical form", where=self.property_name, fix="correct it") from error
+
+
+@dataclass(frozen=True)
+class SequenceType:
+    """A property that is numbered `within` others."""
+
+    property_name: str
+    within: tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class RelationType:
+    """A relation of an entity to `target` (a token). `by` are its own properties that lead there; they fit the
+    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list.
+    `private`: a private property leads there, or is what the target is found or chosen by, so it is not shown over
+    HTTP."""
+
+    name: str
+    target: str
+    by: tuple[str, ...]
+    many: bool = False
+    enforced: bool = False
+    lookup: str | None = None
+    index: str | None = None
+    on: str | None = None
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class ChildLink:
+    """An enforced relation as its target sees it: records of `token` belong to it by their relation `relation`. What
+    `on_delete` does to them needs the lookup `found_by`; detaching makes the properties `detached` None."""
+
+    token: str
+    relation: str
+    on_delete: OnDelete = "restrict"
+    found_by: str = ""
+    detached: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> str:
+        """What the number of children is called in the parent's counter record."""
+        return f"{self.token}_{self.relation}"
+
+
+def lookups_of(model: type[Entity], properties: Properties) -> dict[str, LookupType]:
+    """A model's lookups by name."""
+    found = [
+        LookupType(
+            name=each.name or properties[each.property].stored,
+            element=_element(properties, each.property),
+            within=tuple(_element(properties, name) for name in each.within),
+            unique=isinstance(each, Unique),
+            canonical=each.canonical,
+        )
+        for each in model.declared().values()
+        if isinstance(each, (Unique, Lookup))
+    ]
+    return {each.name: each for each in found}
+
+
+def sequences_of(model: type[Entity], properties: Properties) -> tuple[SequenceType, ...]:
+    """A model's sequences."""
+    return tuple(
+        SequenceType(properties[each.property].stored, tuple(_element(properties, name) for name in each.within))
+        for each in model.declared().values()
+        if isinstance(each, SequenceDeclaration)
+    )
+
+
+def relations_of(
+    model: type[Entity], models: Sequence[type[Entity]], indexes: Sequence[Index] = ()
+) -> dict[str, RelationType]:
+    """A model's relations by name. `indexes` are the schema's, which decide whether one is private."""
+    own = properties_of(model)
+    found = {}
+    for python_name, each in model.declared().items():
+        name = to_camel(python_name)
+        if isinstance(each, HasMany):
+            found[name] = RelationType(
+                name, target_of(each), (own[each.by].stored,), many=True, private=own[each.by].private
+            )
+        elif isinstance(each, BelongsTo):
+            target = next(other for other in models if other.declaration.token == target_of(each))
+            by = tuple(own[one].stored for one in each.by)
+            lookup = None if each.on is None or each.index is not None else _lookup_on(target, each.on)
+            found[name] = RelationType(
+                name,
+                target.declaration.token,
+                by,
+                enforced=each.enforced,
+                lookup=None if lookup is None else lookup.name,
+                index=each.index,
+                on=None if each.on is None else properties_of(target)[each.on].stored,
+                private=any(own[one].private for one in each.by) or _finds_by_private(target, each, lookup, indexes),
+            )
+    return found
+
+
+def target_of(relation: BelongsTo | HasMany) -> str:
+    """The token of a relation's target."""
+    return relation.target if isinstance(relation.target, str) else relation.target.declaration.token
+
+
+def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[ChildLink, ...]:
+    """The enforced relations that lead to a model."""
+    token = model.declaration.token
+    return tuple(
+        _child_link(child, name, each)
+        for child in models
+        for name, each in child.declared().items()
+        if isinstance(each, BelongsTo) and each.enforced and target_of(each) == token
+    )
+
+
+def _child_link(child: type[Entity], name: str, relation: BelongsTo) -> ChildLink:
+    own, finding = properties_of(child), finding_lookup(child, relation)
+    return ChildLink(
+        child.declaration.token,
+        to_camel(name),
+        relation.on_delete,
+        "" if finding is None else finding.name or own[finding.property].stored,
+        tuple(own[each].stored for each in detachable(child, relation)),
+    )
+
+
+def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
+    """The lookup that finds a parent's children: by the very properties that lead to it."""
+    for each in child.declared().values():
+        if isinstance(each, Lookup) and each.canonical is None and {*each.within, each.property} == set(relation.by):
+            return each
+    return None
+
+
+def detachable(child: type[Entity], relation: BelongsTo) -> tuple[str, ...]:
+    """The properties that lead to a parent and may become None."""
+    own = properties_of(child)
+    kept = {*identity_of(child), *child.declaration.shard_by}
+    return tuple(
+        name
+        for name in relation.by
+        if name not in kept and own[name].claim is None and _may_be_none(own[name].annotation)
+    )
+
+
+def _may_be_none(annotation: Any) -> bool:
+    return annotation in (None, type(None), Any) or any(map(_may_be_none, typing.get_args(annotation)))
+
+
+def _lookup_on(target: type[Entity], name: str) -> LookupType | None:
+    lookups = lookups_of(target, properties_of(target)).values()
+    stored = properties_of(target)[name].stored
+    return next((each for each in lookups if each.unique and each.property_name == stored), None)
+
+
+def _finds_by_private(
+    target: type[Entity], relation: BelongsTo, lookup: LookupType | None, indexes: Sequence[Index]
+) -> bool:
+    """Whether a target is found by a private property of its own, or is the first in the order of one."""
+    stored = {element.name for element in lookup.elements} if lookup is not None else set()
+    names = {relation.on}
+    for index in indexes:
+        if index.name == relation.index:
+            names.update(key_properties(target, index.hash_key), key_properties(target, index.range_key))
+    return any(
+        each.private and (each.name in names or each.stored in stored) for each in properties_of(target).values()
+    )
+
+
+def _element(properties: Properties, name: str) -> Element:
+    found = properties[name]
+    assert found.codec is not None
+    return Element(found.stored, found.codec)

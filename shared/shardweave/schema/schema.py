@@ -1,0 +1,132 @@
+"""The schema: entities and indexes of one table, checked as a whole and compiled once.
+
+Guarantees: a `Schema` that was built is valid, immutable and shared by all; one that can't be built raises SchemaError
+with every fault, each with its place and its fix. It does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeVar, overload
+
+from ..errors import SchemaError, UnknownName
+from ..keys.key_format import ORDERED, KeyFormat
+from .checks.all_faults import schema_faults
+from .compile import entity_type, table_layout
+from .declarations import Index
+from .entity import Entity
+from .entity_type import EntityType
+from .parts import schema_parts
+from .read_models import ReadModel
+
+E = TypeVar("E", bound=Entity)
+
+
+class Schema:
+    """All entities and indexes of one table.
+
+    `hash_key` and `range_key` are the stored names of the table's keys; `projections` say what events make of the
+    entities. Raises SchemaError.
+    """
+
+    def __init__(
+        self,
+        entities: Sequence[type[Entity]],
+        indexes: Sequence[Index] = (),
+        *,
+        key_format: KeyFormat = ORDERED,
+        hash_key: str = "hashKey",
+        range_key: str = "rangeKey",
+        projections: Sequence[ReadModel] = (),
+    ) -> None:
+        parts = schema_parts(entities, indexes, projections, key_format, hash_key, range_key)
+        self.models = parts.models
+        self.indexes = parts.indexes
+        self.key_format = parts.key_format
+        self.hash_key = parts.hash_key
+        self.range_key = parts.range_key
+        self.projection_list = parts.projections
+        faults = [*parts.faults, *schema_faults(parts)]
+        if faults:
+            raise SchemaError(faults)
+        self.layout = table_layout(parts)
+        self._register(entity_type(parts, self.layout, model) for model in parts.models)
+        self.projections: Mapping[str, ReadModel] = MappingProxyType({each.name: each for each in self.projection_list})
+
+    def _register(self, entities: Iterable[EntityType[Any]]) -> None:
+        self.entities: Mapping[str, EntityType[Any]] = MappingProxyType({each.token: each for each in entities})
+        self._by_model = {each.model: each for each in self.entities.values()}
+        self._by_collection = {each.collection: each for each in self.entities.values()}
+
+    @overload
+    def __getitem__(self, model: type[E]) -> EntityType[E]: ...
+
+    @overload
+    def __getitem__(self, model: str) -> EntityType[Any]: ...
+
+    def __getitem__(self, model: type[Entity] | str) -> EntityType[Any]:
+        """The compiled entity of a model, or of its token. Raises UnknownName."""
+        if isinstance(model, str):
+            return self.entity(model)
+        try:
+            return self._by_model[model]
+        except (KeyError, TypeError):
+            given = model.__name__ if isinstance(model, type) else f"an object of type {type(model).__name__}"
+            raise UnknownName(
+                f"{given} is not in the schema",
+                where="entity",
+                fix=f"give a class of Schema(entities=[...]), or the token of one: {', '.join(self.entities)}",
+            ) from None
+
+    def entity(self, token: str) -> EntityType[Any]:
+        """The compiled entity of a token. Raises UnknownName that lists the tokens."""
+        try:
+            return self.entities[token]
+        except KeyError:
+            raise UnknownName(
+                f"there is no entity {token[:80]!r}", where="entity", fix=f"use one of {', '.join(self.entities)}"
+            ) from None
+
+    def collection(self, name: str) -> EntityType[Any]:
+        """The compiled entity of a collection. Raises UnknownName that lists the collections."""
+        try:
+            return self._by_collection[name]
+        except KeyError:
+            raise UnknownName(
+                f"there is no collection {name!r}", where="path", fix=f"use one of {', '.join(self._by_collection)}"
+            ) from None
+
+    def projection(self, name: str) -> ReadModel:
+        """A projection by name. Raises UnknownName that lists them."""
+        try:
+            return self.projections[name]
+        except KeyError:
+            known = ", ".join(self.projections) or "(the schema has none)"
+            fix = f"use one of {known}"
+            raise UnknownName(f"there is no projection {name!r}", where="projection", fix=fix) from None
+
+    def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
+        """The entity whose token starts a hash key, or None."""
+        return self.entities.get(hash_key.partition(self.key_format.shard_delimiter)[0])
+
+    def hiding(self, indexes: Collection[str]) -> Schema:
+        """This schema for queries that must not use some indexes, as long as those are being filled. What is written
+        stays the same, so that they do get filled."""
+
+        def shown(entity: EntityType[Any]) -> EntityType[Any]:
+            views = {name: view for name, view in entity.views.items() if name not in indexes}
+            return replace(entity, views=MappingProxyType(views))
+
+        schema = copy(self)
+        schema._register(shown(entity) for entity in self.entities.values())
+        return schema
+
+    @staticmethod
+    def from_entity_manager(config: Mapping[str, Any]) -> Schema:
+        """A schema whose keys are byte for byte those of Entity Manager, version 8, for its configuration (JSON)."""
+        from .entity_manager import schema_from_config
+
+        return schema_from_config(config)

@@ -1,0 +1,1 @@
+"""Events carried out on read models."""

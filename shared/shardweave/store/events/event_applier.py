@@ -1,0 +1,235 @@
+"""Events carried out: one transaction of the records that an event is about and the marker that it was.
+
+Where a record can't be shown (it was deleted, or something that it must have has not come yet), what events said of it
+is kept in its remnant (`remnants`), until it can.
+
+The marker is an idempotency key (`idempotency`) whose scope is the projection. Two processes that apply one event at
+once, or events of one record at once, meet on a condition: one is first, the other reads again.
+
+Costs: a read of the marker, one of the records together, and a transaction with an action for each record and one for
+the marker. Where there is no record yet, its remnant is one action more, and another round when there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import (
+    FieldFault,
+    IdempotencyMismatch,
+    ImmutableProperty,
+    InputError,
+    StillInProgress,
+    ValidationFailed,
+    ValueRefused,
+)
+from ...schema.entity_type import EntityType
+from ...schema.read_models import Action, Event, ReadModel, Set, Update
+from ...schema.schema import Schema
+from ...table.values import Item, Value
+from ...values.json_validation import field_faults
+from ..idempotency import Idempotency, IdempotencyKey, Keeping
+from ..locations import ReadResult
+from ..writing.condition_checks import absence_actions
+from ..writing.prepare import new_draft
+from ..writing.record_actions import remove_actions
+from ..writing.write_actions import AttemptContext, as_read, key_of
+from ..writing.write_steps import Context, WritePlan, WriteStep, creation, replacement
+from ..writing.writer import Writer
+from .lww_registers import PROJECTED, Known, RegisterPart, When, Whole
+from .pending_records import known_of, marks_of
+
+EVENT_ID = "eventId"
+MAX_ACTIONS = 33
+"""Records of one event: each may count as three actions of the hundred that a transaction has, the marker as one."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of an event. `repeated`: it had been applied before, and nothing was done."""
+
+    event_id: str
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class ProjectStep(WriteStep):
+    """Reads the record, merges, and writes it, or what remains of it."""
+
+    change: Whole | RegisterPart
+    when: When
+
+    @property
+    def makes(self) -> bool:
+        return True
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        known = self._known(seen)
+        after = self.change.applied_to(known, self.when)
+        if after == known:
+            return WritePlan()
+        values = self._shown(after)
+        if values is None:
+            return self._hidden(seen, after, moment, context)
+        values = self.entity.readable(values)
+        draft = new_draft(self.entity, values, moment.now_ms, context.new_revision(), self._kept(seen, values))
+        noted = {PROJECTED: after.marks.encode()}
+        if seen.found is None:
+            plan = creation(self.entity, draft, seen, moment, context, self.met, noted)
+        else:
+            plan = replacement(self.entity, draft, seen, moment, context, self.met, noted)
+        if self._by_marks(seen):
+            return plan
+        clear = context.remnants[self.entity.token].clear(self.entity, self.identity, self.remnant, moment)
+        return replace(plan, actions=(*plan.actions, clear))
+
+    # -- parts
+
+    def _kept(self, seen: ReadResult, values: Item) -> Item:
+        """What was validated before: a record that an event sets, and what is stored."""
+        if isinstance(self.change, Whole):
+            return values
+        stored = {} if seen.found is None else self.entity.readable(self.entity.visible(seen.found.item))
+        return {name: value for name, value in stored.items() if name in values and values[name] == value}
+
+    def _by_marks(self, seen: ReadResult) -> bool:
+        """Whether there is a record that holds what is known of it, and so has no remnant."""
+        return seen.found is not None and PROJECTED in seen.found.item
+
+    def _known(self, seen: ReadResult) -> Known:
+        waiting = known_of(self.entity, self.identity, self.remnant)
+        if seen.found is None:
+            return waiting
+        item = seen.found.item
+        own = {name: item[name] for name in self.entity.properties if name in item and name not in self.identity}
+        if self._by_marks(seen):
+            return Known(own, marks_of(self.entity, self.identity, item))
+        # Only a program that knows no remnants leaves one beside a record, which is then the younger.
+        return Known(own, replace(waiting.marks, gone=False))
+
+    def _shown(self, after: Known) -> dict[str, Value] | None:
+        """The properties of the record that there should be, None for none."""
+        if not after.marks.spoken_for:
+            return None
+        values = {**after.values, **self.identity}
+        if self.entity.updated is not None:
+            values.pop(self.entity.updated, None)
+        complete = self.entity.prepared(values, None)
+        needed = (each.stored for each in self.entity.properties.values() if each.required)
+        return values if all(complete.get(name) is not None for name in needed) else None
+
+    def _hidden(self, seen: ReadResult, after: Known, moment: AttemptContext, context: Context) -> WritePlan:
+        entity, identity, remnants = self.entity, self.identity, context.remnants[self.entity.token]
+        condition = None if self._by_marks(seen) else remnants.as_seen(entity, self.remnant, moment)
+        if seen.found is None:
+            actions = absence_actions(entity, identity, moment, seen.lookup)
+        else:
+            stored = seen.found.item
+            key, read = key_of(entity, stored), as_read(stored)
+            actions = remove_actions(entity, key, identity, read, moment, stored, self.met)
+        put = remnants.put(entity, identity, after, moment, context.new_revision(), condition)
+        return WritePlan((*actions, put), removes=seen.found is not None)
+
+
+@dataclass(frozen=True)
+class Projector:
+    """Applies events for many threads at once."""
+
+    schema: Schema
+    writer: Writer
+    idempotency: Idempotency
+
+    def apply(self, projection: ReadModel, event: Event) -> Applied:
+        """Carry out what an event means, unless that was done. Raises InputErrors, IdempotencyMismatch when another
+        event has its id, AlreadyExists for a value that another record has."""
+        actions = projected(projection, event)
+        steps = [self._step(projection, event, action) for action in actions]
+        once = IdempotencyKey(
+            key=event.event_id,
+            scope=f"projection/{projection.name}",
+            fingerprint=event.model_dump_json(by_alias=True).encode(),
+            seconds=projection.remember_seconds,
+        )
+
+        def write(keeping: Keeping) -> object:
+            return self.writer.transact_keeping(steps, keeping)
+
+        try:
+            kept = self.idempotency.transacted(once, lambda plans: b"", write)
+        except IdempotencyMismatch:
+            raise IdempotencyMismatch(
+                "another event had this id",
+                where=EVENT_ID,
+                fix="give each event an id of its own, and send it again with the content that it had",
+            ) from None
+        except StillInProgress:
+            raise StillInProgress("the event is being applied", where=EVENT_ID, fix="deliver it again later") from None
+        return Applied(event.event_id, kept.repeated)
+
+    def _step(self, projection: ReadModel, event: Event, action: Action) -> ProjectStep:
+        model = type(action.record) if isinstance(action, Set) else action.model
+        if model not in projection.writes:
+            raise InputError(
+                f"the projection does not declare that it writes {model.__name__}",
+                where=projection.name,
+                fix="add it to writes=(...)",
+            )
+        entity: EntityType[Any] = self.schema[model]
+        if isinstance(action, Set):
+            item = entity.dump(action.record)
+            identity = {name: item.pop(name) for name in entity.identity}
+            change: Whole | RegisterPart = Whole(item)
+        else:
+            identity = entity.identify(action.key if entity.identity else {})
+            change = _part(entity, identity, action) if isinstance(action, Update) else Whole(None)
+        return ProjectStep(entity, identity, change, (event.position, event.event_id))
+
+
+def projected(projection: ReadModel, event: Event) -> Sequence[Action]:
+    """What an event means. Raises InputError, ValidationFailed for a record that it can't make."""
+    if not isinstance(event, projection.events):
+        names = ", ".join(kind.__name__ for kind in projection.events)
+        raise InputError("the projection does not take such events", where=projection.name, fix=f"give one of {names}")
+    try:
+        actions = projection.project(event)
+    except ValidationError as error:
+        raise ValidationFailed(field_faults(error), where=projection.name) from None
+    if len(actions) > MAX_ACTIONS:
+        raise InputError(
+            f"the event means {len(actions)} actions, {MAX_ACTIONS} are possible",
+            where=projection.name,
+            fix="write fewer records for each event",
+        )
+    return actions
+
+
+def _part(entity: EntityType[Any], identity: Item, update: Update) -> RegisterPart:
+    """The properties that an Update gives, each checked by itself. Raises ValidationFailed, ImmutableProperty."""
+    values: dict[str, Value] = {}
+    faults: list[FieldFault] = []
+    entity.by_stored_name(dict.fromkeys((*update.changes, *update.add)))
+    for name, value in update.changes.items():
+        each = entity.property_of(name)
+        try:
+            values[each.stored] = None if value is None else each.parse_given(value)
+        except ValidationFailed as error:
+            faults += error.fields
+    if faults:
+        raise ValidationFailed(faults, where=entity.token)
+    for name in identity:
+        if values.pop(name, identity[name]) != identity[name]:
+            raise ImmutableProperty("it is in the record's key", where=name, fix="leave it out")
+    added: dict[str, int | Decimal] = {}
+    for name, amount in update.add.items():
+        each = entity.property_of(name)
+        if isinstance(amount, bool) or not isinstance(amount, (int, Decimal)) or each.stored in identity:
+            raise ValueRefused("must be a number, to be added to", where=each.stored, fix="add an int or Decimal")
+        added[each.stored] = amount
+    return RegisterPart(
+        values, added, frozenset(each.stored for each in entity.properties.values() if each.null_stored)
+    )

@@ -1,0 +1,128 @@
+"""Remnants: what events said of a record that can't be shown, kept until it can, or until it is made by hand.
+
+Format:
+    hashKey     order.*waiting!3f        token of the entity, and a shard that the identity alone decides
+    rangeKey    orderId#o1               the identity, or the token of a singleton
+    _projected  who said what, see `lww_registers`
+    _values     what was said
+    rev         a revision of its own
+    the table's TTL attribute: `remember_days` after it was last written
+
+There is a record or a remnant, never both: whoever writes one removes the other in the same transaction, on conditions
+of both. Who makes a record by hand, a whole one, takes over who said what, so that older events stay without effect,
+and nothing of what was said. From then on all that is known of the record lies in it, and goes with it.
+
+Costs: one action more where a record is made of an entity that a projection writes, and another round when there is a
+remnant; nothing where it is replaced or removed.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import RecordUnreadable, Unreadable
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.schema import Schema
+from ...table.conditions import Compare, Condition, Or
+from ...table.operations import DeleteItem, PutItem
+from ...table.values import Item, Value
+from ..lookups.lookup_records import internal_key, owner_text
+from ..writing.write_actions import ActionRole, AttemptContext, WriteAction, absent, as_read
+from .lww_registers import PROJECTED, Known, Marks
+
+_VALUES = "_values"
+_WAITING = "*waiting"
+
+
+@dataclass(frozen=True)
+class Remnants:
+    """Where remnants go by: the table's TTL attribute, and for how many seconds they are kept."""
+
+    ttl: str
+    seconds: int
+
+    def key(self, entity: EntityType[Any], identity: Item) -> dict[str, Value]:
+        """The key of a record's remnant. Raises KeyTooLong."""
+        range_key = owner_text(entity, identity) or entity.token
+        return internal_key(entity, _WAITING, range_key)
+
+    def put(
+        self,
+        entity: EntityType[Any],
+        identity: Item,
+        known: Known,
+        moment: AttemptContext,
+        rev: str,
+        condition: Condition | None,
+    ) -> WriteAction:
+        """Keep what is known without a record."""
+        item = {
+            **self.key(entity, identity),
+            PROJECTED: known.marks.encode(),
+            _VALUES: dict(known.values),
+            REVISION: rev,
+            self.ttl: moment.seconds + self.seconds,
+        }
+        return WriteAction(PutItem(item, condition, return_on_failure=True), ActionRole.REMNANT)
+
+    def clear(
+        self, entity: EntityType[Any], identity: Item, remnant: Item | None, moment: AttemptContext
+    ) -> WriteAction:
+        """Let there be no remnant, if it is still the one that was met."""
+        condition = self.as_seen(entity, remnant, moment)
+        return WriteAction(
+            DeleteItem(self.key(entity, identity), condition, return_on_failure=True), ActionRole.REMNANT
+        )
+
+    def as_seen(self, entity: EntityType[Any], remnant: Item | None, moment: AttemptContext) -> Condition:
+        """The remnant is still the one that was met; None: there is none, or it has expired."""
+        if remnant is None:
+            return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
+        return as_read(remnant)
+
+
+def known_of(entity: EntityType[Any], identity: Item, remnant: Item | None) -> Known:
+    """What a remnant says; nothing when there is none. Raises RecordUnreadable."""
+    if remnant is None:
+        return Known()
+    marks, values = marks_of(entity, identity, remnant), remnant.get(_VALUES)
+    if not isinstance(values, Mapping):
+        raise _damaged(entity, identity, remnant)
+    return Known(values, marks)
+
+
+def marks_of(entity: EntityType[Any], identity: Item, item: Item) -> Marks:
+    """Who said what, as a record or a remnant has it. Raises RecordUnreadable."""
+    try:
+        return Marks.decode(item[PROJECTED])
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise _damaged(entity, identity, item) from None
+
+
+def _damaged(entity: EntityType[Any], identity: Item, item: Item) -> RecordUnreadable:
+    named = {name: entity.properties[name].python(value) for name, value in identity.items()}
+    stored = tuple(item[name] for name in (entity.keys.design.hash_name, entity.keys.design.range_name))
+    more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
+    return RecordUnreadable(Unreadable(entity.token, named, "events_damaged", **more))
+
+
+def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) -> dict[str, Value]:
+    """What a record that is made by hand notes of a remnant: who said what before, but no values. Raises
+    RecordUnreadable."""
+    if remnant is None:
+        return {}
+    return {PROJECTED: replace(known_of(entity, identity, remnant).marks, gone=False).encode()}
+
+
+def remnants_of(schema: Schema) -> Mapping[str, Remnants]:
+    """Where the remnants of each entity go by that a projection writes, by token."""
+    ttl = schema.layout.ttl_attribute or ""
+    return {
+        schema[model].token: Remnants(ttl, projection.remember_seconds)
+        for projection in schema.projection_list
+        for model in projection.writes
+    }

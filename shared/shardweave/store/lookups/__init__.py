@@ -1,0 +1,1 @@
+"""Lookups: the records by which others are found, or kept unique."""

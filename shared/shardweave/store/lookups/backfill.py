@@ -1,0 +1,211 @@
+"""Filling a lookup, or an enforced relation, that was added to a filled table.
+
+Format: how far it has come, in the marker of `backfill_state`, saved after each page:
+    _source, _after     the hash key (by position) or the scan that is read, and the last key that was worked on
+    _map                the shard map under which that position means something
+    _refused            how many records could not be brought in
+
+Guarantees: every record that is stored from beginning to end is in the lookup at the end, whatever is written in the
+meantime by programs that know the lookup: each record is brought in by one transaction, on condition that it is still
+in the revision that was read. It may be stopped and started again at any time, by any process; of two at once one
+stops. The lookup is ready only after a run that refused nothing: two records with one unique value are reported, and
+stay out until one of them is changed.
+
+What it can't know is a program that knows nothing of the lookup and is still writing: it is started when none is left.
+
+Costs: a read of the entity's records (of the whole table, for an entity that is partitioned or has more than 4,096 hash
+keys), one of their lookup records, and a transaction for each record that is not in the lookup yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...errors import AlreadyExists, Conflict, KeyTooLong, ShardweaveError, ValueRefused
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.schema import Schema
+from ...table.concurrency import run_concurrently
+from ...table.operations import MAX_BATCH_GET, PutItem, Query, Scan
+from ...table.values import Item
+from ..locations import ReadResult
+from ..reader import Reader
+from ..writing.sender import Sender
+from ..writing.write_actions import AttemptContext, absent, as_read
+from ..writing.writer import Writer
+from .backfill_state import READY, STATE, can_be_asked, marker_key, record_queries
+from .backfill_steps import FillStep, is_counted, leads_to
+from .lookup_records import lookup_key
+
+FILLING = "filling"
+MAX_ASKED = 4096
+MAX_REPORTED = 100
+_SOURCE, _AFTER, _MAP, _REFUSED = "_source", "_after", "_map", "_refused"
+
+
+@dataclass(frozen=True)
+class NotFilled:
+    """A record that can't be in the lookup as it is: its identity, and why not."""
+
+    identity: Item
+    error: ShardweaveError
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """What a run has done so far: records read and brought in, and those refused (at most 100 of them are named)."""
+
+    entity: str
+    lookup: str
+    read: int = 0
+    filled: int = 0
+    refused: int = 0
+    examples: tuple[NotFilled, ...] = ()
+    ready: bool = False
+
+
+Followed = Callable[[BackfillReport], None]
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Backfills of one schema's lookups and enforced relations."""
+
+    schema: Schema
+    reader: Reader
+    sender: Sender
+    writer: Writer
+    moment_of: Callable[[EntityType[Any]], AttemptContext]
+    new_revision: Callable[[], str]
+
+    def run(self, entity: EntityType[Any], name: str, *, again: bool, follow: Followed) -> BackfillReport:
+        """Fill one lookup or relation. With `again` also one that is ready already. Raises Conflict when another run
+        is under way."""
+        run = _Run(self, entity, name, BackfillReport(entity.token, name))
+        run.take_marker()
+        if run.marker.get(STATE) == READY and not again:
+            return replace(run.report, ready=True)
+        for _ in run.pages():
+            follow(run.report)
+        return run.report
+
+
+@dataclass
+class _Run:
+    """One run: its marker as it was saved last, and what was done."""
+
+    parts: Backfill
+    entity: EntityType[Any]
+    name: str
+    report: BackfillReport
+    marker: dict[str, Any] = field(default_factory=dict)
+
+    def take_marker(self) -> None:
+        """Read the marker, or set one: from then on nobody takes the entity for new, also if its last record is
+        deleted meanwhile."""
+        key = marker_key(self.entity, self.name)
+        (found,) = self.parts.reader.items([key])
+        if found is None:
+            put = PutItem({**key, STATE: FILLING, REVISION: self.parts.new_revision()}, absent(self.entity))
+            self.parts.sender.send([put])
+            (found,) = self.parts.reader.items([key])
+        self.marker = dict(found or {})
+
+    def pages(self) -> Iterator[None]:
+        """Do the work page by page."""
+        moment = self.parts.moment_of(self.entity)
+        under_map = [moment.shard_map.id, moment.shard_map.version]
+        sources = list(self._sources(moment))
+        source, after, refused = self._begun(under_map, sources) or (0, None, 0)
+        while source < len(sources):
+            page = self.parts.reader.page(replace(sources[source], start_key=after, limit=MAX_BATCH_GET))
+            refused += self._fill(page.items)
+            after = page.last_key
+            source += after is None
+            self._save({_SOURCE: source, _AFTER: after, _MAP: under_map, _REFUSED: refused})
+            yield
+        self._save({}, ready=refused == 0)
+        self.report = replace(self.report, ready=refused == 0)
+        yield
+
+    def _begun(self, under_map: list[int], sources: Sequence[Query | Scan]) -> tuple[int, Item | None, int] | None:
+        """How far an earlier run has come, None where that has to begin anew: by another map, or damaged."""
+        saved = self.marker
+        source, after, refused = saved.get(_SOURCE, 0), saved.get(_AFTER), saved.get(_REFUSED, 0)
+        if saved.get(_MAP) != under_map or not all(type(each) is int and each >= 0 for each in (source, refused)):
+            return None
+        if after is None:
+            return source, None, refused
+        design = self.entity.keys.design
+        names = {design.hash_name, design.range_name}
+        if not isinstance(after, Mapping) or after.keys() != names or {type(after[name]) for name in names} != {str}:
+            return None
+        asked = sources[source] if source < len(sources) else None
+        reached = isinstance(asked, Scan) or (asked is not None and after[design.hash_name] == asked.hash_value)
+        return (source, after, refused) if reached else None
+
+    def _sources(self, moment: AttemptContext) -> Iterator[Query | Scan]:
+        if can_be_asked(self.entity, moment, MAX_ASKED):
+            yield from record_queries(self.entity, moment)
+        else:
+            yield Scan(consistent=True)
+
+    def _fill(self, items: Sequence[Item]) -> int:
+        """Bring a page of records in, and give how many were refused."""
+        entity, parts = self.entity, self.parts
+        hash_name = entity.keys.design.hash_name
+        own = [item for item in items if parts.schema.entity_of_key(item[hash_name]) is entity]
+        identities = [{name: item[name] for name in entity.identity} for item in own]
+        seen = parts.reader.find_now([(entity, identity) for identity in identities])
+        left = self._unfilled(list(zip(identities, seen, strict=True)))
+        outcomes = run_concurrently(self._fill_one, left)
+        refused = [each for each in outcomes if each is not None]
+        self.report = replace(
+            self.report,
+            read=self.report.read + len(own),
+            filled=self.report.filled + len(left) - len(refused),
+            refused=self.report.refused + len(refused),
+            examples=(*self.report.examples, *refused)[:MAX_REPORTED],
+        )
+        return len(refused)
+
+    def _unfilled(self, seen: list[tuple[Item, ReadResult]]) -> list[tuple[Item, ReadResult]]:
+        """Those that are not in the lookup yet."""
+        entity, lookup = self.entity, self.entity.lookups.get(self.name)
+        stored = [(each, each[1].found.item) for each in seen if each[1].found is not None]
+        if lookup is None:
+            return [each for each, item in stored if not is_counted(entity, self.name, item)]
+        left, keyed = [], []
+        for each, item in stored:
+            try:
+                key = lookup_key(entity, lookup, item)
+            except (ValueRefused, KeyTooLong):
+                left.append(each)
+            else:
+                keyed += [] if key is None else [(each, item, key)]
+        records = self.parts.reader.items([key for _, _, key in keyed])
+        pairs = zip(keyed, records, strict=True)
+        return left + [each for (each, item, key), record in pairs if not leads_to(entity, record, key, item)]
+
+    def _fill_one(self, seen: tuple[Item, ReadResult]) -> NotFilled | None:
+        identity, sighting = seen
+        try:
+            self.parts.writer.run(FillStep(self.entity, identity, self.name), sighting)
+        except (AlreadyExists, ValueRefused, KeyTooLong) as error:
+            return NotFilled(identity, error)
+        return None
+
+    def _save(self, progress: dict[str, Any], *, ready: bool = False) -> None:
+        """Save how far the work has come. What is ready stays so while it is filled again."""
+        state = READY if ready or self.marker.get(STATE) == READY else FILLING
+        seen = as_read(self.marker)
+        rev = self.parts.new_revision()
+        marker = {**marker_key(self.entity, self.name), STATE: state, REVISION: rev, **progress}
+        put = PutItem(marker, seen, return_on_failure=True)
+        refusal = self.parts.sender.send([put])
+        if refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev:
+            raise Conflict(
+                "another backfill is under way", where=f"{self.entity.token}.{self.name}", fix="let it end, or stop it"
+            )
+        self.marker = marker

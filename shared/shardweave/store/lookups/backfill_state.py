@@ -1,0 +1,179 @@
+"""Whether a lookup, or an enforced relation, holds all records of its entity, so that it may be relied on.
+
+Format, one marker for each:
+    hashKey    user.phone!         as of its lookup records, without a shard
+    rangeKey   _state
+    _state     ready, or filling with how far a backfill has come (`backfill`)
+
+Every process writes lookups and counts children from its first write on. What was written before by programs that knew
+nothing of them has to be filled in; until then, whoever would rely on them gets LookupNotReady, with the command. Where
+nothing was stored before there is nothing to fill in, and no command to run: whoever makes a table has that decided
+(`decide`), and so has every process before its first write, which sets the markers. A table that has no record of any
+entity is new, whatever the library itself keeps there, and a small one is read whole; else each shard of the entity is
+looked into, which is done for entities of at most 256 shards that are not partitioned. A process that may not scan
+looks into shards only.
+
+A marker that was seen ready is never read again by a process. Costs: a read of the markers at a process's first write,
+and whenever one is needed that was not ready before; a scan of 100 items, and the shards, where one is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import AccessDenied, LookupNotReady
+from ...keys.sharding import placements
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.schema import Schema
+from ...table.operations import MAX_TRANSACTION_ACTIONS, PutItem, Query, Scan
+from ...table.values import Value
+from ..reader import Reader
+from ..relations.enforced import enforced
+from ..writing.sender import Sender
+from ..writing.write_actions import AttemptContext, absent
+
+STATE = "_state"
+READY = "ready"
+NEVER_FILLED = "new"
+"""The revision of a marker that no backfill has written."""
+MAX_PROBED = 256
+PAGE = 100
+MAX_PAGES = 10
+"""How much of a table is read that holds nothing but what the library keeps there itself."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A lookup or an enforced relation of an entity, by name."""
+
+    entity: EntityType[Any]
+    name: str
+
+    @property
+    def marker_key(self) -> dict[str, Value]:
+        return marker_key(self.entity, self.name)
+
+
+class Readiness:
+    """What one process knows of markers. Safe for use by many threads."""
+
+    def __init__(
+        self, schema: Schema, reader: Reader, sender: Sender, moment_of: Callable[[EntityType[Any]], AttemptContext]
+    ) -> None:
+        self._schema = schema
+        self._all = [_Named(entity, name) for entity in schema.entities.values() for name in kept_names(entity)]
+        self._reader = reader
+        self._sender = sender
+        self._moment_of = moment_of
+        self._ready: set[tuple[str, str]] = set()
+        self._announced = not self._all
+
+    def require(self, entity: EntityType[Any], name: str) -> None:
+        """Raise LookupNotReady unless the lookup or relation can be relied on."""
+        if (entity.token, name) in self._ready:
+            return
+        if self._learn([_Named(entity, name)]):
+            self._look()
+        if (entity.token, name) not in self._ready:
+            raise LookupNotReady(
+                "it was added to a filled table and does not hold all records yet",
+                where=f"{entity.token}.{name}",
+                fix=f"run `shardweave backfill --entity {entity.token} --lookup {name}` once no older version writes",
+            )
+
+    def before_writing(self) -> None:
+        """Called before a record is made: the first time in a process, sets the markers where nothing is stored."""
+        if not self._announced:
+            self._look()
+            self._announced = True
+
+    def decide(self) -> tuple[str, ...]:
+        """Set every marker that can be set, and give the names of what has to be filled, such as `user.phone`."""
+        self._look()
+        return tuple(
+            f"{each.entity.token}.{each.name}"
+            for each in self._all
+            if (each.entity.token, each.name) not in self._ready
+        )
+
+    def _look(self) -> None:
+        """Set every marker that can be set."""
+        missing = self._learn(self._all)
+        if not missing:
+            return
+        empty = self._without_records()
+        for token, entity in {each.entity.token: each.entity for each in missing}.items():
+            if token not in empty and self._has_no_record(entity):
+                empty.add(token)
+        self._set_ready([each for each in missing if each.entity.token in empty])
+
+    def _learn(self, names: list[_Named]) -> list[_Named]:
+        """Read markers, note which say ready, and give the names of those that are missing."""
+        markers = self._reader.items([each.marker_key for each in names])
+        for each, marker in zip(names, markers, strict=True):
+            if marker is not None and marker.get(STATE) == READY:
+                self._ready.add((each.entity.token, each.name))
+        return [each for each, marker in zip(names, markers, strict=True) if marker is None]
+
+    def _set_ready(self, names: list[_Named]) -> None:
+        """Set markers, all or none."""
+        for start in range(0, len(names), MAX_TRANSACTION_ACTIONS):
+            chunk = names[start : start + MAX_TRANSACTION_ACTIONS]
+            markers = [{**each.marker_key, STATE: READY, REVISION: NEVER_FILLED} for each in chunk]
+            puts = [PutItem(marker, absent(each.entity)) for each, marker in zip(chunk, markers, strict=True)]
+            self._sender.send(puts)
+            self._learn(chunk)
+
+    def _without_records(self) -> set[str]:
+        """The tokens of the entities of which a new, or a small, table holds no record. None of any other table."""
+        met: set[str] = set()
+        start_key = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = self._reader.page(Scan(limit=PAGE, start_key=start_key, consistent=True))
+            except AccessDenied:
+                return set()
+            owners = (self._schema.entity_of_key(str(item[self._schema.hash_key])) for item in page.items)
+            met |= {owner.token for owner in owners if owner is not None}
+            start_key = page.last_key
+            if start_key is None:
+                return set(self._schema.entities) - met
+            if met:
+                break
+        return set()
+
+    def _has_no_record(self, entity: EntityType[Any]) -> bool:
+        """Whether no record of the entity is stored; False also where that would take too much looking."""
+        moment = self._moment_of(entity)
+        if not can_be_asked(entity, moment, MAX_PROBED):
+            return False
+        return not any(self._reader.page(replace(query, limit=1)).items for query in record_queries(entity, moment))
+
+
+def kept_names(entity: EntityType[Any]) -> Iterator[str]:
+    """The names of all that has to hold every record: lookups and enforced relations."""
+    yield from entity.lookups
+    yield from (relation.name for relation in enforced(entity))
+
+
+def marker_key(entity: EntityType[Any], name: str) -> dict[str, Value]:
+    """The key of a marker."""
+    design = entity.keys.design
+    return {design.hash_name: f"{entity.token}.{name}{design.key_format.shard_delimiter}", design.range_name: STATE}
+
+
+def can_be_asked(entity: EntityType[Any], moment: AttemptContext, most: int) -> bool:
+    """Whether all records of an entity lie under at most so many hash keys that are known beforehand."""
+    generations = moment.shard_map.begun(entity.in_unit(moment.now_ms), entity.time_unit)
+    return not entity.keys.design.partition and sum(each.space.shards for each in generations) <= most
+
+
+def record_queries(entity: EntityType[Any], moment: AttemptContext) -> Iterator[Query]:
+    """A query for each hash key that can hold records of an entity that is not partitioned."""
+    design = entity.keys.design
+    generations = moment.shard_map.begun(entity.in_unit(moment.now_ms), entity.time_unit)
+    for place in placements(generations, design.key_format.hash, None):
+        hash_key = entity.keys.hash_key(place.suffix, (), {})
+        yield Query(design.hash_name, hash_key, design.range_name, consistent=True)

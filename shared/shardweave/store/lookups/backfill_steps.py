@@ -1,0 +1,63 @@
+"""Bringing one stored record into a lookup or an enforced relation that it is not in yet.
+
+Pure. The record is not changed, but for what a relation notes on it; everything is on condition that it is still live
+in the revision that was read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...schema.entity_type import REVISION, EntityType
+from ...table.values import Item
+from ..locations import ReadResult
+from ..relations.enforced import COUNTED, uncounted
+from ..writing.condition_checks import presence_actions
+from ..writing.prepare import unknown_attributes
+from ..writing.record_actions import replace_actions
+from ..writing.write_actions import AttemptContext
+from ..writing.write_steps import Context, WritePlan, WriteStep
+from .lookup_records import lookup_key, lookup_record
+from .unique_values import claim_actions
+
+
+@dataclass(frozen=True)
+class FillStep(WriteStep):
+    """Reads, and brings what was read in."""
+
+    filled: str
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        if seen.found is None:
+            return WritePlan()
+        stored = seen.found.item
+        lookup = self.entity.lookups.get(self.filled)
+        if lookup is None:
+            return self._counted(seen, moment, context)
+        key = lookup_key(self.entity, lookup, stored)
+        if key is None:
+            return WritePlan()
+        item = {**stored, REVISION: context.new_revision()}
+        claims = claim_actions(self.entity, lookup, key, item, moment, self.met, seen.holders)
+        return WritePlan((*presence_actions(self.entity, seen.found, moment, revision_matters=True), *claims))
+
+    def _counted(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        assert seen.found is not None
+        stored, rev = seen.found.item, context.new_revision()
+        kin = uncounted(self.entity, stored, (self.filled,), context.entities)
+        if not kin.tallies:
+            return WritePlan()
+        extra = {**unknown_attributes(self.entity, stored, context.generated_names), COUNTED: list(kin.counted)}
+        item = {**self.entity.visible(stored), REVISION: rev}
+        return WritePlan(replace_actions(self.entity, seen.found, item, moment, extra), rev, tallies=kin.tallies)
+
+
+def is_counted(entity: EntityType[Any], name: str, item: Item) -> bool:
+    """Whether a stored record is counted by a relation, or has no parent to be counted by."""
+    return name in item.get(COUNTED, ()) or any(item.get(each) is None for each in entity.relations[name].by)
+
+
+def leads_to(entity: EntityType[Any], record: Item | None, key: Item, item: Item) -> bool:
+    """Whether a lookup record is the one of a stored record."""
+    return record is not None and {**record, REVISION: ""} == lookup_record(entity, key, item, "")

@@ -1,0 +1,262 @@
+"""Finding records by a value, through lookup records.
+
+Guarantees: consistent; what is answered is live and had the value at some moment during the call. A lookup record is
+never believed by itself: the record that it leads to is read, and its own value compared. Where the two differ, which
+is where the value just changed hands or an owner has expired, the lookup record is read again.
+
+Costs: `get_by` two reads (three where the identity has a lookup of its own); `find_by` a query and a batched read for
+each 100 records, and one record more than the page to see whether another page follows. Records that do not exist for
+whoever asks are read and passed over, at first as many at a time as the page needs, then twice as many, up to 100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import (
+    Conflict,
+    InputError,
+    LimitExceeded,
+    RecordUnreadable,
+    ShardweaveError,
+    UnknownName,
+    Unreadable,
+    ValueRefused,
+    use_one_of,
+)
+from ...query.intervals import prefix_text
+from ...query.spec import MAX_UNREADABLE
+from ...schema.entity import Entity
+from ...schema.entity_type import EntityType
+from ...schema.relations import LookupType
+from ...table.operations import MAX_BATCH_GET, Query
+from ...table.values import MAX_RANGE_KEY_BYTES, Item
+from ..locations import ReadResult
+from ..noticed import notice
+from ..operations import Among
+from ..reader import Reader, record_among
+from .backfill_state import Readiness
+from .lookup_records import owner_identity, owner_in, value_key
+
+MAX_FOLLOWED = 8
+MAX_FOUND = 500
+
+
+@dataclass(frozen=True)
+class FoundPage:
+    """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows. `cut` says
+    that the deadline ended the page, or as many records that can't be read as a page tells: it may hold fewer records
+    than were asked for. `unreadable` are these, each with the number of items before it.
+
+    `after` is for the caller alone: it is the text of an id, plain and for ever, and of a page that was cut it may be
+    that of a record which does not exist for whoever asks. Whoever hands it on seals it, as lists over HTTP do."""
+
+    items: tuple[Any, ...]
+    after: str | None = None
+    cut: bool = False
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Lookups for many threads at once."""
+
+    reader: Reader
+    readiness: Readiness
+    monotonic: Callable[[], float]
+
+    def one(self, entity: EntityType[Any], name: str, values: Item, visibility: Among | None = None) -> Entity | None:
+        """The live record with a unique value, or None. Raises RecordUnreadable."""
+        lookup = self._ready(entity, name)
+        if not lookup.unique:
+            raise UnknownName(f"{name!r} is not unique", where=name[:80], fix="use find_by")
+        key = value_key(entity, lookup, values)
+        if key is None:
+            return None
+        before: Item | None = None
+        for _ in range(MAX_FOLLOWED):
+            (record,) = self.reader.items([key])
+            if record is None or record == before:
+                return None
+            try:
+                (found,) = self._owners(entity, lookup, key, [owner_in(entity, record)], visibility)
+            except RecordUnreadable as error:
+                if visibility is None:
+                    raise
+                notice(error.record)
+                return None
+            if isinstance(found, Unreadable):
+                raise RecordUnreadable(found)
+            if found is not None:
+                return found
+            before = record
+        raise Conflict("the value kept changing hands", where=lookup.property_name, fix="try again")
+
+    def page(
+        self,
+        entity: EntityType[Any],
+        name: str,
+        values: Item,
+        limit: int,
+        after: str | None,
+        *,
+        visibility: Among | None = None,
+        deadline: float | None = None,
+    ) -> FoundPage:
+        """A page of the live records with a value, of those that `visibility` says there are. `deadline` (of
+        `monotonic`) ends it when something has been read."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_FOUND:
+            raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
+        lookup = self._ready(entity, name)
+        key = value_key(entity, lookup, values)
+        if key is None:
+            return FoundPage(())
+        if lookup.unique:
+            try:
+                found = self.one(entity, name, values, visibility)
+            except RecordUnreadable as error:
+                return FoundPage((), unreadable=(replace(error.record, position=0),) if after is None else ())
+            return FoundPage(() if found is None or after is not None else (found,))
+        records: list[Entity] = []
+        unreadable: list[Unreadable] = []
+        places: list[str] = []
+        size = limit + 1
+        while True:
+            owners = self._owner_page(entity, key, size, after)
+            for owner, record in zip(owners, self._of_texts(entity, lookup, key, owners, visibility), strict=True):
+                if isinstance(record, Unreadable):
+                    unreadable.append(replace(record, position=len(records)))
+                    if len(unreadable) == MAX_UNREADABLE and len(records) <= limit:
+                        return FoundPage(tuple(records), owner, cut=True, unreadable=tuple(unreadable))
+                elif record is not None:
+                    records.append(record)
+                    places.append(owner)
+            if len(records) > limit:
+                told = (each for each in unreadable if each.position is not None and each.position < limit)
+                return FoundPage(tuple(records[:limit]), places[limit - 1], unreadable=tuple(told))
+            if not owners:
+                return FoundPage(tuple(records), unreadable=tuple(unreadable))
+            after = owners[-1]
+            if deadline is not None and self.monotonic() >= deadline:
+                return FoundPage(tuple(records), after, cut=True, unreadable=tuple(unreadable))
+            size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
+
+    def resolve(
+        self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
+    ) -> list[ReadResult]:
+        """Where the live record of each of several unique values was seen, read together: a value that changes hands
+        meanwhile may find none. It ends in so many `seconds`. Raises BatchIncomplete."""
+        lookup = self._ready(entity, name)
+        keys = [value_key(entity, lookup, values) for values in many]
+        given = [key for key in keys if key is not None]
+        lookups = iter(self.reader.items(given, seconds))
+        records = [None if key is None else next(lookups) for key in keys]
+        found, wanted = [ReadResult()] * len(many), dict[int, Item]()
+        for at, record in enumerate(records):
+            try:
+                wanted |= {} if record is None else {at: owner_in(entity, record)}
+            except RecordUnreadable as error:
+                found[at] = ReadResult(unreadable=error.record)
+        seen = self.reader.find_now([(entity, identity) for identity in wanted.values()], seconds)
+        for at, sighting in zip(wanted, seen, strict=True):
+            if sighting.found is None or _may_have(entity, lookup, sighting.found.item, keys[at]):
+                found[at] = sighting
+        return found
+
+    # -- parts
+
+    def _ready(self, entity: EntityType[Any], name: str) -> LookupType:
+        lookup = lookup_of(entity, name)
+        self.readiness.require(entity, lookup.name)
+        return lookup
+
+    def _owner_page(self, entity: EntityType[Any], key: Item, limit: int, after: str | None) -> list[str]:
+        """The ids of owners that follow `after`. Raises InputError for one that no record's id can be."""
+        design = entity.keys.design
+        hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
+        interval = prefix_text(prefix)
+        assert interval is not None, "the value's own text is within the limit"
+        if after is not None and len((prefix + after).encode(errors="replace")) > MAX_RANGE_KEY_BYTES:
+            raise InputError("it is longer than any id", where="after", fix="give what the page before gave")
+        start = None if after is None else {design.hash_name: hash_value, design.range_name: prefix + after}
+        query = Query(
+            design.hash_name,
+            hash_value,
+            design.range_name,
+            interval,
+            limit=min(limit, MAX_BATCH_GET),
+            start_key=start,
+            consistent=True,
+        )
+        # The key itself names the owner, whatever else is in the record.
+        return [item[design.range_name].removeprefix(prefix) for item in self.reader.page(query).items]
+
+    def _of_texts(
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], visibility: Among | None
+    ) -> list[Entity | Unreadable | None]:
+        """As `_owners`, of ids as the keys of lookup records have them."""
+        identities: dict[int, Item] = {}
+        damaged: list[Entity | Unreadable | None] = [None] * len(owners)
+        for at, text in enumerate(owners):
+            try:
+                identities[at] = owner_identity(entity, text)
+            except ValueRefused:
+                met = Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection)
+                notice(met)
+                damaged[at] = met if visibility is None else None
+        found = dict(
+            zip(identities, self._owners(entity, lookup, key, list(identities.values()), visibility), strict=True)
+        )
+        return [found.get(at, each) for at, each in enumerate(damaged)]
+
+    def _owners(
+        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[Item], visibility: Among | None
+    ) -> list[Entity | Unreadable | None]:
+        """The owners that are live, have the value and are among those asked for, None in place of the others; those
+        that can't be read are told to whoever sees all records."""
+        found: list[Entity | Unreadable | None] = []
+        for sighting in self.reader.find_now([(entity, identity) for identity in owners]):
+            has_it = sighting.found is None or _may_have(entity, lookup, sighting.found.item, key)
+            try:
+                found.append(record_among(entity, sighting, visibility) if has_it else None)
+            except RecordUnreadable as error:
+                found.append(error.record)
+        return found
+
+
+def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item | None) -> bool:
+    """Whether a stored record has the value of a key, or may have had it: what it has now is no value."""
+    try:
+        return value_key(entity, lookup, item) == key
+    except (ShardweaveError, TypeError):
+        return True
+
+
+def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) -> LookupType:
+    """A lookup by its own name or its property's. Raises UnknownName that lists the lookups, and the relations `beside`
+    them."""
+    stored = entity.stored_name(name)
+    found = entity.lookups.get(name) or next(
+        (each for each in entity.lookups.values() if each.property_name == stored), None
+    )
+    if found is None:
+        what = "lookup or enforced relation" if beside else "lookup"
+        message = f"the entity {entity.token!r} has no {what} {name!r}"
+        raise UnknownName(message, where=name[:80], fix=use_one_of((*entity.lookups, *beside), what=what))
+    return found
+
+
+def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mapping[str, Any]) -> Item:
+    """What a lookup is asked by, in stored form. Raises UnknownName, ValidationFailed."""
+    lookup = lookup_of(entity, name)
+    for one in within:
+        entity.property_of(one)
+    given = entity.by_stored_name(within)
+    names = {element.name for element in lookup.within}
+    if given.keys() != names:
+        listed = ", ".join(sorted(names)) or "nothing"
+        raise UnknownName(f"{lookup.name!r} is asked within {listed}", where="within", fix=f"give {listed}")
+    given[lookup.property_name] = value
+    return {one: entity.properties[one].parse(each) for one, each in given.items()}

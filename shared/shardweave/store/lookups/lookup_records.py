@@ -1,0 +1,137 @@
+"""Lookup records: what finds records by a value, or keeps a value unique, over all shards beside the records.
+
+Format. Each lookup of an entity has a name, by default its property's:
+    hashKey    user.phone!3f                    token . name, ! and a shard that the value alone decides
+    rangeKey   phone#+4412345                   the value (behind those of `within`)
+               city#Bath |userId#u1             and, where many records may share the value, whose it is
+    _owner     userId#u1                        the owner's id: never its shard, so a re-shard leaves lookups alone
+    rev        a revision of its own, new whenever it is written
+    ttl        the owner's, under the same name
+
+The identity of an entity that is sharded by another property has a lookup too. It is named like the property, and in
+place of an owner's id it holds what decides the record's shard and generation:
+    hashKey, rangeKey    email.email!41, email#ann@example.org
+    _place               {created, userId}
+
+Pure. The width of a lookup's shard is fixed for ever, so no bump and no re-shard moves it. A lookup is written,
+changed and removed in one transaction with its record, and is never judged by itself: whether its value is taken is
+decided by the record that it leads to. No entity's token holds a point, so no query meets a lookup.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import RecordUnreadable, Unreadable, ValueRefused
+from ...keys.entity_keys import key_too_long
+from ...keys.key_format import crc32
+from ...keys.sharding import ShardSpace
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.relations import LookupType
+from ...table.values import MAX_RANGE_KEY_BYTES, Item, Value
+
+LOOKUP_SPACE = ShardSpace(char_bits=4, chars=2)
+PLACE = "_place"
+OWNER = "_owner"
+
+
+def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str = "") -> dict[str, Value]:
+    """The key of a record beside an entity's own: its shard is that of `range_key`, elements behind which `more` stand.
+    Raises KeyTooLong, which blames the longest."""
+    design = entity.keys.design
+    shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
+    hash_key = f"{entity.token}.{name}{design.key_format.shard_delimiter}{shard}"
+    size = len((range_key + more).encode())
+    if size > MAX_RANGE_KEY_BYTES:
+        message = f"the key of {entity.token}.{name} would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible"
+        raise key_too_long(message, range_key + more, design.key_format)
+    return {design.hash_name: hash_key, design.range_name: range_key + more}
+
+
+# -- by a value -------------------------------------------------------------------------------------------------------
+
+
+def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
+    """The key of a record's lookup record, None when it has none. `item` has the identity too, unless the lookup is
+    unique. Raises KeyTooLong, ValueRefused."""
+    values = lookup.values(item)
+    if values is None:
+        return None
+    owner = "" if lookup.unique else entity.keys.format.element_delimiter + owner_text(entity, item)
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), owner)
+
+
+def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
+    """The key of a value: of its one lookup record, or of what those of many owners begin with."""
+    values = lookup.values(item)
+    if values is None:
+        return None
+    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values))
+
+
+def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:
+    """The lookup record that leads to the record of `item`."""
+    record = {**key, OWNER: owner_text(entity, item), REVISION: rev}
+    if entity.ttl is not None and entity.ttl in item:
+        record[entity.ttl] = item[entity.ttl]
+    return record
+
+
+def owner_text(entity: EntityType[Any], item: Item) -> str:
+    """A record's id as one text."""
+    design = entity.keys.design
+    return entity.keys.join((*design.partition, *design.sort), item)
+
+
+def owner_identity(entity: EntityType[Any], text: str) -> dict[str, Value]:
+    """The identity that `owner_text` was made of. Raises ValueRefused."""
+    design = entity.keys.design
+    parts = text.split(design.key_format.element_delimiter)
+    return entity.keys.parse_elements(OWNER, (*design.partition, *design.sort), parts)
+
+
+def owner_in(entity: EntityType[Any], record: Item) -> dict[str, Value]:
+    """The identity of the owner that a lookup record names. Raises RecordUnreadable where it is damaged."""
+    text = record.get(OWNER)
+    try:
+        if isinstance(text, str):
+            return owner_identity(entity, text)
+    except ValueRefused:
+        pass
+    raise RecordUnreadable(Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection))
+
+
+# -- by an identity ---------------------------------------------------------------------------------------------------
+
+
+def identity_lookup_key(entity: EntityType[Any], values: Item) -> dict[str, Value]:
+    """The key of the lookup for a record's identity. Raises KeyTooLong."""
+    return internal_key(entity, ".".join(entity.identity), owner_text(entity, values))
+
+
+def identity_lookup(entity: EntityType[Any], item: Item) -> dict[str, Value]:
+    """The lookup record for a record's identity."""
+    lookup = identity_lookup_key(entity, item)
+    lookup[PLACE] = {name: item[name] for name in _deciding(entity) if name in item}
+    lookup[REVISION] = item[REVISION]
+    if entity.ttl is not None and entity.ttl in item:
+        lookup[entity.ttl] = item[entity.ttl]
+    return lookup
+
+
+def placed(identity: Item, lookup: Item) -> dict[str, Value]:
+    """The identity together with what its lookup says of the record's place."""
+    return {**identity, **lookup[PLACE]}
+
+
+def needs_rewriting(entity: EntityType[Any], before: Item, after: Item) -> bool:
+    """Whether an update of a record changes lookup records that stay where they are: only its TTL is in them."""
+    return entity.ttl is not None and before.get(entity.ttl) != after.get(entity.ttl)
+
+
+def _deciding(entity: EntityType[Any]) -> tuple[str, ...]:
+    """The properties, beside the identity, that decide where a record is."""
+    names = [element.name for element in entity.keys.design.shard_by if element.name not in entity.identity]
+    if entity.timestamp is not None and entity.timestamp not in entity.identity:
+        names.append(entity.timestamp)
+    return tuple(names)

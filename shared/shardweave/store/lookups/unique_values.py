@@ -1,0 +1,140 @@
+"""How values are taken, kept and given up: the actions on lookup records in a write of their record.
+
+    claim      Put the lookup record of a value [absent, or the record's own]
+               when another owner's was met: Put it [unchanged since], and require of that owner [not live, or live in
+               the revision in which it was seen to have another value]
+    release    Delete the lookup record [absent, or the record's own]; nothing when another owner's was met
+
+Pure. A claim is part of every write that makes a record, or changes its value or its TTL; a release of every write
+that takes the value away. So a value is taken exactly while a live record has it: an owner that is gone, expired or
+has another value does not keep others from it, whatever its lookup record says, and no two transactions can both take
+it. Lookup records that many owners may share have the owner in their key, and need no conditions.
+
+`Conflicts` is what earlier attempts of a write came upon; the records that it leads to are read before the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import CancellationReason, KeyTooLong, ValueRefused, ValueTaken
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.relations import LookupType
+from ...table.conditions import Compare, Or
+from ...table.operations import DeleteItem, PutItem
+from ...table.values import Item
+from ..locations import ReadResult
+from ..writing.condition_checks import absence_actions, presence_actions
+from ..writing.write_actions import ActionRole, AttemptContext, PrimaryKey, WriteAction, absent, as_read, primary_key
+from .lookup_records import OWNER, lookup_key, lookup_record, needs_rewriting, owner_in, owner_text
+
+_OF_LOOKUPS = (ActionRole.CLAIM, ActionRole.RELEASE)
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """The lookup records of other owners that a write came upon, by primary key."""
+
+    records: Mapping[PrimaryKey, Item] = field(default_factory=dict)
+
+    def after(self, entity: EntityType[Any], refused: Sequence[tuple[WriteAction, CancellationReason]]) -> Conflicts:
+        """What is known after a refusal."""
+        records = dict(self.records)
+        for planned, reason in refused:
+            if planned.part in _OF_LOOKUPS:
+                key = primary_key(entity, planned.key_or_item)
+                records.pop(key, None)
+                if reason.item is not None:
+                    records[key] = reason.item
+        return Conflicts(records)
+
+    def holders(self, entity: EntityType[Any]) -> Iterator[tuple[PrimaryKey, Item]]:
+        """The identity of the owner in each."""
+        for key, record in self.records.items():
+            yield key, owner_in(entity, record)
+
+
+NOTHING_MET = Conflicts()
+
+
+def value_actions(
+    entity: EntityType[Any],
+    before: Item | None,
+    after: Item | None,
+    moment: AttemptContext,
+    met: Conflicts = NOTHING_MET,
+    holders: Mapping[PrimaryKey, ReadResult] | None = None,
+) -> tuple[WriteAction, ...]:
+    """The actions on lookup records of a write that leaves `after` in place of `before`, None where there is no record.
+    `holders` are the owners in `met` as they were read. Raises ValueTaken naming the property."""
+    planned: list[WriteAction] = []
+    for lookup in entity.lookups.values():
+        old = None if before is None else _old_key(entity, lookup, before)
+        new = None if after is None else lookup_key(entity, lookup, after)
+        same = old == new and before is not None and after is not None and not needs_rewriting(entity, before, after)
+        if after is not None and new is not None and not same:
+            planned += claim_actions(entity, lookup, new, after, moment, met, holders or {})
+        if before is not None and old is not None and old != new:
+            planned += _release_actions(entity, lookup, old, before, met)
+    return tuple(planned)
+
+
+def claim_actions(
+    entity: EntityType[Any],
+    lookup: LookupType,
+    key: Item,
+    item: Item,
+    moment: AttemptContext,
+    met: Conflicts,
+    holders: Mapping[PrimaryKey, ReadResult],
+) -> tuple[WriteAction, ...]:
+    """Take a value for the record of `item`. Raises ValueTaken when `holders` show that it is taken."""
+    record = lookup_record(entity, key, item, item[REVISION])
+    about, owner = lookup.property_name, record[OWNER]
+    if not lookup.unique:
+        return (WriteAction(PutItem(record), ActionRole.CLAIM, about, owner),)
+    known = met.records.get(primary_key(entity, key))
+    if known is None or known.get(OWNER) == owner:
+        condition = Or((absent(entity), Compare(OWNER, "=", owner)))
+        return (WriteAction(PutItem(record, condition, return_on_failure=True), ActionRole.CLAIM, about, owner),)
+    put = PutItem(record, as_read(known), return_on_failure=True)
+    identity, holder = owner_in(entity, known), holders[primary_key(entity, key)]
+    if holder.found is None:
+        required = absence_actions(entity, identity, moment, holder.lookup, part=ActionRole.HOLDER, about=about)
+    elif _old_key(entity, lookup, holder.found.item) == key:
+        raise taken(about)
+    else:
+        required = presence_actions(
+            entity, holder.found, moment, revision_matters=True, part=ActionRole.HOLDER, about=about
+        )
+    return (WriteAction(put, ActionRole.CLAIM, about, owner), *required)
+
+
+def taken(name: str) -> ValueTaken:
+    """A live record has the value."""
+    return ValueTaken(
+        f"a record with this {name} exists", where=name, fix="give it another, or change the record that has it"
+    )
+
+
+def _release_actions(
+    entity: EntityType[Any], lookup: LookupType, key: Item, item: Item, met: Conflicts
+) -> tuple[WriteAction, ...]:
+    about, owner = lookup.property_name, owner_text(entity, item)
+    if not lookup.unique:
+        return (WriteAction(DeleteItem(key), ActionRole.RELEASE, about, owner),)
+    known = met.records.get(primary_key(entity, key))
+    if known is not None and known.get(OWNER) != owner:
+        return ()
+    condition = Or((absent(entity), Compare(OWNER, "=", owner)))
+    return (WriteAction(DeleteItem(key, condition, return_on_failure=True), ActionRole.RELEASE, about, owner),)
+
+
+def _old_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> Item | None:
+    """The key of a stored record's lookup. A value that could not be stored now has none."""
+    try:
+        return lookup_key(entity, lookup, item)
+    except (ValueRefused, KeyTooLong, TypeError):
+        return None

@@ -1,0 +1,264 @@
+"""Finding records by identity, consistently.
+
+Guarantees: what is answered was the live record at some moment during the call; an expired one is never answered; of
+two generations that both have one, the newest wins. Keys are read once however often they are asked for.
+
+Costs: one GetItem for one key, else one BatchGet for each 100, several at a time; an entity with a lookup costs a round
+for the lookups first. What the table leaves unprocessed, throttles or does not answer is asked for again, with full
+jitter, until the deadline; what is missing then is named by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import (
+    BatchIncomplete,
+    RecordUnreadable,
+    ShardMapChanged,
+    TableUnavailable,
+    Throttled,
+    Unreadable,
+    ValueRefused,
+)
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..schema.shard_maps import confirm
+from ..table import Table
+from ..table.concurrency import MAX_WORKERS, run_concurrently
+from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
+from ..table.retry import CONTENDED, UNANSWERED, Backoff, RetryClock
+from ..table.values import Item
+from .locations import Location, ReadResult, StoredItem, location_of, locations
+from .lookups.lookup_records import identity_lookup_key, placed
+from .noticed import notice
+from .operations import Among
+from .writing.write_actions import AttemptContext, PrimaryKey
+
+E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A record to be found: its identity in stored form."""
+
+    entity: EntityType[Any]
+    identity: Item
+    moment: AttemptContext
+
+
+class Reader:
+    """Reads for many threads at once."""
+
+    def __init__(
+        self,
+        table: Table,
+        waiting: RetryClock,
+        moment_of: Callable[[EntityType[Any]], AttemptContext],
+        workers: int = MAX_WORKERS,
+    ) -> None:
+        self._table = table
+        self._waiting = waiting
+        self._moment_of = moment_of
+        self._workers = workers
+        self._names = table.layout.key_names
+
+    def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], seconds: float | None = None) -> list[ReadResult]:
+        """One sighting for each entity and identity, in order, also while records move. Raises as `find` does."""
+        pauses = self._waiting.pauses(CONTENDED, seconds)
+        while True:
+            moments = {entity.token: self._moment_of(entity) for entity, _ in asked}
+            try:
+                return self.find([Wanted(entity, each, moments[entity.token]) for entity, each in asked], seconds)
+            except ShardMapChanged:
+                if not pauses.pause():
+                    raise
+
+    def find_at(
+        self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], seconds: float | None = None
+    ) -> list[ReadResult]:
+        """As `find_now`, but reads first where a shard is given, there alone: what is found there and belongs there is
+        the record. Everything else is found as without."""
+        moments = {entity.token: self._moment_of(entity) for entity, _, _ in asked}
+        keys = {
+            position: entity.keys.primary_key(identity, shard)
+            for position, (entity, identity, shard) in enumerate(asked)
+            if shard is not None
+        }
+        items = self._fetch(keys.values(), self._waiting.pauses(UNANSWERED, seconds))
+        found: dict[int, ReadResult] = {}
+        for position, key in keys.items():
+            entity, item = asked[position][0], items.get(self._tuple(key))
+            moment = moments[entity.token]
+            if item is None or entity.is_expired(item, moment.seconds):
+                continue
+            try:
+                place = location_of(entity, item, moment.shard_map)
+            except ValueRefused:
+                continue  # what says where it belongs can't be read, so it is looked for everywhere
+            if place.key == key:
+                found[position] = ReadResult(StoredItem(place.generation, item))
+        try:
+            confirm(moments[asked[position][0].token].lease for position in found)
+        except ShardMapChanged:
+            found = {}
+        others = [position for position in range(len(asked)) if position not in found]
+        if not others:
+            return [found[position] for position in range(len(asked))]
+        try:
+            found |= zip(others, self.find_now([asked[position][:2] for position in others], seconds), strict=True)
+        except BatchIncomplete as error:
+            found |= zip(others, error.found, strict=True)
+            unread = [others[position] for position in error.unprocessed]
+            every = [found[position] for position in range(len(asked))]
+            raise BatchIncomplete(unread, total=len(asked), found=every) from None
+        return [found[position] for position in range(len(asked))]
+
+    def find(self, wanted: Sequence[Wanted], seconds: float | None = None) -> list[ReadResult]:
+        """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read,
+        ShardMapChanged when a record may have moved meanwhile."""
+        pauses = self._waiting.pauses(UNANSWERED, seconds)
+        lookup_keys = {
+            position: identity_lookup_key(each.entity, each.identity)
+            for position, each in enumerate(wanted)
+            if each.entity.lookup_placed
+        }
+        lookups = self._fetch(lookup_keys.values(), pauses)
+        unread = {position for position, key in lookup_keys.items() if self._tuple(key) not in lookups}
+        seen = {position: lookups[self._tuple(key)] for position, key in lookup_keys.items() if position not in unread}
+        candidates: list[tuple[Location, ...]] = []
+        damaged: dict[int, Unreadable] = {}
+        for position, each in enumerate(wanted):
+            try:
+                candidates.append(() if position in unread else self._places(each, seen.get(position)))
+            except RecordUnreadable as error:
+                candidates.append(())
+                damaged[position] = error.record
+        items = self._fetch((place.key for each in candidates for place in each), pauses)
+        unread |= {
+            position
+            for position, each in enumerate(candidates)
+            if any(self._tuple(place.key) not in items for place in each)
+        }
+        confirm(each.moment.lease for each in wanted)
+        sightings = {
+            position: ReadResult(
+                self._newest(each, candidates[position], items),
+                seen.get(position),
+                unreadable=damaged.get(position),
+            )
+            for position, each in enumerate(wanted)
+            if position not in unread
+        }
+        if unread:
+            found = [sightings.get(position) for position in range(len(wanted))]
+            raise BatchIncomplete(sorted(unread), total=len(wanted), found=found)
+        return list(sightings.values())
+
+    def items(self, keys: Sequence[Item], seconds: float | None = None) -> list[Item | None]:
+        """The items of primary keys, in order. Raises BatchIncomplete."""
+        items = self._fetch(keys, self._waiting.pauses(UNANSWERED, seconds))
+        unread = [position for position, key in enumerate(keys) if self._tuple(key) not in items]
+        if unread:
+            raise BatchIncomplete(unread, total=len(keys))
+        return [items[self._tuple(key)] for key in keys]
+
+    def page(self, operation: Query | Scan) -> PageAnswer:
+        """One page of several items."""
+        pauses = self._waiting.pauses(UNANSWERED)
+        while True:
+            try:
+                return self._table.run(operation)
+            except (Throttled, TableUnavailable):
+                if not pauses.pause():
+                    raise
+
+    @staticmethod
+    def _places(wanted: Wanted, lookup: Item | None) -> tuple[Location, ...]:
+        entity, moment = wanted.entity, wanted.moment
+        if not entity.lookup_placed:
+            return locations(entity, wanted.identity, moment.shard_map, moment.now_ms)
+        if lookup is None:
+            return ()
+        try:
+            return (location_of(entity, placed(wanted.identity, lookup), moment.shard_map),)
+        except (ValueRefused, KeyError, TypeError):
+            key = {name: entity.properties[name].python(wanted.identity[name]) for name in entity.identity}
+            damaged = Unreadable(entity.token, key, "lookup_damaged", collection=entity.collection)
+            raise RecordUnreadable(damaged) from None
+
+    def _newest(
+        self, wanted: Wanted, candidates: tuple[Location, ...], items: Mapping[PrimaryKey, Item | None]
+    ) -> StoredItem | None:
+        for place in reversed(candidates):
+            item = items[self._tuple(place.key)]
+            if item is not None and not wanted.entity.is_expired(item, wanted.moment.seconds):
+                return StoredItem(place.generation, item)
+        return None
+
+    def _fetch(self, keys: Iterable[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
+        """The items of the keys, None for one that does not exist; a key that could not be read is left out."""
+        distinct = {self._tuple(key): key for key in keys}
+        if len(distinct) == 1:
+            ((identity, key),) = distinct.items()
+            return {identity: self._get(key, pauses)}
+        waiting = list(distinct.values())
+        chunks = [waiting[start : start + MAX_BATCH_GET] for start in range(0, len(waiting), MAX_BATCH_GET)]
+        items: dict[PrimaryKey, Item | None] = {}
+        for found in run_concurrently(lambda chunk: self._batch(chunk, pauses.again()), chunks, self._workers):
+            items |= found
+        return items
+
+    def _get(self, key: Item, pauses: Backoff) -> Item | None:
+        while True:
+            try:
+                return self._table.run(GetItem(key, consistent=True)).item
+            except (Throttled, TableUnavailable):
+                if not pauses.pause():
+                    raise
+
+    def _batch(self, keys: Sequence[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
+        """Up to 100 items, as far as the pauses allow."""
+        items: dict[PrimaryKey, Item | None] = {}
+        left = tuple(keys)
+        while left:
+            unprocessed = left
+            try:
+                answer = self._table.run(BatchGet(left, consistent=True))
+            except (Throttled, TableUnavailable):
+                pass
+            else:
+                unprocessed = answer.unprocessed
+                again = {self._tuple(key) for key in unprocessed}
+                items.update({self._tuple(key): None for key in left if self._tuple(key) not in again})
+                items.update({self._tuple(item): item for item in answer.items})
+            if len(unprocessed) < len(left):
+                pauses.progress()
+            if unprocessed and not pauses.pause():
+                break
+            left = unprocessed
+        return items
+
+    def _tuple(self, item: Item) -> PrimaryKey:
+        return item[self._names[0]], item[self._names[1]]
+
+
+def record_among(entity: EntityType[E], sighting: ReadResult, visibility: Among | None) -> E | None:
+    """The live record that was seen, None where there is none for whoever asks. Raises RecordUnreadable, but to whoever
+    sees some records alone: whose one is that can't be read is not known, so to them it is none, and is `noticed`."""
+    if sighting.unreadable is not None:
+        if visibility is None:
+            raise RecordUnreadable(sighting.unreadable)
+        notice(sighting.unreadable)
+    if sighting.found is None:
+        return None
+    try:
+        record = entity.load(sighting.found.item)
+    except RecordUnreadable as error:
+        if visibility is None:
+            raise
+        notice(error.record)
+        return None
+    return record if visibility is None or visibility(sighting.found.item) else None

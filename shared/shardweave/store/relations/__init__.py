@@ -1,0 +1,1 @@
+"""Relations between records: expanded in reads, enforced in writes."""

@@ -1,0 +1,305 @@
+"""Sequences: numbers 1, 2, 3, ... inside each scope.
+
+Format, one counter for each scope:
+    hashKey    issue.num+!3f       token and property, and a shard that the scope alone decides
+    rangeKey   projectId#p1        the scope, the property's name where there is none
+    _last      4                   the last number that was taken
+    _taker     ...                 who took it, so that a taker whose answer was lost can tell
+
+Guarantees: a number is taken once, and numbers are taken in order. They are taken by an addition before the record is
+created, not in its transaction: so creators never wait for one another or fail for one another's sake. What is taken
+by a create that then fails stays a gap; so does, rarely, what was taken when the table's answer was lost and another
+taker came in between. A record that is to be numbered is validated before its number is taken, and the parents that it
+needs are looked at: where one is missing, or is none for whoever asks, nothing is taken.
+
+Costs: one write for each call and scope, however many numbers it takes, and a read of the parents. A counter is one
+item, so about 1,000 calls a second in one scope; a call that takes a block counts as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import (
+    ConditionFailed,
+    InputError,
+    InvalidRequest,
+    ParentMissing,
+    RecordUnreadable,
+    ShardweaveError,
+    TableUnavailable,
+    Throttled,
+    TransactionConflict,
+    UnknownName,
+    Unreadable,
+    use_one_of,
+)
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..schema.relations import SequenceType
+from ..table import Table
+from ..table.conditions import Compare, Missing, Or
+from ..table.operations import UpdateItem
+from ..table.retry import UNANSWERED, RetryClock
+from ..table.values import Item, Value
+from .lookups.backfill_state import Readiness
+from .lookups.lookup_records import internal_key
+from .operations import Create, Operation, Put, Related
+from .reader import Reader
+from .relations.enforced import Parent, kinship
+from .writing.prepare import UNNUMBERED, keeps_number
+from .writing.step_maker import StepMaker, name_operation
+from .writing.write_actions import AttemptContext
+from .writing.write_steps import CreateStep, PutStep
+
+LAST = "_last"
+TAKER = "_taker"
+_PLACEHOLDER = 1
+
+
+@dataclass(frozen=True)
+class _Unnumbered:
+    """A record that lacks one number: its position among the operations, and where the number comes from."""
+
+    position: int
+    entity: EntityType[Any]
+    sequence: SequenceType
+    scope: Item
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """An operation, what it lacks, and the parents that it needs there for whoever asks."""
+
+    operation: Operation
+    lacking: tuple[_Unnumbered, ...] = ()
+    parents: tuple[Parent, ...] = ()
+    related: Related | None = None
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Numbers for many threads at once."""
+
+    table: Table
+    reader: Reader
+    waiting: RetryClock
+    steps: StepMaker
+    readiness: Readiness
+    new_token: Callable[[], str]
+    moment_of: Callable[[EntityType[Any]], AttemptContext]
+
+    def take(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, count: int = 1) -> range:
+        """The next `count` numbers of a scope."""
+        if count < 1:
+            raise InputError("at least one number is taken", where="count", fix="give 1 or more")
+        taker = self.new_token()
+        update = UpdateItem(
+            counter_key(entity, sequence, scope),
+            set={TAKER: taker},
+            add={LAST: count},
+            condition=Compare(TAKER, "<>", taker),
+            return_values="ALL_NEW",
+            return_on_failure=True,
+        )
+        with _reading_counter(entity, sequence, scope):
+            last = self._sent(update)[LAST]
+            if type(last) is not int:
+                raise TypeError(LAST)
+        return range(last - count + 1, last + 1)
+
+    def advance(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, to: int) -> None:
+        """Let the next number of a scope be above `to`, if it is not already."""
+        update = UpdateItem(
+            counter_key(entity, sequence, scope),
+            set={TAKER: self.new_token(), LAST: to},
+            condition=Or((Missing(LAST), Compare(LAST, "<", to))),
+            return_on_failure=True,
+        )
+        with _reading_counter(entity, sequence, scope):
+            if type(self._sent(update).get(LAST, to)) is not int:
+                raise TypeError(LAST)
+
+    def numbered(
+        self, operations: Sequence[Operation], failed: dict[int, ShardweaveError] | None = None
+    ) -> list[Operation]:
+        """The operations, with numbers for the records that lack them. What can't be made is left as it is, for the
+        caller to find. A record without what its number is counted within, or without its parents, is refused, or noted
+        in `failed` by its position. Raises ValueRefused, KeyTooLong, ParentMissing."""
+        found = list(operations)
+        examined: dict[int, _Examined] = {}
+        for position, operation in enumerate(operations):
+            try:
+                examined[position] = self._examined(position, operation)
+            except ShardweaveError:
+                continue
+            found[position] = examined[position].operation
+        wanting = {at: each for at, each in examined.items() if each.lacking}
+        refused = self._without_parents(operations, wanting)
+        lacking: dict[tuple[str, ...], list[_Unnumbered]] = {}
+        for position, unnumbered in ((at, each) for at, one in examined.items() for each in one.lacking):
+            try:
+                if position in refused:
+                    several = failed is None and len(operations) > 1
+                    raise name_operation(refused[position], position) if several else refused[position]
+                key = counter_key(unnumbered.entity, unnumbered.sequence, unnumbered.scope)
+            except ShardweaveError as error:
+                if failed is None:
+                    raise
+                failed[position] = error
+                continue
+            lacking.setdefault(tuple(key.values()), []).append(unnumbered)
+        for group in lacking.values():
+            entity, sequence = group[0].entity, group[0].sequence
+            try:
+                numbers = self.take(entity, sequence, group[0].scope, len(group))
+            except ShardweaveError as error:
+                # Numbers may have been taken, and stay a gap; no record has been written.
+                error.maybe_written = False
+                raise
+            for each, number in zip(group, numbers, strict=True):
+                found[each.position] = with_number(entity, found[each.position], sequence, number)
+        return found
+
+    # -- parts
+
+    def _without_parents(
+        self, operations: Sequence[Operation], examined: Mapping[int, _Examined]
+    ) -> dict[int, ShardweaveError]:
+        """Why records that need parents which are not there, or are none for whoever asks, will be refused, by their
+        positions. What the same call writes is left to the write."""
+        needed = [(position, parent) for position, each in examined.items() for parent in each.parents]
+        if not needed:
+            return {}
+        written = self._names(operations) if len(operations) > 1 else set()
+        needed = [(position, parent) for position, parent in needed if parent.name not in written]
+        seen = self.reader.find_now([(parent.entity, parent.identity) for _, parent in needed]) if needed else []
+        refused: dict[int, ShardweaveError] = {}
+        for (position, parent), sighting in zip(needed, seen, strict=True):
+            try:
+                parent.seen(None if sighting.found is None else sighting.found.item, examined[position].related)
+            except ParentMissing as missing:
+                refused[position] = missing
+        return refused
+
+    def _names(self, operations: Sequence[Operation]) -> set[tuple[object, ...]]:
+        """The records that operations are about, as far as that can be told."""
+        found: set[tuple[object, ...]] = set()
+        for operation in operations:
+            with suppress(ShardweaveError):
+                found.add(self.steps.make(operation).name)
+        return found
+
+    def _examined(self, position: int, operation: Operation) -> _Examined:
+        """An operation with the numbers that its record has already, and what it lacks. Raises what is wrong with it
+        otherwise."""
+        if not isinstance(operation, (Create, Put)):
+            return _Examined(operation)
+        entity = self.steps.entity_of(operation)
+        lacking = [each for each in entity.sequences if given_number(entity, operation, each) in UNNUMBERED]
+        if not lacking:
+            return _Examined(operation)
+        tried: Operation = operation
+        for sequence in lacking:
+            tried = with_number(entity, tried, sequence, _PLACEHOLDER)
+        step = self.steps.make(tried)
+        assert isinstance(step, (CreateStep, PutStep))
+        stored: Item = {}
+        draft = step.draft
+        if isinstance(step, PutStep):
+            (seen,) = self.reader.find_now([(entity, step.identity)])
+            stored = {} if seen.found is None else seen.found.item
+        if draft is None:
+            assert isinstance(step, PutStep)
+            draft = self.steps.drafted(step, stored)
+        unnumbered = []
+        numbered: Operation = operation
+        for sequence in lacking:
+            if keeps_number(sequence, stored, draft.item):
+                numbered = with_number(entity, numbered, sequence, stored[sequence.property_name])
+            else:
+                scope = {element.name: draft.item.get(element.name) for element in sequence.within}
+                unnumbered.append(_Unnumbered(position, entity, sequence, scope))
+        kin = kinship(entity, stored or None, draft.item, self.steps.context.entities)
+        return _Examined(numbered, tuple(unnumbered), kin.parents, step.related)
+
+    def _sent(self, update: UpdateItem) -> Item:
+        """The counter after an update; also after one whose answer was lost, as its condition shows."""
+        self.readiness.before_writing()
+        pauses = self.waiting.pauses(UNANSWERED)
+        while True:
+            try:
+                answer = self.table.run(update)
+            except ConditionFailed as failure:
+                return failure.item or {}
+            except (TableUnavailable, Throttled, TransactionConflict):
+                if not pauses.pause():
+                    raise
+            else:
+                return answer.attributes or {}
+
+
+def sequence_of(entity: EntityType[Any], name: str) -> SequenceType:
+    """The sequence of a property. Raises UnknownName that lists the sequences."""
+    stored = entity.stored_name(name)
+    for each in entity.sequences:
+        if each.property_name == stored:
+            return each
+    fix = use_one_of((each.property_name for each in entity.sequences), what="sequence")
+    raise UnknownName(f"the entity {entity.token!r} has no sequence {name!r}", where=name[:80], fix=fix)
+
+
+def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> Item:
+    """A scope in stored form, from a mapping or, when one property makes it, its value. Raises UnknownName."""
+    names = [element.name for element in sequence.within]
+    if not isinstance(within, Mapping):
+        within = {} if within is None else {names[0] if len(names) == 1 else "": within}
+    given = entity.by_stored_name(within)
+    if given.keys() != set(names):
+        listed = ", ".join(names) or "nothing"
+        raise UnknownName(f"numbers are taken within {listed}", where="within", fix=f"give {listed}")
+    return {name: entity.properties[name].parse(value) for name, value in given.items()}
+
+
+@contextmanager
+def _reading_counter(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> Iterator[None]:
+    """Around what goes by a counter. Raises RecordUnreadable for one that is damaged: the table adds to a number
+    alone."""
+    try:
+        yield
+    except (InvalidRequest, KeyError, TypeError):
+        shown = {name: value for name, value in scope.items() if not entity.properties[name].private}
+        stored = tuple(counter_key(entity, sequence, scope).values())
+        more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
+        found = Unreadable(entity.token, {} if len(shown) < len(scope) else shown, "counter_damaged", **more)
+        raise RecordUnreadable(found) from None
+
+
+def counter_key(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> dict[str, Value]:
+    """The key of a scope's counter. Raises KeyTooLong."""
+    text = entity.keys.join(sequence.within, scope) or sequence.property_name
+    return internal_key(entity, f"{sequence.property_name}+", text)
+
+
+def given_number(entity: EntityType[Any], operation: Create | Put, sequence: SequenceType) -> Value:
+    """The number that an operation gives."""
+    record, name = operation.record, sequence.property_name
+    if isinstance(record, Entity):
+        return getattr(record, entity.properties[name].name)
+    return entity.by_stored_name(record).get(name)
+
+
+def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:
+    """The operation with a number in its record, which a put knows to be none of the caller's."""
+    assert isinstance(operation, (Create, Put))
+    if isinstance(operation, Put):
+        operation = replace(operation, numbered=operation.numbered | {sequence.property_name})
+    name = sequence.property_name
+    record, python_name = operation.record, entity.properties[name].name
+    if isinstance(record, Entity):
+        return replace(operation, record=record.model_copy(update={python_name: number}))
+    others = {key: value for key, value in record.items() if key not in (name, python_name)}
+    return replace(operation, record={**others, name: number})

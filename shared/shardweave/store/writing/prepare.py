@@ -1,0 +1,283 @@
+"""From what a caller gives to the properties that will be stored.
+
+Pure. A draft is a record's properties in stored form with its new revision: times set, `prepare` called, validated
+whole, creation time checked, immutable properties compared with the stored ones. Generated attributes come later.
+
+JSON has no bytes, no sets and no long decimals. So where values are given `from_json`, a part without a declared type
+that is what JSON shows of the stored one at the same place, is the stored one.
+
+Costs one validation; none when a record needs nothing derived, since it was validated when it was made.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ...errors import ImmutableProperty, InputError, ValidationFailed, ValueRefused
+from ...keys.key_design import Element
+from ...schema.entity import Entity
+from ...schema.entity_type import MARK, REVISION, EntityType
+from ...schema.relations import SequenceType
+from ...table.values import Item, Value
+from ...values.codecs import TimestampCodec
+from ...values.stored_form import stored_form
+from ...values.untyped import as_stored
+from ..operations import Changes, Put
+from ..relations.enforced import COUNTED
+
+_INTERNAL = (REVISION, MARK, COUNTED)
+MAX_EXPIRY_SECONDS = 10**11
+"""A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
+NOTHING: Item = MappingProxyType({})
+UNNUMBERED = (None, 0)
+"""What a property that a sequence numbers holds before."""
+
+
+@dataclass(frozen=True)
+class PreparedRecord:
+    """The properties of a record to be stored, and its revision. `generated` says that its identity was made up in
+    this very call, so that no other record can have it."""
+
+    item: dict[str, Value]
+    generated: bool = False
+
+
+def new_draft(
+    entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str, kept: Item = NOTHING
+) -> PreparedRecord:
+    """A record to be created. Its times are set where they were not given, as an import gives them. `kept` is what of
+    it was validated before. Raises ValidationFailed, ValueRefused."""
+    draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms), kept)
+    _check_identity(entity, draft.item)
+    entity.check_timestamp(draft.item, now_ms)
+    return draft
+
+
+def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int, rev: str) -> PreparedRecord:
+    """A whole record in place of a stored one, whose timestamp and numbers stay. Raises ImmutableProperty too."""
+
+    keeping, given = put.keeping, put.record
+    if put.from_json and isinstance(given, Mapping):
+        given = _as_stored(entity, entity.by_stored_name(given), stored)
+    names = [*keeping] if entity.timestamp is None else [*keeping, entity.timestamp]
+    said = entity.by_stored_name(given) if isinstance(given, Mapping) else entity.properties
+    kept = entity.readable({name: stored[name] for name in names if name in stored and name not in said})
+
+    def take_over(values: dict[str, Any]) -> None:
+        for name in keeping:
+            if name in stored:
+                values.setdefault(name, kept.get(name, stored[name]))
+            elif entity.properties[name].none_when_missing:
+                values.setdefault(name, None)
+        if entity.timestamp is not None and entity.timestamp in stored:
+            values[entity.timestamp] = stored[entity.timestamp]
+        _set_updated(entity, values, now_ms)
+
+    draft = _draft(entity, given, rev, take_over, kept)
+    for sequence in entity.sequences:
+        if keeps_number(sequence, stored, draft.item):
+            name = sequence.property_name
+            if name not in put.numbered and draft.item.get(name) not in (*UNNUMBERED, stored[name]):
+                raise _another_number(name)
+            draft.item[name] = stored[name]
+    if not entity.keys.fault_in(stored):
+        _check_immutable(entity, stored, draft.item)
+    return draft
+
+
+def changed_draft(
+    entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str, *, from_json: bool = False
+) -> PreparedRecord | None:
+    """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
+    ImmutableProperty too."""
+    if code := entity.keys.fault_in(stored):
+        raise entity.unreadable(stored, code)
+    values = entity.whole(entity.visible(stored))
+    given = entity.by_stored_name(changes if isinstance(changes, Mapping) else _told(changes(entity.load(stored))))
+    if not given:
+        return None
+    if from_json:
+        given = _as_stored(entity, given, stored)
+    for name, value in given.items():
+        if value is None and name in entity.properties:
+            if name in entity.immutable:
+                raise _immutable(name)
+            if entity.properties[name].null_stored or entity.properties[name].none_when_missing:
+                values[name] = None
+            else:
+                values.pop(name, None)
+        else:
+            values[name] = value
+    _set_updated(entity, values, now_ms)
+    try:
+        others = {name: value for name, value in values.items() if name not in given}
+        item = entity.dump(entity.revalidate(entity.prepared(values, others), others))
+    except ValidationFailed as error:
+        if not any(not each.location or each.location[0] in given for each in error.fields):
+            entity.load(stored)  # where nothing that was given is at fault, what is stored may be
+        raise
+    _check_forms(entity, item, stored)
+    _keep_order_of_times(entity, item)
+    _check_immutable(entity, stored, item)
+    for sequence in entity.sequences:
+        _check_number(sequence, stored, item, given=sequence.property_name in given)
+    return PreparedRecord(item | {REVISION: rev})
+
+
+def _told(changes: Any) -> Mapping[str, Any]:
+    """What a function gave as changes. Raises InputError where that is none."""
+    if isinstance(changes, Mapping):
+        return changes
+    if inspect.iscoroutine(changes):
+        changes.close()
+    message = f"the function must return a mapping of properties to new values, got {type(changes).__name__}"
+    fix = 'return {"state": "shipped"}, or {} to change nothing; an async function is not awaited'
+    raise InputError(message, where="changes", fix=fix)
+
+
+def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) -> dict[str, Any]:
+    """What was given by stored name, parts without a declared type being what is stored where JSON shows it so."""
+    found = dict(given)
+    for name in given.keys() & stored.keys():
+        each = entity.properties.get(name)
+        if each is None or each.read_untyped is None:
+            continue
+        try:
+            form = stored_form(given[name])
+        except ValueRefused:
+            continue  # it is refused below, with its place
+        kept = as_stored(form, stored[name])
+        if kept != form:
+            found |= entity.readable({name: kept})
+    return found
+
+
+def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> dict[str, Value]:
+    """The attributes of a stored item that the schema does not know. They are another program's (or those of a newer
+    version of this one) and stay through every change of the record. `generated` are the names of all generated
+    attributes in the schema, which are recomputed instead."""
+    return {
+        name: value
+        for name, value in stored.items()
+        if name not in entity.properties and name not in generated and name not in _INTERNAL
+    }
+
+
+def _draft(
+    entity: EntityType[Any],
+    given: Entity | Mapping[str, Any],
+    rev: str,
+    set_times: Callable[[dict[str, Any]], None],
+    kept: Item = NOTHING,
+) -> PreparedRecord:
+    generated = False
+    if isinstance(given, Mapping):
+        values = entity.by_stored_name(given)
+        set_times(values)
+        values = entity.prepared(values, kept)
+        item = entity.dump(entity.revalidate(values, kept))
+        generated = entity.unique in entity.identity and entity.unique not in values
+    else:
+        # A record may be written more than once, and its copies too, so its identity counts as given although a
+        # default may have made it up when the record was made.
+        item = entity.dump(given)
+        set_times(item)
+        prepared = entity.prepared(item, None)
+        if prepared != item:
+            item = entity.dump(entity.revalidate(entity.whole(prepared), entity.whole(dict(item))))
+    _check_forms(entity, item, {})
+    _keep_order_of_times(entity, item)
+    return PreparedRecord(item | {REVISION: rev}, generated)
+
+
+def _set_missing_times(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
+    for name in (entity.timestamp, entity.updated):
+        if name is not None and values.get(name) is None:
+            values[name] = _in_unit(entity, name, now_ms)
+
+
+def _set_updated(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
+    if entity.updated is not None:
+        values[entity.updated] = _in_unit(entity, entity.updated, now_ms)
+
+
+def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
+    codec = entity.properties[name].codec
+    return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
+
+
+def _check_forms(entity: EntityType[Any], item: Item, stored: Item) -> None:
+    """Refuse what a declared codec can't write, where no key would: a text that is no version, a time of the wrong
+    unit, a TTL in milliseconds, which never comes. What is `stored` already stays until another is given."""
+    for name, codec in entity.declared_codecs:
+        if item.get(name) is not None and stored.get(name) != item[name]:
+            entity.keys.encode(Element(name, codec), item[name])
+    ttl = entity.ttl
+    if ttl is not None and item.get(ttl) is not None and stored.get(ttl) != item[ttl]:
+        _check_expiry(ttl, item[ttl])
+
+
+def _check_expiry(name: str, seconds: Value) -> None:
+    if seconds < 0:
+        raise ValueRefused("a TTL is in epoch seconds, and can't be negative", where=name, fix="leave it out")
+    if seconds >= MAX_EXPIRY_SECONDS:
+        reason = "a TTL is in epoch seconds, and this one would lie after the year 5138"
+        raise ValueRefused(reason, where=name, fix="give seconds: divide milliseconds by 1000")
+
+
+def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> None:
+    """No record is written last before it is created, though its creation may lie some minutes ahead."""
+    created, updated = entity.timestamp, entity.updated
+    if created is None or updated is None or created not in item or updated not in item:
+        return
+    codecs = [entity.properties[name].codec for name in (created, updated)]
+    if all(isinstance(codec, TimestampCodec) for codec in codecs):
+        milliseconds = int(item[created]) * (1000 if entity.time_unit == "s" else 1)
+        item[updated] = max(item[updated], _in_unit(entity, updated, milliseconds))
+
+
+def _check_identity(entity: EntityType[Any], item: Item) -> None:
+    """An empty text identifies nothing: no path leads to it."""
+    for name in entity.identity:
+        if item.get(name) == "":
+            raise ValueRefused("what identifies a record can't be empty", where=name, fix="give it a value")
+
+
+def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
+    for name in entity.properties:
+        if name in entity.immutable and stored.get(name) != item.get(name):
+            raise _immutable(name)
+
+
+def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
+    """Whether a stored record has a number, and stays in the scope in which it was numbered."""
+    same = all(stored.get(element.name) == item.get(element.name) for element in sequence.within)
+    return same and stored.get(sequence.property_name) not in UNNUMBERED
+
+
+def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bool) -> None:
+    """A number changes with its scope only, and then it must be `given`: the old one says nothing there."""
+    name = sequence.property_name
+    if keeps_number(sequence, stored, item):
+        if item.get(name) != stored[name]:
+            raise _another_number(name)
+    elif stored.get(name) not in UNNUMBERED and (not given or item.get(name) in UNNUMBERED):
+        scope = ", ".join(element.name for element in sequence.within)
+        fix = "give a number that nothing has there, or put the whole record without one, which takes the next"
+        raise ImmutableProperty(f"another {scope} needs another number", where=name, fix=fix)
+
+
+def _another_number(name: str) -> ImmutableProperty:
+    return ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
+
+
+def _immutable(name: str) -> ImmutableProperty:
+    return ImmutableProperty(
+        "it decides the record's identity or place and never changes",
+        where=name,
+        fix="leave it as it is, or delete the record and create another",
+    )

@@ -1,0 +1,116 @@
+"""From operations to the steps that carry them out.
+
+Pure. An operation names its entity and says what is to be written; its step has the identity, and the record as far as
+it can be made before anything was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...errors import ShardweaveError, ValueRefused
+from ...schema.entity_type import EntityType
+from ...schema.schema import Schema
+from ...table.values import Item
+from ..operations import Check, Create, Delete, Operation, Put, Update
+from ..relations.enforced import enforced
+from .prepare import PreparedRecord, new_draft
+from .write_actions import AttemptContext
+from .write_steps import CheckStep, Context, CreateStep, DeleteStep, PutStep, UpdateStep, WriteStep
+
+
+class StepMaker:
+    """Makes the step of an operation: finds its entity, checks what it gives. `moment_of` says when and by what map."""
+
+    def __init__(
+        self, schema: Schema, context: Context, moment_of: Callable[[EntityType[Any]], AttemptContext]
+    ) -> None:
+        self._schema = schema
+        self.context = context
+        self._moment_of = moment_of
+
+    def make(self, operation: Operation, *, strict: bool = False) -> WriteStep:
+        """The step. `strict`: deleting what is not there is an error. Raises InputError."""
+        if isinstance(operation, (Create, Put)):
+            return self._writing(operation)
+        entity = self._schema[operation.model]
+        identity = entity.identify(operation.key)
+        if isinstance(operation, Update):
+            changes, rev, from_json = operation.changes, operation.rev, operation.from_json
+            return UpdateStep(entity, identity, changes, rev, from_json, **_asker(operation))
+        if isinstance(operation, Check):
+            return CheckStep(entity, identity, operation.rev, operation.exists)
+        direct = isinstance(operation.rev, str) and operation.visibility is None and self._has_one_place(entity)
+        return DeleteStep(entity, identity, operation.rev, strict, direct, **_asker(operation))
+
+    def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[WriteStep, ...]:
+        """The steps of a transaction. With `named` an error says which operation it is about."""
+        steps = []
+        for position, operation in enumerate(operations):
+            try:
+                steps.append(self.make(operation, strict=True))
+            except ShardweaveError as error:
+                raise (name_operation(error, position) if named else error) from error.__cause__
+        return tuple(steps)
+
+    def _writing(self, operation: Create | Put) -> WriteStep:
+        if isinstance(operation, Put) and operation.refused is not None:
+            raise operation.refused
+        record = operation.record
+        entity = self.entity_of(operation)
+        moment = self._moment_of(entity)
+        if isinstance(operation, Put) and (named := _named_by_incomplete(entity, operation)) is not None:
+            return self._putting(entity, entity.identify(named), operation, None)
+        draft = new_draft(entity, record, moment.now_ms, self.context.new_revision())
+        identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
+        if len(identity) < len(entity.identity):
+            identity = entity.identify(identity)
+        if isinstance(operation, Create) or draft.generated:
+            if operation.visibility is not None and entity.shares_ids and not draft.generated:
+                raise ValueRefused("it is made up here", where=", ".join(entity.identity), fix="leave it out")
+            return CreateStep(entity, identity, draft, **_asker(operation))
+        return self._putting(entity, identity, operation, draft)
+
+    @staticmethod
+    def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: PreparedRecord | None) -> PutStep:
+        return PutStep(entity, identity, operation, draft, **_asker(operation))
+
+    def drafted(self, step: PutStep, stored: Item) -> PreparedRecord:
+        """The record to be written in place of a stored one, if there is one. Raises what `PutStep.drafted` does."""
+        return step.drafted(stored or None, self._moment_of(step.entity), self.context)
+
+    def entity_of(self, operation: Create | Put) -> EntityType[Any]:
+        """The entity of what is to be written. Raises UnknownName."""
+        if isinstance(operation.record, Mapping):
+            if operation.model is None:
+                raise TypeError("a mapping needs its model: create(values, Model)")
+            return self._schema[operation.model]
+        return self._schema[type(operation.record)]
+
+    def _has_one_place(self, entity: EntityType[Any]) -> bool:
+        seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
+        return not seen_first and self._moment_of(entity).shard_map.sole is not None
+
+
+def _asker(operation: Create | Put | Update | Delete) -> dict[str, Any]:
+    """What there is for whoever asks for an operation."""
+    return {"visibility": operation.visibility, "related": operation.related}
+
+
+def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | None:
+    """The identity that a put gives, where what it lacks otherwise can only be kept of a stored record; else None."""
+    if not put.keeping or not isinstance(put.record, Mapping):
+        return None
+    given = {entity.stored_name(name): value for name, value in put.record.items()}
+    lacking = {each.stored for each in entity.properties.values() if each.required} - given.keys()
+    if not lacking or not lacking <= put.keeping or any(name not in given for name in entity.identity):
+        return None
+    return {name: given[name] for name in entity.identity}
+
+
+def name_operation(error: ShardweaveError, position: int) -> ShardweaveError:
+    """The same error, saying which operation of several it is about."""
+    place = f"operations[{position}]"
+    error.where = f"{place}.{error.where}" if error.where else place
+    return error

@@ -1,0 +1,141 @@
+"""What a write is made of: planned actions, the moment they are planned for, and conditions on records.
+
+Pure. `free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not
+above the version of the writer's shard map.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...keys.sharding import ShardMap
+from ...schema.entity_type import MARK, REVISION, EntityType
+from ...schema.shard_maps import Lease
+from ...table.conditions import Compare, Condition, Exists, Missing, Not, Or
+from ...table.operations import Action, UpdateItem, key_or_item
+from ...table.values import Item, Value, item_bytes
+
+
+class ActionRole(enum.Enum):
+    """What an action is for in its write."""
+
+    RECORD = "the record itself"
+    ELSEWHERE = "the same id in another generation"
+    LOOKUP = "the lookup record of an identity"
+    OWNER = "the record that such a lookup names"
+    CLAIM = "a lookup record that is taken for a value"
+    RELEASE = "a lookup record that is given up"
+    HOLDER = "the record that a lookup record to be taken names"
+    PARENT = "the record that an enforced relation leads to"
+    COUNTER = "the number of a parent's children"
+    KEPT = "what is kept for an idempotency key"
+    MIRROR = "the copy of a record in another shard space"
+    REMNANT = "what events said of a record that is not shown"
+
+
+@dataclass(frozen=True)
+class WriteAction:
+    """One action of a transaction, or, when it is the only one, a write of its own. `about` names the property or
+    relation that it serves; `owner` is, of claims and releases, whose record it is for."""
+
+    action: Action
+    part: ActionRole
+    about: str = ""
+    owner: str = ""
+
+    @property
+    def key_or_item(self) -> Item:
+        return key_or_item(self.action)
+
+    @property
+    def weight(self) -> int:
+        """How many actions it counts for: while an entity moves, each on a record is carried out on its copy too, and
+        what can't be moved one day is not accepted today."""
+        if self.part is ActionRole.MIRROR:
+            return 0
+        return 2 if self.part in (ActionRole.RECORD, ActionRole.OWNER) else 1
+
+    @property
+    def bytes(self) -> int:
+        """What it adds to the size of a transaction."""
+        changed = self.action.set if isinstance(self.action, UpdateItem) else {}
+        return self.weight * (item_bytes(self.key_or_item) + item_bytes(changed))
+
+
+@dataclass(frozen=True)
+class AttemptContext:
+    """What an attempt to read or write goes by: the time, and the shard maps (see `MapView`) while they hold."""
+
+    now_ms: int
+    shard_map: ShardMap
+    mirror: ShardMap | None = None
+    marked: ShardMap | None = None
+    lease: Lease | None = field(default=None, compare=False)
+
+    @property
+    def seconds(self) -> int:
+        return self.now_ms // 1000
+
+    def has_maps_of(self, other: AttemptContext) -> bool:
+        """Whether a write goes to the same places by both."""
+        return (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
+
+
+PrimaryKey = tuple[Any, Any]
+
+
+def primary_key(entity: EntityType[Any], item: Item) -> PrimaryKey:
+    """The primary key of an item, to compare it by."""
+    design = entity.keys.design
+    return item[design.hash_name], item[design.range_name]
+
+
+def key_of(entity: EntityType[Any], item: Item) -> dict[str, Value]:
+    """The primary key of a stored item."""
+    design = entity.keys.design
+    return {design.hash_name: item[design.hash_name], design.range_name: item[design.range_name]}
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def absent(entity: EntityType[Any]) -> Condition:
+    """Nothing is there."""
+    return Missing(entity.keys.design.hash_name)
+
+
+def free(entity: EntityType[Any], moment: AttemptContext) -> Condition:
+    """No live record is there."""
+    if entity.ttl is None:
+        return absent(entity)
+    return Or((absent(entity), Compare(entity.ttl, "<=", moment.seconds)))
+
+
+def live(entity: EntityType[Any], moment: AttemptContext) -> tuple[Condition, ...]:
+    """A live record is there."""
+    present = Exists(entity.keys.design.hash_name)
+    if entity.ttl is None:
+        return (present,)
+    return present, Not(Compare(entity.ttl, "<=", moment.seconds))
+
+
+def has_revision(rev: str | None) -> Condition:
+    """The record is in that revision; None for one that another program wrote without any."""
+    return Missing(REVISION) if rev is None else Compare(REVISION, "=", rev)
+
+
+def as_read(item: Item) -> Condition:
+    """The record is in the revision in which it was read, of whatever type that is."""
+    return Compare(REVISION, "=", item[REVISION]) if REVISION in item else has_revision(None)
+
+
+def known(moment: AttemptContext) -> Condition:
+    """No newer shard map than the writer's has left its mark."""
+    return Or((Missing(MARK), Compare(MARK, "<=", moment.shard_map.version)))
+
+
+def is_known(item: Item, moment: AttemptContext) -> bool:
+    """What `known` says of an item."""
+    return MARK not in item or bool(item[MARK] <= moment.shard_map.version)

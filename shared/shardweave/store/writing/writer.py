@@ -1,0 +1,357 @@
+"""Carrying out operations: read, plan, send, and again when another writer was faster.
+
+Guarantees: several operations are one transaction, all or none. What can't fit a transaction is refused before the
+table is called: every action on a record counts twice, since it is mirrored while its entity moves to other shards.
+A refusal that shows our own revision in the table is a success whose answer was lost. A single write that was sent
+without an answer and is then refused is OutcomeUnknown: it is never planned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...errors import (
+    ImmutableProperty,
+    InputError,
+    LimitExceeded,
+    OutcomeUnknown,
+    ParentMissing,
+    RecordUnreadable,
+    ShardMapChanged,
+    ShardweaveError,
+    TransactionCanceled,
+    ValueRefused,
+)
+from ...outcomes import note_maybe_written
+from ...schema.entity_type import EntityType
+from ...schema.shard_maps import Lease
+from ...table.conditions import Condition
+from ...table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
+from ...table.retry import CONTENDED, RetryClock
+from ...table.values import Item
+from ..idempotency import Keeping, TakenMeanwhile
+from ..locations import ReadResult
+from ..lookups.backfill_state import Readiness
+from ..noticed import notice
+from ..reader import Reader, Wanted
+from ..relations.enforced import Parent, counter_key, damaged_counter
+from .condition_checks import presence_actions
+from .merge_transaction import Placed, combined
+from .sender import CONDITION_FAILED, INVALID, Refusal, Sender
+from .step_maker import name_operation
+from .write_actions import ActionRole, AttemptContext, PrimaryKey, WriteAction, is_known
+from .write_steps import Context, Refused, WritePlan, WriteStep, kept_changing
+
+Moments = Callable[[EntityType[Any]], AttemptContext]
+
+
+class Writer:
+    """Writes for many threads at once. `moment_of` is asked anew for every attempt."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        sender: Sender,
+        readiness: Readiness,
+        waiting: RetryClock,
+        context: Context,
+        moment_of: Moments,
+    ) -> None:
+        self._reader = reader
+        self._sender = sender
+        self._readiness = readiness
+        self._waiting = waiting
+        self._context = context
+        self._moment_of = moment_of
+
+    def run(
+        self, step: WriteStep, seen: ReadResult | None = None, *, maybe_sent: AttemptContext | None = None
+    ) -> WritePlan:
+        """Carry out one operation. `seen` spares the first reading. With `maybe_sent` it may have been carried out
+        already, by the maps of that moment: whatever fails now is OutcomeUnknown."""
+        try:
+            (plan,) = self._run((step,), _as_it_is, (seen,) if seen is not None else None, maybe_sent=maybe_sent)
+        except ShardweaveError as error:
+            if maybe_sent is not None and not isinstance(error, OutcomeUnknown):
+                raise outcome_unknown() from error
+            raise
+        except BaseException as error:
+            if maybe_sent is not None:
+                note_maybe_written(error)
+            raise
+        return plan
+
+    def transact(self, steps: Sequence[WriteStep]) -> tuple[WritePlan, ...]:
+        """Carry out several operations in one transaction."""
+        check_distinct(steps)
+        return self._run(tuple(steps), name_operation, None)
+
+    def transact_keeping(self, steps: Sequence[WriteStep], keeping: Keeping) -> tuple[WritePlan, ...]:
+        """Carry out operations in one transaction, together with what `keeping` makes of them. Raises TakenMeanwhile
+        when it was that which was refused."""
+        check_distinct(steps)
+        placed = name_operation if len(steps) > 1 else _as_it_is
+        return self._run(tuple(steps), placed, None, keeping=keeping)
+
+    def _run(
+        self,
+        steps: tuple[WriteStep, ...],
+        placed: Placed,
+        seen: Sequence[ReadResult] | None,
+        *,
+        maybe_sent: AttemptContext | None = None,
+        keeping: Keeping | None = None,
+    ) -> tuple[WritePlan, ...]:
+        self._prepare(steps)
+        pauses = self._waiting.pauses(CONTENDED)
+        while True:
+            moments = [self._moment_of(step.entity) for step in steps]
+            if maybe_sent is not None and not all(moment.has_maps_of(maybe_sent) for moment in moments):
+                raise outcome_unknown()
+            try:
+                sightings = self._read(steps, moments) if seen is None or _is_of_another_map(seen, moments) else seen
+                plans = self._plan(steps, sightings, moments, placed)
+                plans, leases = self._with_parents(steps, plans, placed)
+                plans = combined(steps, plans, placed)
+                planned = [action for plan in plans for action in plan.actions]
+                planned += [] if keeping is None else keeping(plans)
+                check_size(planned)
+                leases += [moment.lease for moment in moments if moment.lease is not None]
+                refusal = self._sender.send([each.action for each in planned], leases) if planned else None
+            except TransactionCanceled as error:
+                raise _of_counter(plans, planned, error) or error from None
+            except ShardMapChanged:
+                steps, seen = tuple(step.on_another_map() for step in steps), None
+                if not pauses.pause():
+                    raise
+                continue
+            if refusal is None:
+                return plans
+            if any(
+                each.part is ActionRole.KEPT and reason.code == CONDITION_FAILED
+                for each, reason in zip(planned, refusal.reasons, strict=True)
+            ):
+                raise TakenMeanwhile("another request with the key was faster")
+            uncertain = refusal.uncertain or maybe_sent is not None
+            refused = _by_step(plans, refusal)
+            if any(
+                step.already_done(plan, each, uncertain=uncertain)
+                for step, plan, each in zip(steps, plans, refused, strict=True)
+                if each
+            ):
+                return plans
+            if uncertain:
+                raise outcome_unknown()
+            _look_again_at_marks(refused, moments)
+            steps, seen = self._again(steps, refused, moments, placed), None
+            if not pauses.pause():
+                blamed = next(position for position, each in enumerate(refused) if each)
+                raise placed(kept_changing(steps[blamed]), blamed)
+
+    def _prepare(self, steps: Sequence[WriteStep]) -> None:
+        if any(step.makes for step in steps):
+            self._readiness.before_writing()
+        for link in [link for step in steps for link in step.relies_on]:
+            self._readiness.require(self._context.entities[link.token], link.relation)
+
+    def _read(self, steps: Sequence[WriteStep], moments: Sequence[AttemptContext]) -> list[ReadResult]:
+        """What the steps want to know of their own records, and of those that lookup records led to."""
+        asked: dict[tuple[int, PrimaryKey | None], Wanted] = {}
+        for position, (step, moment) in enumerate(zip(steps, moments, strict=True)):
+            if step.wanted is not None:
+                asked[position, None] = Wanted(step.entity, step.wanted, moment)
+            for key, identity in step.met.holders(step.entity):
+                asked[position, key] = Wanted(step.entity, identity, moment)
+        found = dict(zip(asked, self._reader.find(list(asked.values())), strict=True))
+        sightings = []
+        for position in range(len(steps)):
+            holders = {key: seen for (at, key), seen in found.items() if at == position and key is not None}
+            sightings.append(replace(found.get((position, None), ReadResult()), holders=holders))
+        return sightings
+
+    def _with_parents(
+        self, steps: Sequence[WriteStep], plans: Sequence[WritePlan], placed: Placed
+    ) -> tuple[tuple[WritePlan, ...], list[Lease]]:
+        """The plans with a check of each parent that they need, and what these rest on. Raises ParentMissing."""
+        written = {step.name: plan.written for step, plan in zip(steps, plans, strict=True) if plan.writes}
+        asked = {
+            (position, parent.name): (parent, self._moment_of(parent.entity))
+            for position, plan in enumerate(plans)
+            for parent in plan.parents
+            if parent.name not in written
+        }
+        for position, (step, plan) in enumerate(zip(steps, plans, strict=True)):
+            for parent in plan.parents:
+                if written.get(parent.name) is not None:
+                    _seen(parent, written[parent.name], step, position, placed)
+        seen = self._reader.find([Wanted(parent.entity, parent.identity, moment) for parent, moment in asked.values()])
+        checks: dict[int, list[WriteAction]] = {}
+        for ((position, _), (parent, moment)), sighting in zip(asked.items(), seen, strict=True):
+            found, about = sighting.found, parent.property_name
+            seen_as = _seen(parent, None if found is None else found.item, steps[position], position, placed)
+            assert found is not None, "what is not there is not seen"
+            checks.setdefault(position, []).extend(
+                presence_actions(
+                    parent.entity,
+                    found,
+                    moment,
+                    revision_matters=False,
+                    part=ActionRole.PARENT,
+                    about=about,
+                    seen=seen_as,
+                )
+            )
+        checked = tuple(
+            replace(plan, actions=(*plan.actions, *checks[position])) if position in checks else plan
+            for position, plan in enumerate(plans)
+        )
+        return checked, [moment.lease for _, moment in asked.values() if moment.lease is not None]
+
+    def _plan(
+        self,
+        steps: Sequence[WriteStep],
+        sightings: Sequence[ReadResult],
+        moments: Sequence[AttemptContext],
+        placed: Placed,
+    ) -> tuple[WritePlan, ...]:
+        plans = []
+        for position, step in enumerate(steps):
+            try:
+                plans.append(step.plan(_readable(sightings[position]), moments[position], self._context))
+            except RecordUnreadable as error:
+                # To whoever sees some records alone, one that can't be read is none.
+                notice(error.record)
+                raise placed(error if step.visibility is None else step.not_found(), position) from error.__cause__
+            except ShardweaveError as error:
+                raise placed(_of_stored(step, sightings[position], error), position) from error.__cause__
+        return tuple(plans)
+
+    @staticmethod
+    def _again(
+        steps: Sequence[WriteStep],
+        refused: Sequence[Refused],
+        moments: Sequence[AttemptContext],
+        placed: Placed,
+    ) -> tuple[WriteStep, ...]:
+        renewed = []
+        for position, step in enumerate(steps):
+            try:
+                renewed.append(step.again(refused[position], moments[position]) if refused[position] else step)
+            except ShardweaveError as error:
+                raise placed(error, position) from None
+        return tuple(renewed)
+
+
+def _of_counter(
+    plans: Sequence[WritePlan], planned: Sequence[WriteAction], error: TransactionCanceled
+) -> RecordUnreadable | None:
+    """What a refusal means where it was a parent's counter that the table could not add to: None where it was not."""
+    of_counters = zip(planned, error.reasons, strict=False)
+    refused = [
+        each.key_or_item for each, reason in of_counters if each.part is ActionRole.COUNTER and reason.code == INVALID
+    ]
+    parents = [tally.parent for plan in plans for tally in plan.tallies]
+    found = (each for each in parents if counter_key(each.entity, each.identity) in refused)
+    parent = next(found, None)
+    return None if parent is None else damaged_counter(parent.entity, parent.identity)
+
+
+def _of_stored(step: WriteStep, seen: ReadResult, error: ShardweaveError) -> ShardweaveError:
+    """What went wrong while a write was planned: the stored record, where another identity than its key's stands in
+    it."""
+    if not isinstance(error, (ImmutableProperty, ValueRefused)) or seen.found is None or step.visibility is not None:
+        return error
+    stored = seen.found.item
+    if all(name in stored and stored[name] == value for name, value in step.identity.items()):
+        return error
+    return step.entity.unreadable(stored, step.entity.keys.fault_in(stored) or "invalid")
+
+
+def _readable(seen: ReadResult) -> ReadResult:
+    """What was seen. Raises RecordUnreadable where that could not be said."""
+    if seen.unreadable is not None:
+        raise RecordUnreadable(seen.unreadable)
+    return seen
+
+
+def _seen(parent: Parent, item: Item | None, step: WriteStep, position: int, placed: Placed) -> tuple[Condition, ...]:
+    """What must stay as it was seen of a step's parent. Raises ParentMissing."""
+    try:
+        return parent.seen(item, step.related)
+    except ParentMissing as missing:
+        raise placed(missing, position) from None
+
+
+def check_distinct(steps: Sequence[WriteStep], names: Sequence[str] = ()) -> None:
+    """Refuse two operations on one record. `names` are what the caller calls them, by default their positions."""
+    first: dict[tuple[object, ...], int] = {}
+    for position, step in enumerate(steps):
+        earlier = first.setdefault(step.name, position)
+        if earlier != position:
+            one, other = (names[at] if names else f"operations[{at}]" for at in (earlier, position))
+            raise InputError(
+                f"{one} and {other} are about the same {step.entity.token}", where=other, fix="name each record once"
+            )
+
+
+def check_size(planned: Sequence[WriteAction]) -> None:
+    """Refuse what could not be carried out in one transaction. Raises LimitExceeded with the count."""
+    count = sum(action.weight for action in planned)
+    if count > MAX_TRANSACTION_ACTIONS:
+        raise LimitExceeded(
+            f"the transaction has {count} actions (each on a record counts twice), "
+            f"{MAX_TRANSACTION_ACTIONS} are possible",
+            where="operations",
+            fix="write fewer records at once",
+        )
+    if len(planned) > 1:
+        size = sum(action.bytes for action in planned)
+        if size > MAX_TRANSACTION_BYTES:
+            raise LimitExceeded(
+                f"the transaction has {size} bytes (each record counts twice), {MAX_TRANSACTION_BYTES} are possible",
+                where="operations",
+                fix="write fewer records at once",
+            )
+
+
+def _look_again_at_marks(refused: Sequence[Refused], moments: Sequence[AttemptContext]) -> None:
+    """A mark that a moment does not know of tells of a move that began since: trying again by the same maps would only
+    be refused again, for as long as their lease lasts."""
+    for each, moment in zip(refused, moments, strict=True):
+        if moment.lease is not None and not all(is_known(reason.item or {}, moment) for _, reason in each):
+            moment.lease.outdated()
+
+
+def outcome_unknown() -> OutcomeUnknown:
+    """A write that got no answer, and then met another state of the record."""
+    return OutcomeUnknown(
+        "the table did not answer, and the record was changed since, by this write or another",
+        fix="read the record before writing again",
+    )
+
+
+def _by_step(plans: Sequence[WritePlan], refusal: Refusal) -> list[Refused]:
+    """The refused actions of each step."""
+    reasons = iter(refusal.reasons)
+    return [
+        [
+            (action, reason)
+            for action, reason in zip(plan.actions, [next(reasons) for _ in plan.actions], strict=True)
+            if reason.code == CONDITION_FAILED
+        ]
+        for plan in plans
+    ]
+
+
+def _is_of_another_map(seen: Sequence[ReadResult], moments: Sequence[AttemptContext]) -> bool:
+    """Whether a record was read where a newer shard map would not look for it."""
+    return any(
+        sighting.found is not None and sighting.found.generation not in moment.shard_map.generations
+        for sighting, moment in zip(seen, moments, strict=True)
+    )
+
+
+def _as_it_is(error: ShardweaveError, position: int) -> ShardweaveError:
+    return error

@@ -1,0 +1,62 @@
+"""Defaults: what a property shows where nothing is stored of it, such as in records from before it was declared.
+
+A default is the same for every record where it is a value, or where a factory makes something empty (a list, a set);
+what another factory makes may differ from one time to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..table.values import Value
+from .stored_form import stored_form
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+_EMPTY = (list, dict, set, frozenset, tuple)
+
+
+@dataclass(frozen=True)
+class Default:
+    """The default of one property. `of_others` says that it is made from the other properties of its record."""
+
+    value: Any = None
+    factory: Callable[[], Any] | None = None
+    of_others: bool = False
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether it is the same for every record."""
+        if self.of_others:
+            return False
+        return self.factory is None or self.factory in _EMPTY or _is_empty(self.factory())
+
+    def form(self) -> Value:
+        """Its stored form, made anew where a factory makes it; None where there is none, or it is None."""
+        if self.of_others:
+            return None
+        made = self.value if self.factory is None else self.factory()
+        return None if made is None else stored_form(made)
+
+
+NO_DEFAULT = Default()
+
+
+def default_of(info: FieldInfo) -> Default:
+    """The default of a field."""
+    if info.is_required():
+        return NO_DEFAULT
+    if info.default_factory is None:
+        return Default(info.default)
+    if info.default_factory_takes_validated_data:
+        return Default(of_others=True)
+    factory: Any = info.default_factory
+    return Default(factory=factory)
+
+
+def _is_empty(made: Any) -> bool:
+    return made is None or (isinstance(made, (list, tuple, Mapping, Set)) and not made)

@@ -1,0 +1,402 @@
+"""The values of properties as JSON, and as text in a URL: one set of rules for bodies, conditions, filters, list
+parameters, paths and the command line.
+
+    number          a JSON number; an integral one is a whole number, however it is written (1.0, 1.5e12), up to 2^53;
+                    one that is not whole is refused where a float would be another number
+    Decimal         text of ASCII digits ("1.10", "-2", "1E-7"), or a JSON number of at most 15 digits
+    bytes           base64url with padding (RFC 4648), the one text that is answered for them
+    bool            true or false, which stand for no number, nor for an enumeration's
+    date, time      ISO 8601 text to the microsecond; in conditions a timestamp too
+    model           an object, each of its fields by these rules; a model inside itself by its own
+    all else        as pydantic's strict mode has it: nothing is converted, "1" is no number and 1 no text
+
+In a URL each is the text that stands in JSON, without quotes. What is written is what is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections.abc
+import datetime as dt
+import enum
+import functools
+import json
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeVar, Union
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FutureDatetime,
+    JsonValue,
+    NaiveDatetime,
+    PastDatetime,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
+
+from ..errors import MalformedRequest
+from ..table.values import Value, number_text
+from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec, stands_for
+from .derived_models import changed_model
+
+JSON_CONFIG = ConfigDict(
+    extra="forbid", frozen=True, defer_build=True, val_json_bytes="base64", ser_json_bytes="base64"
+)
+
+MAX_NUMBER_DIGITS = 15
+"""Digits that every reader of JSON keeps."""
+
+MAX_WHOLE_FLOAT = 2**53
+
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", re.ASCII)
+_WHOLE = re.compile(r"-?[0-9]{1,60}", re.ASCII)
+_GENERIC = (list, set, frozenset, tuple, dict)
+_TIME_CLASSES = (dt.date, dt.time, dt.timedelta)
+_TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta, AwareDatetime, NaiveDatetime, PastDatetime, FutureDatetime)
+_BELOW_MICROSECONDS = re.compile(r"[.,][0-9]{6,}?[1-9][0-9]*(?![0-9DHMWYdhmwy])", re.ASCII)
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
+    """The type of a property as JSON gives it: the same, with the rules for numbers wherever a number stands in it.
+    `within` are the models that it stands in."""
+    for kind, read in ((int, _as_integer), (float, _as_float), (Decimal, _as_decimal), (bytes, _as_bytes)):
+        if annotation is kind:
+            return Annotated[annotation, BeforeValidator(read)]
+    if annotation in _TIMES:
+        return Annotated[annotation, BeforeValidator(_time_reader(annotation))]
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return Annotated[annotation, BeforeValidator(_among(*(member.value for member in annotation)))]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation in within:
+            return annotation
+        return Annotated[json_form(annotation, within), AfterValidator(functools.partial(as_declared, annotation))]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(json_type(arguments[0], within), *arguments[1:])]
+    if origin is Literal and any(isinstance(member, int) for member in arguments):
+        return Annotated[annotation, BeforeValidator(_among(*arguments))]
+    if origin in (Union, types.UnionType):
+        return Union[tuple(json_type(each, within) for each in arguments)]  # noqa: UP007 - made, not written
+    if arguments and _is_generic(origin):
+        first = _key_type if _is_mapping(origin) else functools.partial(json_type, within=within)
+        return origin[(first(arguments[0]), *(json_type(each, within) for each in arguments[1:]))]
+    meant = None if annotation is JsonValue else stands_for(annotation)
+    return annotation if meant is None else json_type(meant, within)
+
+
+def without_none(annotation: Any) -> Any:
+    """A type without the None that it allows beside others."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(without_none(arguments[0]), *arguments[1:])]
+    others = tuple(each for each in arguments if each is not type(None))
+    if origin in (Union, types.UnionType) and others:
+        return Union[others]  # noqa: UP007 - made, not written
+    return annotation
+
+
+def _is_generic(kind: Any) -> bool:
+    return kind in _GENERIC or _is_mapping(kind) or getattr(kind, "__module__", "") == collections.abc.__name__
+
+
+def _is_mapping(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, collections.abc.Mapping)
+
+
+def _key_type(annotation: Any) -> Any:
+    """The type of the keys of a mapping, which are text in JSON: a number is written as it is in JSON."""
+    if annotation is int:
+        return Annotated[int, BeforeValidator(_integer_in_key)]
+    if annotation is float:
+        return Annotated[float, BeforeValidator(_float_in_key)]
+    if typing.get_origin(annotation) is Annotated:
+        kind, *rest = typing.get_args(annotation)
+        return Annotated[(_key_type(kind), *rest)]
+    meant = stands_for(annotation)
+    return json_type(annotation) if meant is None else _key_type(meant)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[M]:
+    """What reads a model from JSON: the same, its checks included, with the rules for its fields. What it reads is
+    made the model's own by `as_declared`."""
+    model.model_rebuild()
+    fields: dict[str, Any] = {}
+    for name, declared in model.model_fields.items():
+        fields[name] = (json_type(declared.annotation, (*within, model)), copy(declared))
+    return changed_model(model, fields)
+
+
+def as_declared(model: type[M], read: M) -> M:
+    """What the model's JSON form has read, as one of the model: code that asks for its type is not surprised."""
+    object.__setattr__(read, "__class__", model)
+    return read
+
+
+def integral(value: Any) -> Any:
+    """A JSON number that is integral as an int, anything else as it is."""
+    if isinstance(value, (float, Decimal)) and -MAX_WHOLE_FLOAT < value < MAX_WHOLE_FLOAT and value == int(value):
+        return int(value)
+    return value
+
+
+def decimal_of(text: str) -> Decimal | None:
+    """The number of a text of ASCII digits, None of another text."""
+    return Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
+def json_number(text: str) -> float | Decimal:
+    """The number that the text of a JSON number says, which is not whole as it is written: a float where that says the
+    same, else a Decimal. Raises ArithmeticError for an exponent beyond all bounds."""
+    exact, near = Decimal(text), float(text)
+    return exact if is_inexact(exact) else near
+
+
+def is_inexact(value: int | Decimal) -> bool:
+    """Whether a number is another one as a float: it has more digits than one keeps, or is too large or too small."""
+    try:
+        return Decimal(repr(float(value))) != value
+    except OverflowError:
+        return True
+
+
+def is_open(annotation: Any) -> bool:
+    """Whether values of any type fit somewhere in a type."""
+    return _holds(annotation, Any, object)
+
+
+def _holds(annotation: Any, *wanted: Any, within: frozenset[int] = frozenset()) -> bool:
+    if any(annotation is each for each in wanted):
+        return True
+    meant = stands_for(annotation)
+    if meant is not None and id(meant) not in within:
+        return _holds(meant, *wanted, within=within | {id(meant)})
+    return any(_holds(each, *wanted, within=within) for each in typing.get_args(annotation))
+
+
+T = TypeVar("T")
+
+
+def metadata_of(annotation: Any, kind: type[T]) -> Iterator[T]:
+    """What of a kind is noted anywhere in a type."""
+    if typing.get_origin(annotation) is Annotated:
+        yield from (each for each in annotation.__metadata__ if isinstance(each, kind))
+    for each in typing.get_args(annotation):
+        yield from metadata_of(each, kind)
+
+
+def member_type(annotation: Any) -> Any:
+    """The type of the members of a list or set, the union where they may be of several; None where it is none."""
+    found = tuple(_member_types(annotation, ()))
+    return Union[found] if found else None  # noqa: UP007 - made, not written
+
+
+def _member_types(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
+    """`within` are the aliases that a type stands in: it may stand in itself."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        yield from _member_types(arguments[0], within)
+    elif origin in (Union, types.UnionType):
+        for each in arguments:
+            yield from _member_types(each, within)
+    elif isinstance(origin, type) and issubclass(origin, collections.abc.Iterable):
+        if not issubclass(origin, collections.abc.Mapping):
+            yield from (each for each in arguments if each is not Ellipsis)
+    elif (meant := stands_for(annotation)) is not None and annotation not in within:
+        yield from _member_types(meant, (*within, annotation))
+
+
+def is_set(annotation: Any) -> bool:
+    """Whether values of a type may be sets."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Annotated, Union, types.UnionType):
+        return any(is_set(each) for each in (arguments[:1] if origin is Annotated else arguments))
+    meant = stands_for(annotation if origin is None else origin)
+    kind = annotation if origin is None else origin
+    return is_set(meant) if meant is not None else isinstance(kind, type) and issubclass(kind, collections.abc.Set)
+
+
+def _as_integer(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) >= MAX_WHOLE_FLOAT:
+        raise PydanticCustomError("int_inexact", "Write a whole number of this size without point and exponent")
+    return integral(value)
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and is_inexact(value):
+        raise PydanticCustomError("float_inexact", "Input should be a number of no more digits than a float holds")
+    return value
+
+
+def _integer_in_key(value: Any) -> Any:
+    """Digits as an int is written, so that no two texts are one key."""
+    return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) and str(int(value)) == value else value
+
+
+def _float_in_key(value: Any) -> Any:
+    if not isinstance(value, str) or not _DECIMAL.fullmatch(value):
+        return value
+    if is_inexact(Decimal(value)):
+        raise PydanticCustomError("float_inexact", "Input should be a number of no more digits than a float holds")
+    return float(value)
+
+
+def _as_decimal(value: Any) -> Any:
+    if isinstance(value, str):
+        if not _DECIMAL.fullmatch(value):
+            raise PydanticCustomError("decimal_parsing", "Input should be a decimal in ASCII digits")
+        return Decimal(value)
+    if isinstance(value, bool):
+        raise PydanticCustomError("decimal_type", "Input should be a decimal, as text or number")
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, float):
+        found = Decimal(repr(value))
+        if not found.is_finite() or len(found.as_tuple().digits) > MAX_NUMBER_DIGITS:
+            raise PydanticCustomError(
+                "decimal_inexact", f"Write a decimal of more than {MAX_NUMBER_DIGITS} digits as text"
+            )
+        return found
+    return value
+
+
+def _as_bytes(value: Any) -> Any:
+    """Bytes from their text: base64 is forgiving, so that several texts would be the same bytes."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = base64.urlsafe_b64decode(value)
+    except ValueError:
+        found = None
+    if found is None or base64.urlsafe_b64encode(found).decode() != value:
+        raise PydanticCustomError("bytes_invalid_encoding", "Input should be base64url (RFC 4648), with its padding")
+    return found
+
+
+def is_time(annotation: Any) -> bool:
+    """Whether the values of a type are times or spans of time, but for None."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return is_time(arguments[0])
+    if origin in (Union, types.UnionType):
+        return all(is_time(each) for each in arguments if each is not type(None))
+    meant = stands_for(annotation)
+    if meant is not None:
+        return is_time(meant)
+    return annotation in _TIMES or (isinstance(annotation, type) and issubclass(annotation, _TIME_CLASSES))
+
+
+def _among(*members: Any) -> Callable[[Any], Any]:
+    """What tells apart the values that Python has equal: 1 and true, 0 and false."""
+
+    def read(value: Any) -> Any:
+        if any(member == value and isinstance(member, bool) != isinstance(value, bool) for member in members):
+            kind = "a number" if isinstance(value, bool) else "true or false"
+            raise PydanticCustomError("enum", f"Input should be {kind}")
+        return value
+
+    return read
+
+
+@functools.cache
+def _time_reader(kind: type) -> Callable[[Any], Any]:
+    """What reads text alone, and all of it: pydantic takes numbers in quotes, and cuts what is below a microsecond."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if decimal_of(value) is not None:
+            raise PydanticCustomError("time_parsing", "Input should be ISO 8601 text, not a number in quotes")
+        if below_microseconds(value):
+            raise PydanticCustomError("time_inexact", "Input should have at most six decimals of a second")
+        try:
+            return adapter.validate_json(json_bytes(value), strict=True)
+        except ValidationError as error:
+            (fault,) = error.errors(include_url=False, include_context=False, include_input=False)
+            raise PydanticCustomError(fault["type"], fault["msg"]) from None
+
+    return read
+
+
+def below_microseconds(text: str) -> bool:
+    """Whether ISO 8601 text says more of a second than a Python time keeps."""
+    return _BELOW_MICROSECONDS.search(text) is not None
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def json_model(annotation: Any) -> type[BaseModel]:
+    """What reads a JSON object whose `value` is of a type."""
+    return create_model("Value", __config__=JSON_CONFIG, value=(json_type(annotation), ...))
+
+
+def json_of_text(annotation: Any, codec: Codec | None, text: str) -> Any:
+    """The JSON value that a text in a URL stands for, by the type of its property; the text where it can't be one."""
+    if isinstance(codec, EnumCodec):
+        return next((member.value for member in codec.members if text_of(member.value) == text), text)
+    if isinstance(codec, BooleanCodec):
+        return {"true": True, "false": False}.get(text, text)
+    if isinstance(codec, (IntegerCodec, TimestampCodec)):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    if isinstance(codec, NumberCodec) and not _holds(annotation, Decimal):
+        return json_number(text) if _DECIMAL.fullmatch(text) else text
+    return text
+
+
+def text_of(value: Value) -> str:
+    """A stored value as text in a URL: the inverse of `json_of_text`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, (int, Decimal)) else str(value)
+
+
+def json_value(value: Value) -> Any:
+    """A stored value as JSON, without its property at hand: a number of more than 15 digits that is not whole is text,
+    as are bytes; a set is a list in order."""
+    if isinstance(value, Decimal):
+        return float(value) if len(value.as_tuple().digits) <= MAX_NUMBER_DIGITS else number_text(value)
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: json_value(each) for name, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return [json_value(each) for each in sorted(value)]
+    return [json_value(each) for each in value] if isinstance(value, list) else value
+
+
+def json_bytes(value: Any) -> bytes:
+    """A JSON value as UTF-8; decimals are numbers. Raises MalformedRequest for text that has no UTF-8."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number).encode()
+    except UnicodeEncodeError:
+        raise MalformedRequest("it holds half of a surrogate pair", where="body", fix="give Unicode text") from None
+
+
+def _number(value: Any) -> float | int:
+    if not isinstance(value, Decimal):
+        raise TypeError(f"a {type(value).__name__} has no JSON form")
+    return float(value)
+
+
+def left_out(description: str, **options: Any) -> Any:
+    """A member of an answer that is not there when it has nothing to say; it is never null."""
+    return Field(default_factory=lambda: None, description=description, **options)

@@ -1,0 +1,234 @@
+"""Lists: from query parameters to a QuerySpec.
+
+A condition is a parameter named after a property: `p=` or `p.eq=` for equality (`p.eq=` alone for a property that is
+named like one of the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude
+one another. Every property of one of the entity's indexes has its parameters; a prefix only where the property is
+text. A time may be given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its
+midnight in UTC, a time without a zone is refused. A key of several properties may be given as one value (see
+`composite`). The rest of the query:
+
+    index       the index to use; without it the one that uses the conditions best
+    consistent  true for a consistent read, where the table itself answers
+    properties  the properties to answer, separated by commas, in place of all that the index holds
+    hydrate     true for whole records, where the index has less
+
+and the parameters of every page (see `pages`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..errors import UnsupportedQuery
+from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
+from ..schema.entity_type import EntityType, IndexView
+from ..schema.property import Property
+from ..values.codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
+from ..values.times import parse_instant, parse_time
+from .composite_keys import composites
+from .paging import EXPAND, PAGING, flag, paging
+from .parameter import Parameter
+
+
+@dataclass(frozen=True)
+class ConditionParameter:
+    """What one condition parameter says: a group of the property's conditions, and its side in it."""
+
+    each: Property
+    group: str
+    side: str = ""
+
+
+class ListQuery:
+    """The list parameters of one entity. `parameters` describes them all."""
+
+    def __init__(self, entity: EntityType[Any]) -> None:
+        self._entity = entity
+        self._conditions: dict[str, ConditionParameter] = {}
+        described: list[Parameter] = []
+        for each in indexed_properties(entity):
+            described += self._parameters_of(each)
+        self._composites = composites(entity)
+        for composite in self._composites:
+            described += composite.parameters()
+        self.parameters: tuple[Parameter, ...] = (*_own_parameters(entity), *described)
+
+    def spec(self, given: Mapping[str, str]) -> QuerySpec:
+        """The query of parameters that are all among `parameters`. Raises InputError's kinds."""
+        return QuerySpec(
+            entity=self._entity.token,
+            conditions=self._conditions_of(given),
+            index=given.get("index"),
+            consistent=flag(given, "consistent"),
+            properties=self._properties_of(given),
+            hydrate=flag(given, "hydrate"),
+            **paging(given),
+        )
+
+    def _properties_of(self, given: Mapping[str, str]) -> tuple[str, ...] | None:
+        if "properties" not in given:
+            return None
+        names = given["properties"].split(",")
+        return tuple(dict.fromkeys(self._entity.property_of(name, "properties").stored for name in names))
+
+    def _conditions_of(self, given: Mapping[str, str]) -> dict[str, Constraint]:
+        groups: dict[str, str] = {}
+        found: dict[str, Constraint] = {}
+        for name, text in given.items():
+            meant = self._conditions.get(name)
+            if meant is None:
+                continue
+            stored = meant.each.stored
+            if groups.setdefault(stored, meant.group) != meant.group or (stored in found and not meant.side):
+                raise UnsupportedQuery(
+                    "equality, prefix and from/to exclude one another", where=stored, fix="keep one of them"
+                )
+            found[stored] = self._constraint(meant, text, name, found.get(stored))
+        for composite in self._composites:
+            parts = composite.conditions(given, self._value)
+            for stored in parts.keys() & found.keys():
+                raise UnsupportedQuery(
+                    f"{composite.name} says what it is already", where=stored, fix="keep one of them"
+                )
+            found |= parts
+        return found
+
+    def _constraint(self, meant: ConditionParameter, text: str, name: str, before: Constraint | None) -> Constraint:
+        if meant.group == "prefix":
+            return Prefix(text)
+        value = self._value(meant.each, text, name, bound=meant.group == "range")
+        if meant.group == "eq":
+            return Equal(value)
+        low, high = (before.low, before.high) if isinstance(before, Range) else (None, None)
+        return Range(value, high) if meant.side == "from" else Range(low, value)
+
+    def _value(self, each: Property, text: str, name: str, *, bound: bool = False) -> Any:
+        if isinstance(each.codec, TimestampCodec):
+            return parse_time(text, each.codec, name)
+        if isinstance(each.codec, DateTimeCodec):
+            return parse_instant(text, name)
+        if bound and isinstance(each.codec, StringCodec):
+            return text
+        return (each.read_bound_text if bound else each.read_text)(text, (name,))
+
+    def _parameters_of(self, each: Property) -> list[Parameter]:
+        name, codec = each.stored, each.codec
+        assert codec is not None
+        hashed, ranged = _users(self._entity, name)
+        used = "; ".join(
+            text
+            for text in (
+                f"fixes the hash key of {', '.join(hashed)}" if hashed else "",
+                f"narrows {', '.join(ranged)}" if ranged else "",
+            )
+            if text
+        )
+        annotation, notation = _annotation(each), _notation(each)
+        found = []
+        for plain in equality_names(name):
+            self._conditions[plain] = ConditionParameter(each, "eq")
+            found.append(Parameter(plain, f"Equal to this; {used}.{notation}", annotation))
+        if not ranged:
+            return found
+        if codec.is_text:
+            self._conditions[f"{name}.prefix"] = ConditionParameter(each, "prefix")
+            found.append(Parameter(f"{name}.prefix", f"Begins with this text; narrows {', '.join(ranged)}."))
+        for side, words in (("from", "At or after this"), ("to", "At or before this")):
+            self._conditions[f"{name}.{side}"] = ConditionParameter(each, "range", side)
+            described = f"{words}; narrows {', '.join(ranged)}.{notation}"
+            found.append(Parameter(f"{name}.{side}", described, annotation))
+        return found
+
+
+def _annotation(each: Property) -> Any:
+    if isinstance(each.codec, TimestampCodec):
+        return int | dt.date | dt.datetime
+    if isinstance(each.codec, DateTimeCodec):
+        return dt.date | dt.datetime
+    if isinstance(each.codec, BinaryCodec):
+        return Annotated[str, Field(json_schema_extra={"format": "base64url"})]
+    return str if isinstance(each.codec, StringCodec) else each.annotation
+
+
+def _notation(each: Property) -> str:
+    if isinstance(each.codec, DateTimeCodec):
+        return " A date is its midnight in UTC."
+    if not isinstance(each.codec, TimestampCodec):
+        return ""
+    unit = "milliseconds" if each.codec.unit == "ms" else "seconds"
+    return f" A number is epoch {unit}, a date its midnight in UTC."
+
+
+def indexed_properties(entity: EntityType[Any]) -> list[Property]:
+    """The properties that a condition can be about, in the order of their declaration."""
+    names = {element.name for view in entity.views.values() for element in (*view.hash_elements, *view.range_elements)}
+    return [each for name, each in entity.properties.items() if name in names and each.codec is not None]
+
+
+def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
+    """The titles of the indexes whose hash key, and whose range key, has the property."""
+
+    def titles(key: str) -> list[str]:
+        return [
+            view.index or "the table"
+            for view in entity.views.values()
+            if any(element.name == name for element in getattr(view, key))
+        ]
+
+    return titles("hash_elements"), titles("range_elements")
+
+
+RESERVED = frozenset(
+    {"index", "consistent", "properties", "hydrate", EXPAND, "lookup", *(parameter.name for parameter in PAGING)}
+)
+"""Parameters that are no conditions."""
+
+
+def equality_names(stored: str) -> tuple[str, ...]:
+    """What the equality of a property is called: its own name, unless that is another parameter's, and `p.eq`."""
+    return (f"{stored}.eq",) if stored in RESERVED else (stored, f"{stored}.eq")
+
+
+def _own_parameters(entity: EntityType[Any]) -> tuple[Parameter, ...]:
+    indexes = index_names(entity)
+    named = ",".join([name for name, each in entity.properties.items() if not each.private][:2])
+    return (
+        Parameter(
+            "index",
+            "The index to use. Without it, the one that uses the conditions best.",
+            Literal[tuple(indexes)] if indexes else str,
+        ),
+        *PAGING,
+        Parameter("consistent", "True for a consistent read, where the table itself answers.", bool, default=False),
+        Parameter("properties", "Only these properties, separated by commas, such as `" + named + "`."),
+        Parameter("hydrate", "True for whole records, where the index has less.", bool, default=False),
+    )
+
+
+def index_names(entity: EntityType[Any]) -> list[str]:
+    """The entity's indexes."""
+    return [name for name in entity.views if name]
+
+
+def index_table(entity: EntityType[Any]) -> str:
+    """What each index takes and how it is ordered, for people, as a Markdown table."""
+    rows = [
+        "| index | needs | then, from the left | order |",
+        "| --- | --- | --- | --- |",
+        *(_index_row(view) for view in entity.views.values()),
+    ]
+    return "\n".join(rows)
+
+
+def _index_row(view: IndexView) -> str:
+    needs = ", ".join(f"`{element.name}`" for element in view.hash_elements)
+    then = ", ".join(f"`{element.name}`" for element in view.range_elements)
+    order = ", ".join(
+        f"`{element.name}`" + (" descending" if element.descending else "") for element in view.range_elements
+    )
+    return f"| {view.index or '(none: the table)'} | {needs} | {then} | {order} |"

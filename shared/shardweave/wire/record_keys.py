@@ -1,0 +1,155 @@
+"""How a record is named: in paths, in bodies, and by `key` in answers.
+
+An entity with an origin names its records by shard keys: `key` is in every answer, the same text is `{key}` in paths
+and a key in bodies, and no other text is. It is signed, so one that was altered, or belongs to another entity, is
+refused; it tells the record's shard, so that a read need not look elsewhere; and it finds a record that has moved.
+
+In a record that is written, `key` may stand for the properties that identify it. It is held to them, and to the path:
+where they name different records, nothing is written.
+
+Any other entity names them by what identifies them: the unique property as `{key}`; where there are several, each is a
+part of the path, and a key in a body is an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ..errors import ConfigurationError, InputError, ValueRefused, location_text
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..shard_key import ExternalKeys
+from ..shard_key.key import KINDS, AnyKey
+from ..table.values import Item
+from ..values.derived_models import derived_model
+from ..values.json_types import JSON_CONFIG, json_type, text_of
+from .key_paths import key_part
+from .parameter import Parameter
+
+ROOT = "/v1"
+KEY = "key"
+
+
+@dataclass(frozen=True)
+class RecordKeys:
+    """The names of one entity's records. Raises ConfigurationError for an origin without secrets."""
+
+    entity: EntityType[Any]
+    external: ExternalKeys | None = None
+
+    def __post_init__(self) -> None:
+        if self.entity.origin is not None and self.external is None:
+            raise ConfigurationError(
+                f"the entity {self.entity.token!r} has an origin, and there are no secrets for its keys",
+                where="external keys",
+                fix="give Settings(external_keys=...), or leave the origin out",
+            )
+
+    # -- in paths
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of a record's path."""
+        if self.entity.origin is not None:
+            return (Parameter(KEY, "The record's `key`.", required=True),)
+        return tuple(
+            Parameter(parameter, f"The record's `{identity}`.", required=True)
+            for parameter, identity in zip(self._names, self.entity.identity, strict=True)
+        )
+
+    @property
+    def template(self) -> str:
+        """The path of a record."""
+        return self._path([f"{{{each.name}}}" for each in self.parameters])
+
+    def of_path(self, given: Mapping[str, str]) -> Any:
+        """The store's key in the parameters of a path. Raises ValidationFailed, InvalidShardKey."""
+        if self.entity.origin is not None:
+            return self._decoded(given[KEY])
+        return {
+            name: self.entity.properties[name].read_text(given[parameter], (parameter,))
+            for name, parameter in zip(self.entity.identity, self._names, strict=True)
+        }
+
+    def path(self, record: Entity) -> str:
+        """Where a record is."""
+        if self.entity.origin is not None:
+            return self._path([self.text(record.key)])
+        return self._path_of(self.entity.dump(record))
+
+    def path_of_json(self, given: Any) -> str:
+        """Where the record is whose key a body gave, see `of_json`."""
+        if self.entity.origin is not None:
+            return self._path([given])
+        return self._path_of(self.entity.identify(self.of_json(given, ())))
+
+    def _path_of(self, identity: Mapping[str, Any]) -> str:
+        last = len(self.entity.identity) - 1
+        texts = [text_of(identity[name]) for name in self.entity.identity]
+        return self._path([quote(key_part(text, last=place == last), safe="") for place, text in enumerate(texts)])
+
+    def _path(self, parts: list[str]) -> str:
+        return "/".join((ROOT, self.entity.collection, *(parts or [self.entity.token])))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (KEY,) if len(self.entity.identity) == 1 else self.entity.identity
+
+    # -- in bodies
+
+    @property
+    def json_type(self) -> Any:
+        """The type of a key in a body."""
+        if self.entity.origin is not None:
+            return str
+        types = {name: json_type(self.entity.properties[name].annotation) for name in self.entity.identity}
+        if len(types) == 1:
+            return next(iter(types.values()))
+        fields: dict[str, Any] = {name: (annotation, ...) for name, annotation in types.items()}
+        return derived_model(f"{self.entity.model.__name__}Key", JSON_CONFIG, fields)
+
+    def of_json(self, given: Any, where: tuple[str | int, ...]) -> Any:
+        """The store's key in a body. Raises ValidationFailed, InvalidShardKey, InputError naming the place."""
+        entity = self.entity
+        place = location_text(where)
+        if entity.origin is not None:
+            if not isinstance(given, str):
+                raise InputError("must be a text", where=place, fix="give the `key` of a record")
+            return self._decoded(given, place)
+        if len(entity.identity) == 1:
+            (name,) = entity.identity
+            return {name: entity.properties[name].read_json(given, where)}
+        if not isinstance(given, Mapping) or given.keys() != set(entity.identity):
+            listed = ", ".join(entity.identity) or "nothing"
+            raise InputError(f"must be an object of {listed}", where=place, fix=f"give an object of {listed}")
+        return {name: entity.properties[name].read_json(given[name], (*where, name)) for name in entity.identity}
+
+    def named(self, document: Mapping[str, Any]) -> Item | None:
+        """The identity, in stored form, that `key` in a written record stands for, None where it has none. Raises
+        InvalidShardKey, InputError."""
+        if self.entity.origin is None or document.get(KEY) is None:
+            return None
+        return self.entity.identify(self.of_json(document[KEY], (KEY,)))
+
+    def contradicted(self) -> ValueRefused:
+        """A `key` in a body is another record's than the one that is written."""
+        return ValueRefused("it names another record", where=KEY, fix="leave it out, or give the record's own")
+
+    # -- in answers
+
+    def text(self, key: AnyKey) -> str:
+        """A shard key as it is shown."""
+        assert self.external is not None
+        return self.external.encode(key)
+
+    def _decoded(self, text: str, where: str = KEY) -> AnyKey:
+        assert self.external is not None
+        kind = KINDS[len(self.entity.identity)]
+        try:
+            return self.external.decode(text, kind, origin=self.entity.origin)
+        except InputError as error:
+            error.where = where
+            raise

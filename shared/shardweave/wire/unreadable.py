@@ -1,0 +1,50 @@
+"""Stored records that can't be read, as answers and logs tell them.
+
+    "unreadable": [{"entity": "user", "key": "u1", "code": "invalid", "properties": ["name (missing)"], "position": 3}]
+
+An answer has them only where there are any: nothing of what a record holds, but for its key. A log has one line for
+each, in which the key is a hash, as in the audit trail.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from ..errors import RecordUnreadable, Unreadable
+from ..fault_text import UNREADABLE_CODES
+from ..values.json_types import left_out
+
+UNREADABLE = "unreadable"
+KEY_DIGITS = 16
+
+
+class UnreadableRecord(BaseModel):
+    """A stored record that can't be read."""
+
+    entity: str = Field(description="Whose record it is.")
+    key: Any = Field(description="What names it; null where its key can't be read either.")
+    code: Literal[tuple(UNREADABLE_CODES)] = Field(description="A stable word for what is wrong.")  # type: ignore[valid-type]
+    properties: list[str] = left_out("The properties at fault, each with what is wrong.")
+    position: int = left_out("How many items of the answer stand before it; in a batch, which of the keys it is.")
+
+
+TOLD: Any = (list[UnreadableRecord], left_out("Stored records on the way that can't be read; left out without any."))
+"""The member of an answer, as a field of its model."""
+
+
+def logged(found: Unreadable) -> dict[str, str]:
+    """One of them as a log has it."""
+    return {"entity": found.entity, "key": key_hash(found.name), "code": found.code}
+
+
+def unreadable_in(failure: BaseException | None) -> tuple[Unreadable, ...]:
+    """What an error says of a stored record, where it does."""
+    return (failure.record,) if isinstance(failure, RecordUnreadable) else ()
+
+
+def key_hash(name: str) -> str:
+    """What the trail has for a record; `name` is its collection and its key, with a slash between."""
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:KEY_DIGITS]
