@@ -14,7 +14,7 @@ import gc
 import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -29,9 +29,6 @@ from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
 from shardweave.service.build import Service, Settings, build, decode_cursor_keys, decode_external_keys, dynamodb_table
 from shardweave.shard_key import ExternalKeys
-
-if TYPE_CHECKING:
-    from shardweave.table.dynamodb import Session
 
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
@@ -69,35 +66,30 @@ def service() -> Service:
 
 
 def built() -> Service:
-    """The service, put together. Its clients come from one session, which is most of what making them costs."""
-    from shardweave.table.dynamodb import new_session
-
-    session = new_session()
-    settings = Settings.from_environment(
-        os.environ, cursor_keys(os.environ, session), partial(external_keys, os.environ, session)
-    )
+    """The service, put together."""
+    settings = Settings.from_environment(os.environ, cursor_keys(os.environ), partial(external_keys, os.environ))
     return build(
         settings,
-        open_table=lambda layout: dynamodb_table(settings, layout, session),
+        open_table=lambda layout: dynamodb_table(settings, layout),
         observe=log,
         observe_query=query_metrics.observe,
     )
 
 
-def cursor_keys(variables: Mapping[str, str], session: Session) -> CursorKeys | Callable[[], CursorKeys]:
+def cursor_keys(variables: Mapping[str, str]) -> CursorKeys | Callable[[], CursorKeys]:
     """The cursor keys of this environment. Those of a secret come from a function that reads it, and raises
     ConfigurationError: the first cursor needs them, no request before. Raises ConfigurationError."""
-    text = _key_ring(variables, "CURSOR_KEYS", session)
+    text = _key_ring(variables, "CURSOR_KEYS")
     return decode_cursor_keys(text) if isinstance(text, str) else lambda: decode_cursor_keys(text())
 
 
-def external_keys(variables: Mapping[str, str], session: Session) -> ExternalKeys:
+def external_keys(variables: Mapping[str, str]) -> ExternalKeys:
     """The external keys of this environment. Raises ConfigurationError."""
-    text = _key_ring(variables, "EXTERNAL_KEYS", session)
+    text = _key_ring(variables, "EXTERNAL_KEYS")
     return decode_external_keys(text if isinstance(text, str) else text())
 
 
-def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str | Callable[[], str]:
+def _key_ring(variables: Mapping[str, str], name: str) -> str | Callable[[], str]:
     """The text of a key ring, or what reads it from a secret. Raises ConfigurationError where neither is set."""
     text, secret = variables.get(name), variables.get(f"{name}_SECRET")
     if text:
@@ -106,13 +98,13 @@ def _key_ring(variables: Mapping[str, str], name: str, session: Session) -> str 
         what = name.lower().replace("_", " ")
         fix = "set it to the id of the secret that has them"
         raise ConfigurationError(f"there are no {what}", where=f"{name}_SECRET", fix=fix)
-    return partial(_secret, secret, session)
+    return partial(_secret, secret)
 
 
-def _secret(name: str, session: Session) -> str:
-    from shardweave.table.dynamodb import read_secret
+def _secret(name: str) -> str:
+    from shardweave.table.dynamodb import new_session, read_secret
 
-    return read_secret(session, name)
+    return read_secret(name, new_session)
 
 
 def log(seen: Observation) -> None:

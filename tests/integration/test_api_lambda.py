@@ -18,7 +18,7 @@ from shardweave.api.http import KEPT_PRIVATE
 from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorCodec, CursorKeys, CursorState
 from shardweave.service.build import encode_cursor_keys
-from shardweave.table.dynamodb import DynamoDBTable, create_table, new_session
+from shardweave.table.dynamodb import DynamoDBTable, create_table
 from tests.unit.api_world import Client, json_of, problem_of, user_service
 from tests.unit.lambda_events import Context, event
 
@@ -167,7 +167,7 @@ def test_a_function_with_a_wrong_setting_answers_500_and_logs_which(
 
 def test_a_function_without_cursor_keys_says_how_to_give_them() -> None:
     with pytest.raises(ConfigurationError, match="CURSOR_KEYS_SECRET"):
-        function.cursor_keys({}, new_session())
+        function.cursor_keys({})
 
 
 @pytest.mark.usefixtures("environment")
@@ -176,8 +176,8 @@ def test_cursor_keys_and_external_keys_come_from_secrets(monkeypatch: pytest.Mon
 
     boto3.client("secretsmanager").create_secret(Name="cursors", SecretString=KEYS)
     monkeypatch.delenv("CURSOR_KEYS")
-    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"}, new_session())().current == "k"
-    assert function.external_keys({"EXTERNAL_KEYS_SECRET": "cursors"}, new_session()).current == "k"
+    assert function.cursor_keys({"CURSOR_KEYS_SECRET": "cursors"})().current == "k"
+    assert function.external_keys({"EXTERNAL_KEYS_SECRET": "cursors"}).current == "k"
 
 
 @pytest.mark.usefixtures("environment")

@@ -28,7 +28,7 @@ from shardweave.table.dynamodb.transport.choice import (
 from shardweave.table.dynamodb.transport.direct import DirectTransport
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, place_of
 from shardweave.table.dynamodb.transport.rounds import Attempted
-from shardweave.table.dynamodb.transport.signing import CONTENT_TYPE, SERVICE, TARGET, Credentials, Signer
+from shardweave.table.dynamodb.transport.signing import DYNAMODB, SECRETS_MANAGER, Credentials, Service, Signer
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,8 +75,8 @@ NAMES_THAT_BOTOCORE_READS = sorted(
         for name in ([variables] if isinstance(variables, str) else variables or [])
     }
     | {
-        "AWS_ENDPOINT_URL",
-        "AWS_ENDPOINT_URL_DYNAMODB",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+        "AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
         "AWS_CREDENTIAL_EXPIRATION",
         "AWS_ACCOUNT_ID",
         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -295,12 +295,52 @@ def test_another_transport_is_refused(transport: str, variable: str | None) -> N
         wanted(transport, {} if variable is None else {VARIABLE: variable})
 
 
-def test_only_dynamodb_is_spoken_to() -> None:
-    """A43: secrets have another protocol, and are left to botocore."""
-    model = Session().get_service_model("dynamodb")
-    assert (model.metadata["targetPrefix"], model.signing_name) == (TARGET, SERVICE)
-    assert f"application/x-amz-json-{model.metadata['jsonVersion']}" == CONTENT_TYPE
-    assert set(OPERATIONS.values()) <= set(model.operation_names)
+@pytest.mark.parametrize("service", [DYNAMODB, SECRETS_MANAGER], ids=lambda service: service.name)
+def test_what_is_said_of_a_service_is_what_its_model_says(service: Service) -> None:
+    """A43."""
+    model = Session().get_service_model(service.name)
+    assert (model.metadata["targetPrefix"], model.signing_name) == (service.target, service.name)
+    assert f"application/x-amz-json-{model.metadata['jsonVersion']}" == service.content_type
+    assert model.service_id.hyphenize().replace("-", "_").upper() == service.variable
+    assert set(OPERATIONS.values()) <= set(model.operation_names) or service is SECRETS_MANAGER
+
+
+ONE, OTHER = "http://127.0.0.1:4566", "http://localhost:8000"
+
+
+@pytest.mark.parametrize("service", [DYNAMODB, SECRETS_MANAGER], ids=lambda service: service.name)
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AWS_ENDPOINT_URL": ONE},
+        {"AWS_ENDPOINT_URL_DYNAMODB": ONE},
+        {"AWS_ENDPOINT_URL_SECRETS_MANAGER": ONE},
+        {"AWS_ENDPOINT_URL": ONE, "AWS_ENDPOINT_URL_DYNAMODB": OTHER},
+        {"AWS_ENDPOINT_URL": OTHER, "AWS_ENDPOINT_URL_SECRETS_MANAGER": ONE},
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("given", [None, "http://127.0.0.1:9"])
+def test_an_endpoint_of_the_environment_is_the_one_that_botocore_takes(
+    service: Service, variables: dict[str, str], given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A33, A43."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    session = Session()
+    session.set_credentials("key", "secret")
+    client = session.create_client(service.name, region_name="eu-west-1", endpoint_url=given)
+    found = chosen({**KEYS, **variables}, region="eu-west-1", endpoint_url=given, service=service)
+    assert isinstance(found, Direct)
+    assert client.meta.endpoint_url == f"{'https' if found.place.secure else 'http'}://{found.place.header}"
+    client.close()
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
+@pytest.mark.parametrize("value", ["", "http://localhost/path", "ftp://localhost", "localhost:8000"])
+def test_an_endpoint_of_the_environment_that_is_more_than_a_host_leads_to_botocore(name: str, value: str) -> None:
+    """A33, A36."""
+    assert isinstance(chosen({**LAMBDA, name: value}), str)
 
 
 def test_nothing_happens_before_the_first_request() -> None:

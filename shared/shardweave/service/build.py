@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from ..reshard.driver import ReshardDriver
     from ..reshard.load.policy import Policy
     from ..reshard.timings import Pace
-    from ..table.dynamodb import Session
 
 
 @dataclass(frozen=True)
@@ -256,15 +255,13 @@ def operators_operations(parts: Parts, operators: Operators, operator: ReshardAd
     return tuple(replace(each, counted=False) for each in found)
 
 
-def dynamodb_table(settings: Settings, layout: TableLayout, session: Session | None = None) -> Table:
-    """The deployed table, with a connection for every read that may run at once. `session` makes its clients; one that
-    other clients come from as well makes a cold start shorter."""
+def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
+    """The deployed table, with a connection for every read that may run at once."""
     from ..table.dynamodb import DynamoDBTable
 
     return DynamoDBTable(
         layout,
         settings.table_name,
-        session=session,
         endpoint_url=settings.endpoint_url,
         region=settings.region,
         max_pool_connections=settings.throttle,

@@ -10,10 +10,10 @@ Operations on items go over the direct transport (see `transport`) where what su
 everything else, and everything elsewhere, over botocore's clients. Who asks for `connection` has botocore for all from
 then on, so that what is hooked into its clients sees every request.
 
-Costs: making a client of botocore takes about a quarter of a second, most of it imports; it is made with the table
-where botocore is needed for all, else when it is first needed, and the streams client when a stream is first read. One
-table, its clients and its connections serve all threads. Over botocore an operation costs what that needs to make, sign
-and send a request; reading the reply adds little to loading its JSON.
+Costs: making a client of botocore takes about a quarter of a second, most of it imports. botocore is imported, and the
+client made, with the table where it is needed for all, else when it is first needed; the streams client, when a stream
+is first read. One table, its clients and its connections serve all threads. Over botocore an operation costs what that
+needs to make, sign and send a request; reading the reply adds little to loading its JSON.
 
 This package alone imports botocore; `shardweave.table` does not import it.
 
@@ -26,7 +26,8 @@ This package alone imports botocore; `shardweave.table` does not import it.
     answers    responses -> answers
     error_replies   replies that are errors -> our errors
     failures   boto3's exceptions -> our errors
-    secret     a secret of Secrets Manager, over the table's session
+    secret     a secret of Secrets Manager
+    settings   how connections are made
     stack      the stack that a deployed table belongs to
     stream     shards, positions and records of the table's stream
     creation   makes the table for local stages and tests
@@ -39,9 +40,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar
-
-from botocore.session import Session
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ...errors import ConfigurationError
 from .. import Guard
@@ -50,9 +49,9 @@ from ..many import RunMany
 from ..operations import WRITES, BatchGet, GetItem, Operation, Query, Scan, StreamRead, StreamShards, TransactGet
 from . import answers
 from .attempts import Attempts
-from .client import DEFAULTS, Connection, Settings, is_plain, new_session
 from .creation import create_table
 from .secret import read_secret
+from .settings import DEFAULTS, Settings
 from .stream import Stream
 from .transport.choice import Direct, Surroundings, direct_or_why_not, wanted
 from .transport.direct import DirectTransport
@@ -60,7 +59,12 @@ from .transport.endpoint import HostEndpoint
 from .transport.rounds import Attempted
 from .transport.signing import Signer
 
-__all__ = ["DynamoDBTable", "Session", "create_table", "new_session", "read_secret"]
+__all__ = ["DynamoDBTable", "create_table", "new_session", "read_secret"]
+
+if TYPE_CHECKING:
+    from botocore.session import Session
+
+    from .client import Connection
 
 R = TypeVar("R")
 
@@ -112,10 +116,10 @@ class DynamoDBTable:
         self.name = name
         self._layout = layout
         self._lock = threading.Lock()
-        self._new_connection = partial(Connection, settings, client, streams_client, session)
+        self._new_connection = partial(_connection, settings, client, streams_client, session)
         self._connection: Connection | None = None
         self._stream = Stream(self._botocore, name)
-        given = client is not None or streams_client is not None or stock_parser or not is_plain(session)
+        given = client is not None or streams_client is not None or stock_parser or not _is_plain(session)
         self._direct = None if given and transport != "direct" else self._chosen(settings, transport, observe)
         self._transport = self._direct
         if self._direct is None:
@@ -209,3 +213,25 @@ class DynamoDBTable:
             max_attempts=settings.max_attempts,
             observe=observe,
         )
+
+
+def new_session(stock_parser: bool = False) -> Session:
+    """A session of botocore whose clients read replies as they are."""
+    from .client import new_session as made
+
+    return made(stock_parser)
+
+
+def _connection(settings: Settings, client: Any, streams_client: Any, session: Session | None) -> Connection:
+    from .client import Connection
+
+    return Connection(settings, client, streams_client, session)
+
+
+def _is_plain(session: Session | None) -> bool:
+    """Whether the clients of a session go by what surrounds the process alone."""
+    if session is None:
+        return True
+    from .client import is_plain
+
+    return is_plain(session)

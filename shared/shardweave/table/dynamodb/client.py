@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from botocore.config import Config
@@ -29,23 +28,7 @@ from .attempt_events import HOOKS, following
 from .attempts import Attempts
 from .failures import table_error
 from .replies import ReplyParserFactory, refuse_broken
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How clients connect. Timeouts are in seconds, and for each attempt. `stock_parser`: botocore's own parser reads
-    all replies, as it does those of a client that was made elsewhere; the answers are the same."""
-
-    endpoint_url: str | None = None
-    region: str | None = None
-    max_pool_connections: int = 64
-    connect_timeout: float = 2.0
-    read_timeout: float = 5.0
-    max_attempts: int = 3
-    stock_parser: bool = False
-
-
-DEFAULTS = Settings()
+from .settings import Settings
 
 _SERVICES = ("dynamodb", "dynamodb-streams")
 
@@ -74,9 +57,9 @@ class PlainSession(Session):  # type: ignore[misc]
         super().set_default_client_config(*arguments, **options)
 
 
-def is_plain(session: Session | None) -> bool:
+def is_plain(session: Session) -> bool:
     """Whether the clients of a session go by what surrounds the process alone."""
-    return session is None or (isinstance(session, PlainSession) and session.is_plain)
+    return isinstance(session, PlainSession) and session.is_plain
 
 
 def new_session(stock_parser: bool = False) -> Session:

@@ -1,27 +1,81 @@
-"""A secret of Secrets Manager. Its client shares the table's session, and with it most of what making one costs."""
+"""A secret of Secrets Manager: over the direct transport where all around the process is known to it, or botocore."""
 
 from __future__ import annotations
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.session import Session
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, ShardweaveError, TableUnavailable
+from .attempts import Attempts
+from .transport.choice import Direct, Surroundings, direct_or_why_not, wanted
+from .transport.direct import DirectTransport
+from .transport.endpoint import HostEndpoint
+from .transport.exchange import Call
+from .transport.signing import SECRETS_MANAGER, Signer
+
+if TYPE_CHECKING:
+    from botocore.session import Session
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 2.0, 5.0, 3
+_METHOD, _SECRET = "get_secret_value", "SecretString"
 
 
-def read_secret(session: Session, secret_id: str) -> str:
-    """The text of a secret. Raises ConfigurationError when it can't be had; the error does not show it."""
-    config = Config(connect_timeout=2.0, read_timeout=5.0, retries={"mode": "standard", "total_max_attempts": 3})
+def read_secret(secret_id: str, session: Callable[[], Session]) -> str:
+    """The text of a secret. `session` gives botocore's session where that is needed. Raises ConfigurationError when the
+    text can't be had; the error does not show it."""
+    found: Direct | str = "botocore is asked for"
+    if wanted("auto", os.environ) != "botocore":
+        found = direct_or_why_not(Surroundings.of_process(os.environ), "secret", None, None, service=SECRETS_MANAGER)
+    text, reason = _read(found, secret_id) if isinstance(found, Direct) else _read_by_botocore(session(), secret_id)
+    if text is None:
+        fix = "let it exist, and let the function's role read it"
+        raise ConfigurationError(f"the secret can't be read ({reason})", where=secret_id, fix=fix)
+    return text
+
+
+def _read(found: Direct, secret_id: str) -> tuple[str | None, str]:
+    transport = DirectTransport(
+        "",
+        ("", ""),
+        HostEndpoint(found.place, found.trusted),
+        Signer(found.credentials, found.region, found.place.header, SECRETS_MANAGER),
+        needs_checksum=False,
+        connections=1,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        max_attempts=ATTEMPTS,
+    )
+    body = json.dumps({"SecretId": secret_id}).encode()
+    try:
+        return transport.call(Call(_METHOD, "GetSecretValue", body, _text, Attempts())), ""
+    except ShardweaveError as error:
+        return None, type(error).__name__
+    finally:
+        transport.close()
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    text = body.get(_SECRET)
+    if not isinstance(text, str):
+        raise TableUnavailable("the secret has no text", where=_METHOD)
+    return text
+
+
+def _read_by_botocore(session: Session, secret_id: str) -> tuple[str | None, str]:
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
+    config = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries=retries)
     try:
         client = session.create_client("secretsmanager", config=config)
         try:
-            return str(client.get_secret_value(SecretId=secret_id)["SecretString"])
+            return str(client.get_secret_value(SecretId=secret_id)[_SECRET]), ""
         finally:
             client.close()
     except ClientError as error:
-        reason = str(error.response.get("Error", {}).get("Code", "no reason"))
+        return None, str(error.response.get("Error", {}).get("Code", "no reason"))
     except (BotoCoreError, KeyError) as error:
-        reason = type(error).__name__
-    raise ConfigurationError(
-        f"the secret can't be read ({reason})", where=secret_id, fix="let it exist, and let the function's role read it"
-    )
+        return None, type(error).__name__

@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamTrimmed, TableNotFound
 from .. import Guard
 from ..operations import StreamPage, StreamRead, StreamRecord, StreamShard
 from ..values import from_attribute_values
 from .attempts import Attempts
-from .client import Connection
+
+if TYPE_CHECKING:
+    from .client import Connection
 
 _SEPARATOR = "@"
 

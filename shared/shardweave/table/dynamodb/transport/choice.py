@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ....errors import ConfigurationError
 from .endpoint import Place, place_of
-from .signing import Credentials
+from .signing import DYNAMODB, Credentials, Service
 
 VARIABLE = "SHARDWEAVE_TRANSPORT"
 """`botocore` in this variable of the environment leaves everything to botocore."""
@@ -30,6 +30,9 @@ UNDERSTOOD = frozenset(
         "AWS_SECURITY_TOKEN",
         "AWS_DEFAULT_REGION",
         "AWS_CA_BUNDLE",
+        "AWS_ENDPOINT_URL",
+        "AWS_ENDPOINT_URL_DYNAMODB",
+        "AWS_ENDPOINT_URL_SECRETS_MANAGER",
     }
 )
 MEANS_NOTHING = frozenset(
@@ -95,9 +98,15 @@ class Direct:
 
 
 def direct_or_why_not(
-    around: Surroundings, table: str, region: str | None, endpoint_url: str | None, *, modules_matter: bool = True
+    around: Surroundings,
+    table: str,
+    region: str | None,
+    endpoint_url: str | None,
+    *,
+    modules_matter: bool = True,
+    service: Service = DYNAMODB,
 ) -> Direct | str:
-    """What the direct transport needs, or why botocore is needed."""
+    """What the direct transport needs, or why botocore is needed. `table` is what is named by a plain name."""
     variables = around.variables
     reason = _unknown_variable(variables) or _unknown_file(around)
     if not reason and modules_matter:
@@ -107,7 +116,9 @@ def direct_or_why_not(
     region = region or variables.get("AWS_DEFAULT_REGION") or ""
     if not reason and not _PUBLIC_REGION.fullmatch(region):
         reason = "the region is not one of the public partition"
-    place = place_of(endpoint_url or f"https://dynamodb.{region}.amazonaws.com")
+    place = place_of(
+        endpoint_url or _configured(variables, service) or f"https://{service.name}.{region}.amazonaws.com"
+    )
     if not reason and place is None:
         reason = "the endpoint is more than a plain host and port"
     access, secret = variables.get("AWS_ACCESS_KEY_ID"), variables.get("AWS_SECRET_ACCESS_KEY")
@@ -126,6 +137,11 @@ def direct_or_why_not(
     return Direct(place, region, credentials, variables.get("AWS_CA_BUNDLE") or variables.get("REQUESTS_CA_BUNDLE"))
 
 
+def _configured(variables: Mapping[str, str], service: Service) -> str | None:
+    """The endpoint that the environment names for a service, else for all."""
+    return variables.get(f"AWS_ENDPOINT_URL_{service.variable}", variables.get("AWS_ENDPOINT_URL"))
+
+
 def wanted(transport: str, variables: Mapping[str, str]) -> str:
     """The transport that is asked for. Raises ConfigurationError."""
     for where, value in (("transport", transport), (VARIABLE, variables.get(VARIABLE) or "auto")):
@@ -142,6 +158,8 @@ def _unknown_variable(variables: Mapping[str, str]) -> str:
             return f"{name} is set"
         if upper.endswith("_PROXY") and upper != "NO_PROXY" and value:
             return f"{name} is set"
+        if upper.startswith("AWS_ENDPOINT_URL") and not value:
+            return f"{name} is empty"
         if name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE") and not Path(value).is_file():
             return f"{name} is not a file"
     if sys.platform in ("darwin", "win32"):

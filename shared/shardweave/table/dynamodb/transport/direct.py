@@ -23,7 +23,7 @@ from ...many import Lanes, Outcome, too_late
 from ...operations import Operation
 from .calls import call_of
 from .connection import Clocks
-from .exchange import Exchange
+from .exchange import Call, Exchange
 from .pool import Pool
 from .quota import RetryQuota
 from .retries import GivenRetries, StandardRetries
@@ -73,7 +73,10 @@ class DirectTransport:
 
     def run(self, operation: Operation[Any], guard: Guard | None = None) -> Any:
         """Carry out one operation. Raises as `Table.run`."""
-        call = call_of(operation, self._table, self._key_names, guard)
+        return self.call(call_of(operation, self._table, self._key_names, guard))
+
+    def call(self, call: Call[R]) -> R:
+        """Carry out one call. Raises as `run`."""
         exchange = Exchange(
             call,
             self._signer,
@@ -89,7 +92,7 @@ class DirectTransport:
             raise
         if exchange.error is not None:
             raise exchange.error
-        return exchange.answer
+        return cast(R, exchange.answer)
 
     def run_many(self, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
         """Carry reads out at once. Gives an outcome for each, in their order."""

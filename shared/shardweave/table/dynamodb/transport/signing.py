@@ -1,4 +1,4 @@
-"""Signature Version 4 of requests to DynamoDB: the head of each request, with its signature.
+"""Signature Version 4 of requests to DynamoDB, and to Secrets Manager: the head of each request, with its signature.
 
 The same signature as botocore's for the same headers. The key that follows from the secret changes once a day and is
 kept; all that changes is one tuple, which is replaced in one assignment, so that threads need no lock.
@@ -15,12 +15,24 @@ from hashlib import sha256
 
 from ....errors import ConfigurationError
 
-SERVICE = "dynamodb"
-CONTENT_TYPE = "application/x-amz-json-1.0"
-TARGET = "DynamoDB_20120810"
 USER_AGENT = "shardweave"
 
 _PLAIN = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that takes JSON: its name in hosts and signatures, in variables of the environment, in the target of a
+    request, and its form of JSON."""
+
+    name: str
+    variable: str
+    target: str
+    content_type: str
+
+
+DYNAMODB = Service("dynamodb", "DYNAMODB", "DynamoDB_20120810", "application/x-amz-json-1.0")
+SECRETS_MANAGER = Service("secretsmanager", "SECRETS_MANAGER", "secretsmanager", "application/x-amz-json-1.1")
 
 
 @dataclass(frozen=True)
@@ -43,14 +55,15 @@ class Credentials:
 
 
 class Signer:
-    """Signs for one host and region."""
+    """Signs for one host and region of a service."""
 
-    def __init__(self, credentials: Credentials, region: str, host: str) -> None:
+    def __init__(self, credentials: Credentials, region: str, host: str, service: Service = DYNAMODB) -> None:
         for name, value in (("region", region), ("host", host)):
             if not _PLAIN.fullmatch(value):
                 raise ConfigurationError("it holds what no name may hold", where=name, fix="set it again")
         self._region = region
         self._host = host
+        self._service = service
         self._state = self._of_day(credentials, "")
 
     def replace(self, credentials: Credentials) -> None:
@@ -64,25 +77,25 @@ class Signer:
         if state[0] != moment[:8]:
             self._state = state = self._of_day(state[1], moment[:8])
         _, _, key, scope, authorization, token_line, signed_token, names = state
-        target = f"{TARGET}.{operation}"
+        target, content_type = f"{self._service.target}.{operation}", self._service.content_type
         canonical = (
-            f"POST\n/\n\ncontent-type:{CONTENT_TYPE}\nhost:{self._host}\nx-amz-date:{moment}\n{signed_token}"
+            f"POST\n/\n\ncontent-type:{content_type}\nhost:{self._host}\nx-amz-date:{moment}\n{signed_token}"
             f"x-amz-target:{target}\n\n{names}\n{sha256(body).hexdigest()}"
         )
         text = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
         signature = hmac.digest(key, text.encode(), "sha256").hex()
         return (
             f"POST / HTTP/1.1\r\nHost: {self._host}\r\nAccept-Encoding: identity\r\nX-Amz-Target: {target}\r\n"
-            f"Content-Type: {CONTENT_TYPE}\r\nUser-Agent: {USER_AGENT}\r\nX-Amz-Date: {moment}\r\n{token_line}"
+            f"Content-Type: {content_type}\r\nUser-Agent: {USER_AGENT}\r\nX-Amz-Date: {moment}\r\n{token_line}"
             f"Authorization: {authorization}{signature}\r\nContent-Length: {len(body)}\r\n\r\n"
         ).encode()
 
     def _of_day(self, credentials: Credentials, day: str) -> _State:
         key = f"AWS4{credentials.secret_key}".encode()
-        for part in (day, self._region, SERVICE, "aws4_request"):
+        for part in (day, self._region, self._service.name, "aws4_request"):
             key = hmac.digest(key, part.encode(), "sha256")
         token = credentials.token
-        scope = f"{day}/{self._region}/{SERVICE}/aws4_request"
+        scope = f"{day}/{self._region}/{self._service.name}/aws4_request"
         names = f"content-type;host;x-amz-date;{'x-amz-security-token;' if token else ''}x-amz-target"
         return (
             day,
