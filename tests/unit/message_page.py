@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import shardweave
-from shardweave import errors
 
 LIBRARY = Path(shardweave.__file__).parent
 HEADING = """# Messages
@@ -57,7 +56,7 @@ def messages_page() -> str:
     source = _Source(
         {_name(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(LIBRARY.rglob("*.py"))}
     )
-    source.makers.update(_errors())
+    source.makers.update(_errors(source.trees))
     while _find_makers(source):
         pass
     found: dict[str, list[Message]] = defaultdict(list)
@@ -73,13 +72,15 @@ def _name(file: Path) -> str:
     return ".".join(file.relative_to(LIBRARY).with_suffix("").parts)
 
 
-def _errors() -> Iterator[tuple[str, Parameters]]:
+def _errors(trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, Parameters]]:
     """The classes that errors are made of, and in what order each takes its texts."""
-    waiting = [errors.ShardweaveError]
-    while waiting:
-        kind = waiting.pop()
-        waiting += kind.__subclasses__()
-        yield kind.__name__, {0: MESSAGE, **{role: role for role in ROLES}}
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    kinds, before = {"ShardweaveError"}, 0
+    while len(kinds) > before:
+        before = len(kinds)
+        kinds |= {each.name for each in classes if any(ast.unparse(base) in kinds for base in each.bases)}
+    for kind in sorted(kinds):
+        yield kind, {0: MESSAGE, **{role: role for role in ROLES}}
     yield "Fault", {0: WHERE, 1: MESSAGE, 2: FIX, **{role: role for role in ROLES}}
     yield "FieldFault", {1: MESSAGE, MESSAGE: MESSAGE}
     yield "ArgumentTypeError", {0: MESSAGE}
