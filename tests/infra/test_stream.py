@@ -211,7 +211,7 @@ def test_the_log_has_shards_and_places_of_failures_and_no_values(
     assert "secret" not in told
     assert "userId#" not in told
     assert [line["shards"] for line in logged if "shards" in line] == [{}, {"user!2": 1}]
-    assert all("stream_events.py" in str(line["trace"]) for line in logged if line["levelname"] == "ERROR")
+    assert all("lambda_stream.py" in str(line["trace"]) for line in logged if line["levelname"] == "ERROR")
 
 
 def test_the_watchdog_wakes_it(caplog: pytest.LogCaptureFixture) -> None:

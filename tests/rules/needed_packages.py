@@ -20,12 +20,11 @@ BESIDE = {
     "cdk/": {"aws_cdk", "constructs", "jsii", "uv"},
     "cli/": {"rich", "uv"},
     "local/": API | {"httptools", "rich", "uvicorn"},
-    "query_metrics.py": API,
     "table/dynamodb/transport/endpoint.py": {"certifi"},
     "testing.py": {"pytest"},
 }
-"""By the beginning of a module's name. `query_metrics` is what deployed functions write, in whose layer the extra of
-the API is; `cli` looks whether there is a `uv` before it takes it, and the transport does without `certifi`."""
+"""By the beginning of a module's name. `cli` looks whether there is a `uv` before it takes it, and the transport does
+without `certifi`."""
 
 
 def packages_without_an_extra(tree: Tree) -> list[str]:

@@ -17,7 +17,7 @@ Costs, in requests:
                            projected too; a sequence one more
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
     get_by                 a read and a get
-    find_by, expand        see `lookup_queries`, `expanding`
+    find_by, expand        see `lookup_queries`, `relation_loader`
     apply                  see `event_applier`
     transact               a batched read and a transaction
     batch_get              1 for 100 keys and generation; batch_write: see `batches`
@@ -363,7 +363,7 @@ class Store:
 
     def apply(self, projection: str, event: Event) -> Applied:
         """Carry out what an event means to a projection of the schema, once, in one transaction, and in order per
-        record (see `projections`). Raises UnknownName, InputErrors, IdempotencyMismatch when another event has its id,
+        record (see `read_models`). Raises UnknownName, InputErrors, IdempotencyMismatch when another event has its id,
         AlreadyExists where another record has a unique value."""
         return self._projector.apply(self.schema.projection(projection), event)
 

@@ -1,7 +1,7 @@
 """A table that says what reads cost the piece of work that they were made for, whichever threads it uses.
 
 What is read inside `metered()` is added to its meter, also by threads that run in a copy of the context, as those of
-`FanOut` and `at_once` do. What is answered after the work has ended counts for nobody.
+`FanOut` and `run_concurrently` do. What is answered after the work has ended counts for nobody.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ named like one of the parameters below), `p.prefix=`, `p.from=` and `p.to=` (bot
 one another. Every property of one of the entity's indexes has its parameters; a prefix only where the property is
 text. A time may be given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its
 midnight in UTC, a time without a zone is refused. A key of several properties may be given as one value (see
-`composite`). The rest of the query:
+`composite_keys`). The rest of the query:
 
     index       the index to use; without it the one that uses the conditions best
     consistent  true for a consistent read, where the table itself answers

@@ -3,7 +3,7 @@
     POST  /v1/_events/{projection}    an event; 200 when it has been applied, now or before
 
 An event is one JSON object with its `type`, `eventId` and `position`, validated completely. Its values are read by the
-rules of `property_json`, as those of records are. A queue that delivers it until it gets a 200 or a 400 loses none:
+rules of `json_types`, as those of records are. A queue that delivers it until it gets a 200 or a 400 loses none:
 whatever else it gets (409, 503, 504), delivering it again is safe. An id that another event had is a 409 for ever.
 
 It is told by its `eventId`, whoever sends it, so that no idempotency key is asked for or read.

@@ -1,4 +1,4 @@
-"""What can be wrong with claims, rules and private properties. Generators of faults, as in `schema_faults`."""
+"""What can be wrong with claims, rules and private properties. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Events carried out: one transaction of the records that an event is about and the marker that it was.
 
 Where a record can't be shown (it was deleted, or something that it must have has not come yet), what events said of it
-is kept in its remnant (`remnants`), until it can.
+is kept in its remnant (`pending_records`), until it can.
 
 The marker is an idempotency key (`idempotency`) whose scope is the projection. Two processes that apply one event at
 once, or events of one record at once, meet on a condition: one is first, the other reads again.
