@@ -1,4 +1,4 @@
-"""Verification: every live record of O has an equal one in N, and the reverse, at the keys that `independent_keys` gives.
+"""Verification: every live record of O has an equal one in N, and the reverse, at the keys of `independent_keys`.
 
 Guarantees: nothing is written. What seems to differ is read again, both sides in one transaction, before it counts. In
 DUAL_OLD a record of O must also bear the mark, without which it could not be told from another program's later. Records

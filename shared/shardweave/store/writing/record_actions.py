@@ -1,6 +1,6 @@
 """The one place where a record's write actions are made: which items a write touches, and on what conditions.
 
-Pure. The conditions (see `write_actions`) are those under which ids stay unique over all generations and no write is lost:
+Pure. Conditions (see `write_actions`) are those under which ids stay unique over all generations and no write is lost:
 
     create    Put the record [free, known]; Delete its id in every other generation [free]
     replace   Put the record [live, rev as seen, known]
