@@ -134,11 +134,11 @@ class PageReader:
         stage, wanted = self._stages[number], limit - len(given)
         late = self._round(stage, wanted + 1, len(stage))
         while True:
-            seen = self._snapshot(stage, given, wanted)
-            if seen is None:
+            read = self._snapshot(stage, given, wanted)
+            if read is None:
                 return self._cut_at_the_unread(given, number, wanted)
+            seen, fitting = read
             final = seen.final[:wanted]
-            fitting = self._fitting(given, final)
             crowded = self._cut_at_the_unreadable(given, number, self._final(number), fitting)
             if crowded is not None:
                 return crowded
@@ -158,9 +158,11 @@ class PageReader:
                 return PageRead((*given, *final), reached, cut_by, passed)
             late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
 
-    def _snapshot(self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int) -> Snapshot | None:
+    def _snapshot(
+        self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int
+    ) -> tuple[Snapshot, int] | None:
         """What the stage has read by now, without records that are gone where whole ones are read, and those that can't
-        be read; None when the deadline left some of the `wanted` unread."""
+        be read, and how many of the first `wanted` fit, which are made; None when the deadline left some unread."""
         while True:
             seen = snapshot(stage, self._is_given, descending=self._descending)
             final = seen.final[:wanted]
@@ -170,10 +172,10 @@ class PageReader:
                     return None
                 if not all(map(self._whole.is_given, items)):
                     continue
-            refused = self._records.refused
-            self._records.make(items[: self._fitting(given, final)])
+            fitting, refused = self._fitting(given, final), self._records.refused
+            self._records.make(items[:fitting])
             if self._records.refused == refused:
-                return seen
+                return seen, fitting
 
     def _made(self, given: Sequence[Record], read: Sequence[Record], wanted: int) -> tuple[list[Record], int]:
         """Those of some records that the page gives, and how many of the first it has room for, which are made."""
