@@ -83,7 +83,7 @@ def tables(stack: Deployed) -> list[str]:
 def test_in_another_account_or_region_nothing_is_begun(stack: Deployed, tmp_path: Path) -> None:
     for choice, value in (("account", "123456789012"), ("region", "eu-west-1")):
         done = deploy(stack, tmp_path, **{choice: value})
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert f"the stage belongs to {value}" in done.stderr
     assert not (tmp_path / "cdk.out").exists()
 
@@ -111,7 +111,7 @@ def test_the_same_command_makes_the_stage_when_the_cause_is_gone(stack: Deployed
 def test_that_the_stack_is_protected_is_said_by_whichever_command_would_remove_it(stack: Deployed) -> None:
     for command in (["destroy", NAME], ["cdk", "destroy", NAME], ["destroy", "--service", SERVICE, "--stage", STAGE]):
         done = run(stack.emulator, *command, "--force")
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "--no-enable-termination-protection" in done.stderr
     assert described(stack)["StackStatus"].endswith("_COMPLETE")
 
@@ -135,7 +135,7 @@ def test_the_stage_goes_over_to_a_restored_table(stack: Deployed, tmp_path: Path
     dynamodb.update_table(TableName=RESTORED, StreamSpecification=streams)
     stream = dynamodb.describe_table(TableName=RESTORED)["Table"]["LatestStreamArn"]
     refused = deploy(stack, tmp_path, layer="host", table=stream)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "Enabled=true,AttributeName=_expires" in refused.stderr
     assert outputs(stack)["TableName"] == NAME
     expiring = {"Enabled": True, "AttributeName": "_expires"}
@@ -152,5 +152,5 @@ def test_it_stays_with_that_table_until_another_is_named(stack: Deployed, tmp_pa
     kept = json.loads(outputs(stack)["Choices"])
     assert kept["table"].split("/")[1] == RESTORED
     done = deploy(stack, tmp_path, layer="host", table="")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"records are in the table {RESTORED}" in done.stderr

@@ -67,7 +67,7 @@ def test_a_stage_that_can_name_no_stack_is_refused_with_an_example(stage: str) -
         ("iam", "no", "use one of on, off"),
         ("issuer", "http://login.example.com", "https address.*such as -c issuer"),
         ("issuer", "https://login.example.com", "without an audience.*such as -c audience"),
-        ("lanes", "0", "no whole number from 1 to 1,000.*-c lanes=32"),
+        ("lanes", "0", "not a whole number from 1 to 1,000.*-c lanes=32"),
         ("layer", "container", "use one of target, host"),
     ],
 )

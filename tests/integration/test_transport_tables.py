@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from shardweave.errors import ConfigurationError
-from shardweave.query.cursor import CursorKeys
-from shardweave.service.build import Settings, dynamodb_table
 from shardweave.table.dynamodb import DynamoDBTable, new_session
 from shardweave.table.operations import Describe, GetItem, PutItem
 from tests.integration.scripted_server import LAYOUT, Reply, ScriptedServer
@@ -94,7 +92,6 @@ def test_where_a_mock_is_loaded_everything_goes_by_botocore(around: pytest.Monke
 def test_a_session_that_makes_other_clients_leaves_the_choice_open_and_one_that_was_told_something_does_not(
     around: pytest.MonkeyPatch,
 ) -> None:
-    settings = Settings(CursorKeys("k", {"k": b"k" * 32}), table_name="orders")
     session = new_session()
     session.create_client("secretsmanager").close()
     assert session.is_plain
@@ -107,5 +104,5 @@ def test_a_session_that_makes_other_clients_leaves_the_choice_open_and_one_that_
         told = new_session()
         tell(told)
         assert not told.is_plain
-    table = dynamodb_table(settings, LAYOUT, session)
+    table = DynamoDBTable(LAYOUT, "orders", session=session)
     table.close()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.session import Session
 
 from shardweave.errors import InvalidRequest, OutcomeUnknown, ShardMapChanged, ShardweaveError, TableUnavailable
 from shardweave.outcomes import maybe_written
@@ -17,7 +18,7 @@ from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Put, RetryClock, Store
 from shardweave.store.writing.sender import Sender
 from shardweave.table.conditions import Missing
-from shardweave.table.dynamodb import Session, new_session
+from shardweave.table.dynamodb import new_session
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, DeleteItem, PutItem, Scan, TransactWrite, UpdateItem
 from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies

@@ -62,7 +62,7 @@ def test_api_answers_requests(installed: Environments) -> None:
     environment = installed("api")
     environment.run("shardweave", "init", "notes", "--no-hashes")
     statement = (
-        "from shardweave.service import Settings, build;from shardweave import CursorKeys;"
+        "from shardweave.service.build import Settings, build;from shardweave import CursorKeys;"
         "from shardweave.table.embedded import EmbeddedTable;from shardweave.api.lambda_event import event_of;"
         "service = build(Settings(CursorKeys('k', {'k': bytes(32)}), 'notes'), open_table=EmbeddedTable);"
         "print(service.api.resolve(event_of('GET', '/v1/notes', '', {}, b'', {}))['body'])"

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import shardweave
-
-LIBRARY = Path(shardweave.__file__).parent
+LIBRARY = Path(__file__).parents[2] / "shared" / "shardweave"
 HEADING = """# Messages
 
 What the library says when something is wrong, module by module, so that the texts can be read in one go: the place in

@@ -65,6 +65,13 @@ def test_the_errors_of_each_method_are_those_of_the_services_description(method:
     assert repeated <= retries.REPEATED_BY_DESCRIPTION
 
 
+def test_the_errors_of_a_secret_are_those_of_its_services_description() -> None:
+    """A31, A43."""
+    shapes = Session().get_service_model("secretsmanager").operation_model("GetSecretValue").error_shapes
+    assert {shape.name for shape in shapes} == retries.KNOWN_CODES["get_secret_value"]
+    assert all(shape.metadata.get("retryable") is None for shape in shapes)
+
+
 def test_a_lost_connection_is_repeated() -> None:
     lost = standard.RetryContext(
         1, MODEL.operation_model("GetItem"), caught_exception=BotocoreConnectionError(error="")

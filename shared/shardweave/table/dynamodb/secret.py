@@ -22,12 +22,14 @@ CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 2.0, 5.0, 3
 _METHOD, _SECRET = "get_secret_value", "SecretString"
 
 
-def read_secret(secret_id: str, session: Callable[[], Session]) -> str:
-    """The text of a secret. `session` gives botocore's session where that is needed. Raises ConfigurationError when the
-    text can't be had; the error does not show it."""
+def read_secret(secret_id: str, session: Callable[[], Session], around: Surroundings | None = None) -> str:
+    """The text of a secret. `session` gives botocore's session where that is needed; `around` is what the process runs
+    in, looked up where it is not given. Raises ConfigurationError when the text can't be had; the error does not show
+    it."""
+    around = around or Surroundings.of_process(os.environ)
     found: Direct | str = "botocore is asked for"
-    if wanted("auto", os.environ) != "botocore":
-        found = direct_or_why_not(Surroundings.of_process(os.environ), "secret", None, None, service=SECRETS_MANAGER)
+    if wanted("auto", around.variables) != "botocore":
+        found = direct_or_why_not(around, "secret", None, None, service=SECRETS_MANAGER)
     text, reason = _read(found, secret_id) if isinstance(found, Direct) else _read_by_botocore(session(), secret_id)
     if text is None:
         fix = "let it exist, and let the function's role read it"

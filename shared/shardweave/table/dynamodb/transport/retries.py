@@ -59,6 +59,15 @@ KNOWN_CODES: dict[str, frozenset[str]] = {
     "batch_write_item": _WRITES,
     "transact_write_items": _READS
     | {"TransactionCanceledException", "TransactionInProgressException", "IdempotentParameterMismatchException"},
+    "get_secret_value": frozenset(
+        {
+            "DecryptionFailure",
+            "InternalServiceError",
+            "InvalidParameterException",
+            "InvalidRequestException",
+            "ResourceNotFoundException",
+        }
+    ),
 }
 """The errors that the service's description names for each method."""
 
