@@ -2,8 +2,7 @@
 
 At most `throttle` reads are under way at once in all queries of this object. A table that carries reads out by itself
 (see `many`) gets all of a round together, and no threads are needed; then at most `throttle` of a query are under way,
-and of all queries as many as the table has connections. Where reads wait for nobody, they are carried out one after
-another in the caller's thread. A throttled or unanswered read is sent
+and of all queries as many as the table has connections. A throttled or unanswered read is sent
 again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
 read has an outcome of its own: one that fails does not take the others with it.
 
@@ -24,7 +23,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConfigurationError, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
-from ..table.many import Lanes, Outcome, answers_in_process, run_many_of, too_late
+from ..table.many import Lanes, Outcome, run_many_of, too_late
 from ..table.operations import Operation
 
 __all__ = ["DEFAULT_THROTTLE", "MAX_THROTTLE", "FanOut", "Outcome", "Wait", "too_late", "wait_for"]
@@ -83,8 +82,6 @@ class FanOut:
         if run_many is not None:
             seconds = None if deadline is None else deadline - begun
             return list(run_many(Lanes(operations, self._throttle, self._lane_pause, seconds, self._sleep)))
-        if answers_in_process(self._table):
-            return [self._attempt(operation, deadline) for operation in operations]
         pool = self._started()
         futures = [pool.submit(copy_context().run, self._attempt, operation, deadline) for operation in operations]
         ended = self._wait(futures, None if deadline is None else deadline - begun)
@@ -112,8 +109,6 @@ class FanOut:
 
     def _attempt(self, operation: Operation[R], deadline: float | None) -> Outcome[R]:
         begun = self.monotonic()
-        if deadline is not None and begun >= deadline:
-            return Outcome(None, too_late(), 0.0, late=True)
         attempt = 0
         while True:
             try:
