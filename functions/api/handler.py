@@ -27,7 +27,7 @@ from shardweave.api.problems import is_failure, problem
 from shardweave.api.safe_traceback import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.query.cursor import CursorKeys
-from shardweave.service.build import Service, Settings, build, decode_cursor_keys, decode_external_keys, dynamodb_table
+from shardweave.service.build import Service, Settings, build, decode_cursor_keys, decode_external_keys
 from shardweave.shard_key import ExternalKeys
 
 logger = Logger(service=os.environ.get("SERVICE"))
@@ -68,17 +68,12 @@ def service() -> Service:
 def built() -> Service:
     """The service, put together."""
     settings = Settings.from_environment(os.environ, cursor_keys(os.environ), partial(external_keys, os.environ))
-    return build(
-        settings,
-        open_table=lambda layout: dynamodb_table(settings, layout),
-        observe=log,
-        observe_query=query_metrics.observe,
-    )
+    return build(settings, observe=log, observe_query=query_metrics.observe)
 
 
 def cursor_keys(variables: Mapping[str, str]) -> CursorKeys | Callable[[], CursorKeys]:
-    """The cursor keys of this environment. Those of a secret come from a function that reads it, and raises
-    ConfigurationError: the first cursor needs them, no request before. Raises ConfigurationError."""
+    """The cursor keys of this environment, or a function that reads them from a secret: the first cursor needs them, no
+    request before. Both raise ConfigurationError."""
     text = _key_ring(variables, "CURSOR_KEYS")
     return decode_cursor_keys(text) if isinstance(text, str) else lambda: decode_cursor_keys(text())
 

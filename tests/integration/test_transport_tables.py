@@ -104,5 +104,3 @@ def test_a_session_that_makes_other_clients_leaves_the_choice_open_and_one_that_
         told = new_session()
         tell(told)
         assert not told.is_plain
-    table = DynamoDBTable(LAYOUT, "orders", session=session)
-    table.close()

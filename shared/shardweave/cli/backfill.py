@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from ..errors import ConfigurationError
+from ..progress_lines import ProgressLines
 from ..schema.schema import Schema
 from ..store import BackfillReport, Store
 from ..store.lookups.backfill_state import kept_names
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
 from .schemas import entity_of
-
-TELL_EVERY = 1_000
-"""Records between two lines that say how far it has come."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,27 +46,18 @@ def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Str
     wanted = [(entity, name) for entity in entities for name in kept_names(entity)]
     if options.lookup is not None:
         wanted = [(entities[0], options.lookup)]
-    ready = True
+    ready, lines = True, ProgressLines(streams.say)
+
+    def follow(report: BackfillReport) -> None:
+        lines.tell(lambda: f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
+
     for entity, name in wanted:
-        report = store.backfill(entity.model, name, again=options.again, follow=_Followed(streams).tell)
+        report = store.backfill(entity.model, name, again=options.again, follow=follow)
         _say(report, streams)
         ready = ready and report.ready
     if not wanted:
         streams.say("there is nothing to fill")
     return 0 if ready else 1
-
-
-@dataclass
-class _Followed:
-    """Tells how far a run has come, now and then."""
-
-    streams: Streams
-    told: int = 0
-
-    def tell(self, report: BackfillReport) -> None:
-        if report.read - self.told >= TELL_EVERY:
-            self.told = report.read
-            self.streams.say(f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
 
 
 def _say(report: BackfillReport, streams: Streams) -> None:
