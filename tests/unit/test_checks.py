@@ -161,7 +161,7 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ("entity Broken.created: a time property must be a Timestamp", entity({"created": (int, timestamp_property())})),
     (
         "entity Broken.updated: a time property must be a Timestamp",
-        entity({"updated": (dt.datetime, updated_property())}),
+        entity({"updated": (dt.date, updated_property())}),
     ),
     ("entity Broken.ends: a TTL is epoch seconds", entity({"ends": (Timestamp, ttl_property())})),
     ("entity Broken.ends: a TTL is epoch seconds", entity({"ends": (str, ttl_property())})),

@@ -40,7 +40,6 @@ from ..shard_key.key import AnyKey, key_of
 from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 from ..values.codecs import Codec, TimestampCodec
 from ..values.json_validation import field_faults
-from ..values.stored_form import stored_form
 from ..values.untyped import Walk
 from .access_rules import Allow
 from .entity import Entity, plain_id
@@ -270,7 +269,7 @@ class EntityType(Generic[E]):
             try:
                 if each.check_untyped is not None:
                     each.check_untyped(value)
-                item[each.stored] = stored_form(value)
+                item[each.stored] = each.stored_value(value)
             except ValueRefused as error:
                 error.where = error.where or each.stored
                 raise

@@ -6,6 +6,7 @@ filter take the same values.
 
 from __future__ import annotations
 
+import datetime as dt
 import types
 import typing
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from ..values.codecs import (
     IntegerCodec,
     NumberCodec,
     StringCodec,
+    TimestampCodec,
     UuidCodec,
     codec_of,
     is_number,
@@ -46,10 +48,11 @@ from ..values.json_types import (
     metadata_of,
 )
 from ..values.json_validation import field_faults, read_model
-from ..values.stored_form import datetime_begin, stored_form
+from ..values.stored_form import datetime_begin, epoch_number, stored_form
+from ..values.times import parse_time
 from ..values.untyped import Walk, check_untyped, read_untyped, walk_of
 from ..values.validators import is_validated, without_validators
-from .property_options import CanonicalBegin, Claim, Private, Role
+from .property_options import CanonicalBegin, Claim, EpochUnit, Private, Role
 
 _OF_TYPES: frozenset[type[Codec]] = frozenset(
     {
@@ -101,6 +104,17 @@ class Property:
     def has_declared_codec(self) -> bool:
         """Whether its codec was declared with its type, and is not the one that every property of the type has."""
         return self.codec is not None and type(self.codec) not in _OF_TYPES
+
+    @cached_property
+    def epoch(self) -> TimestampCodec | None:
+        """What says the unit, where its values are datetimes and stored as epoch numbers."""
+        return self.codec if isinstance(self.codec, TimestampCodec) and self._is_time else None
+
+    def stored_value(self, value: Any) -> Value:
+        """The stored form of a value of its type. Raises ValueRefused."""
+        if self.epoch is not None and isinstance(value, dt.datetime):
+            return epoch_number(value, self.epoch.unit)
+        return stored_form(value)
 
     @cached_property
     def has_validators(self) -> bool:
@@ -208,6 +222,8 @@ class Property:
 
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
         """The Python value that a text in a URL stands for. Raises as `read_json` does."""
+        if self.epoch is not None:
+            return self.python(parse_time(text, self.epoch, location_text(where or (self.stored,))))
         return self.read_json(json_of_text(self.annotation, self.codec, text), where)
 
     def read_bound_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
@@ -244,11 +260,13 @@ class Property:
         if isinstance(value, bool) and isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec)):
             fault = FieldFault((self.stored,), "Input should be a number, not true or false", "number_type")
             raise ValidationFailed([fault])
+        if self.epoch is not None and isinstance(value, int):
+            return value
         if self._is_time and isinstance(value, (int, float, Decimal)):
             fault = FieldFault((self.stored,), "Input should be a time of its type, not a number", "time_type")
             raise ValidationFailed([fault])
         try:
-            return stored_form(adapter.validate_python(value))
+            return self.stored_value(adapter.validate_python(value))
         except ValidationError as error:
             raise ValidationFailed(field_faults(error, (self.stored,))) from None
         except ValueRefused as error:
@@ -263,13 +281,13 @@ def properties_of(model: type[BaseModel]) -> dict[str, Property]:
     for name, info in model.model_fields.items():
         annotation = info.annotation
         for constraint in info.metadata:
-            if not isinstance(constraint, (Role, Codec, Claim, Private)):
+            if not isinstance(constraint, (Role, EpochUnit, Codec, Claim, Private)):
                 annotation = Annotated[annotation, constraint]  # type: ignore[assignment]
         found[name] = Property(
             name=name,
             stored=info.alias or name,
             annotation=annotation,
-            codec=next((item for item in info.metadata if isinstance(item, Codec)), None) or codec_of(info.annotation),
+            codec=_codec_of_field(info),
             role=next((item for item in info.metadata if isinstance(item, Role)), None),
             required=info.is_required(),
             has_default=not info.is_required(),
@@ -279,9 +297,20 @@ def properties_of(model: type[BaseModel]) -> dict[str, Property]:
             private=bool(info.exclude) or any(isinstance(item, Private) for item in info.metadata),
             none_when_missing=info.is_required() and is_optional(info.annotation),
             empty_when_missing=not info.is_required() and _defaults_to_empty_set(info),
-            default=default_of(info),
+            default=default_of(info, _unit_of(info)),
         )
     return found
+
+
+def _codec_of_field(info: FieldInfo) -> Codec | None:
+    declared = next((item for item in info.metadata if isinstance(item, Codec)), None)
+    found = declared or codec_of(info.annotation)
+    unit = _unit_of(info)
+    return TimestampCodec(unit) if unit is not None and isinstance(found, DateTimeCodec) else found
+
+
+def _unit_of(info: FieldInfo) -> Literal["ms", "s"] | None:
+    return next((item.unit for item in info.metadata if isinstance(item, EpochUnit)), None)
 
 
 def _refills(info: FieldInfo) -> bool:

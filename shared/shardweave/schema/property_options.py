@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
@@ -32,28 +32,30 @@ def unique_property(**field: Any) -> Any:
     return _with_role(Role.UNIQUE, field)
 
 
-def timestamp_property(**field: Any) -> Any:
-    """When the record was created; it never changes, and picks the generation. Set by the store when not given."""
-    return _with_role(Role.TIMESTAMP, _optional(field))
+def timestamp_property(*, unit: Literal["ms", "s"] = "ms", **field: Any) -> Any:
+    """When the record was created; it never changes, and picks the generation. Set by the store when not given. `unit`
+    is what a datetime is stored in, as an epoch number."""
+    return _with_role(Role.TIMESTAMP, _optional(field), EpochUnit(unit))
 
 
-def updated_property(**field: Any) -> Any:
-    """When the record was last written. Set by the store on every write."""
-    return _with_role(Role.UPDATED, _optional(field))
+def updated_property(*, unit: Literal["ms", "s"] = "ms", **field: Any) -> Any:
+    """When the record was last written. Set by the store on every write. `unit` is as in `timestamp_property`."""
+    return _with_role(Role.UPDATED, _optional(field), EpochUnit(unit))
 
 
 def ttl_property(**field: Any) -> Any:
-    """When the record expires, in epoch seconds. An expired record is hidden from reads at once."""
-    return _with_role(Role.TTL, _optional(field))
+    """When the record expires: epoch seconds, or a datetime, which is stored as such. An expired record is hidden from
+    reads at once."""
+    return _with_role(Role.TTL, _optional(field), EpochUnit("s"))
 
 
 def _optional(field: dict[str, Any]) -> dict[str, Any]:
     return field if "default" in field or "default_factory" in field else {"default": None, **field}
 
 
-def _with_role(role: Role, field: dict[str, Any]) -> Any:
+def _with_role(role: Role, field: dict[str, Any], *more: Any) -> Any:
     info: FieldInfo = Field(**field)
-    info.metadata.append(role)
+    info.metadata += [role, *more]
     return info
 
 
@@ -64,6 +66,13 @@ class CanonicalBegin:
     """
 
     canonical: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class EpochUnit:
+    """Marks a time that is stored as an epoch number in a unit."""
+
+    unit: Literal["ms", "s"]
 
 
 @dataclass(frozen=True)

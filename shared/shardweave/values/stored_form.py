@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Mapping, Set
 from decimal import Decimal
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import ValueRefused
 from ..table.values import Value, number, number_text
@@ -33,6 +33,8 @@ _WRITTEN_AS_TEXT = (
 _ANY_ADDRESS = ("IPvAnyAddress", "IPvAnyInterface", "IPvAnyNetwork")
 
 _NO_OFFSET, _MINUTE = dt.timedelta(), dt.timedelta(minutes=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND, _SECOND = dt.timedelta(milliseconds=1), dt.timedelta(seconds=1)
 _WHOLE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{5,8}([.,][0-9]{1,6})?([Zz]|[+-][0-9]{2}:?[0-9]{2})", re.ASCII
 )
@@ -69,6 +71,14 @@ def datetime_text(value: dt.datetime) -> str:
             "a datetime lies outside the years 1 to 9999 in UTC", fix="give a later or earlier one"
         ) from None
     return instant.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def epoch_number(value: dt.datetime, unit: Literal["ms", "s"]) -> int:
+    """The epoch number of a datetime in a unit; what is less than the unit is cut off. Raises ValueRefused for a naive
+    one."""
+    if value.utcoffset() is None:
+        raise ValueRefused("a datetime has no time zone", fix="give it one, such as UTC")
+    return (value - _EPOCH) // (_MILLISECOND if unit == "ms" else _SECOND)
 
 
 def datetime_begin(text: str) -> str:

@@ -189,6 +189,8 @@ def _read(each: Property, value: Any, where: str, *, bound: bool) -> Any:
     """A value, or a place in the order, by the rules that conditions and filters share."""
     if isinstance(value, str) and isinstance(each.codec, TimestampCodec):
         return iso_time(value, each.codec, where)
+    if each.epoch is not None and isinstance(value, int) and not isinstance(value, bool):
+        return value
     if isinstance(value, str) and isinstance(each.codec, DateTimeCodec):
         return parse_instant(value, where)
     return (each.read_bound if bound else each.read_json)(value, (where,))

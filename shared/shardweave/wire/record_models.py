@@ -42,7 +42,6 @@ from ..values.codecs import TimestampCodec
 from ..values.derived_models import derived_model
 from ..values.json_types import JSON_CONFIG, json_type, left_out, without_none
 from ..values.json_validation import field_faults, read_model
-from ..values.stored_form import stored_form
 from ..values.validators import without_validators
 from .record_json import part_json, record_json
 from .record_keys import KEY, RecordKeys
@@ -127,7 +126,10 @@ class RecordModels:
     def unanswerable(self, record: Entity, code: str) -> RecordUnreadable:
         """What is said of a record that was read, and can't be answered."""
         entity = self.entity
-        named = {name: stored_form(getattr(record, entity.properties[name].name)) for name in entity.identity}
+        named = {
+            name: entity.properties[name].stored_value(getattr(record, entity.properties[name].name))
+            for name in entity.identity
+        }
         key = {} if entity.origin is None else entity.keys.primary_key(named, record.key.shard)
         return entity.unreadable({**named, **key}, code)
 
@@ -272,7 +274,7 @@ class RecordModels:
         numbered = any(each.stored == sequence.property_name for sequence in self.entity.sequences)
         if value in (None, PydanticUndefined) or numbered or each.stored in self.kept:
             return {}
-        shown = json.loads(part_json(self.part.model_validate({each.stored: stored_form(value)})))
+        shown = json.loads(part_json(self.part.model_validate({each.stored: each.stored_value(value)})))
         return {"default": shown[each.stored]}
 
     def _declared(self, each: Property) -> FieldInfo:
@@ -286,9 +288,9 @@ class RecordModels:
 
     def _description(self, each: Property) -> str | None:
         sentences = [self._declared(each).description or ""]
-        if isinstance(each.codec, TimestampCodec):
+        if isinstance(each.codec, TimestampCodec) and each.epoch is None:
             sentences.append("Epoch milliseconds." if each.codec.unit == "ms" else "Epoch seconds.")
-        elif each.role is Role.TTL:
+        elif each.role is Role.TTL and each.epoch is None:
             sentences.append("Epoch seconds.")
         if each.role is Role.UPDATED:
             sentences.append("Set by every write.")

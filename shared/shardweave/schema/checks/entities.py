@@ -43,14 +43,20 @@ def _role_faults(where: str, properties: Mapping[str, Property]) -> Iterator[Fau
             yield Fault(where, f"{', '.join(holders)} are all the {role.value} property", "keep one")
     for each in properties.values():
         if each.role in (Role.TIMESTAMP, Role.UPDATED) and not isinstance(each.codec, TimestampCodec):
-            yield Fault(f"{where}.{each.name}", "a time property must be a Timestamp", "annotate it with Timestamp")
+            yield Fault(
+                f"{where}.{each.name}",
+                "a time property must be a Timestamp or a datetime",
+                "annotate it with Timestamp, or datetime",
+            )
         is_seconds = isinstance(each.codec, IntegerCodec) or (
             isinstance(each.codec, TimestampCodec) and each.codec.unit == "s"
         )
         if each.role is Role.TTL and each.null_stored:
             yield Fault(f"{where}.{each.name}", "a TTL that may be None has no other default", "let it be None")
         if each.role is Role.TTL and not is_seconds:
-            yield Fault(f"{where}.{each.name}", "a TTL is epoch seconds", "annotate it with TimestampSeconds or int")
+            yield Fault(
+                f"{where}.{each.name}", "a TTL is epoch seconds", "annotate it with TimestampSeconds, int or datetime"
+            )
 
 
 def _bump_faults(

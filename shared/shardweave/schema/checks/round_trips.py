@@ -73,7 +73,7 @@ def round_trip_faults(each: Property) -> Iterator[tuple[str, str]]:
             given = adapter.validate_python(example)
             if each.check_untyped is not None:
                 each.check_untyped(given)
-            stored = stored_form(given)
+            stored = each.stored_value(given)
         except (ValidationError, ValueRefused):
             continue
         found = _stored_fault(each, given, stored) or _json_fault(each, adapter, given)

@@ -205,7 +205,7 @@ def _fits(each: Property, default: Any) -> bool:
     try:
         if each.check_untyped is not None:
             each.check_untyped(default)
-        form = stored_form(default)
+        form = each.stored_value(default)
         return type(form) is type(read := each.parse_plain(default)) and form == read
     except (ValidationFailed, ValueRefused):
         return False
