@@ -14,7 +14,7 @@ from shardweave.errors import KeyTooLong, ShardweaveError, ValueRefused
 from shardweave.keys.entity_keys import EntityKeys
 from shardweave.keys.key_design import Element, Generated, KeyDesign
 from shardweave.keys.key_format import KEY_FORMATS, KeyFormat
-from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.keys.sharding import Shard, ShardBump, ShardMap, ShardSpace
 from shardweave.values.codecs import IntegerCodec, StringCodec, TimestampCodec
 
 ID, TEAM, NAME = (Element(name, StringCodec()) for name in ("userId", "team", "name"))
@@ -36,8 +36,19 @@ DESIGN = KeyDesign(
     ),
     hints=frozenset({"userId", "created"}),
 )
+SHARD = Shard(ShardSpace(5, 2), 3 * 32 + 31)
 DESIGNS = {
     "one property": DESIGN,
+    "shards of their own": replace(
+        DESIGN,
+        generated=(
+            Generated("allHashKey", (), sharded=True, shards=1),
+            Generated("teamHashKey", (TEAM,), sharded=True, shards=4),
+            Generated("teamNameHashKey", (TEAM, NAME), sharded=True),
+            Generated("nameHashKey", (NAME,), sharded=True, shards=64),
+            Generated("idHashKey", (ID,), sharded=True, shards=4),
+        ),
+    ),
     "partitioned": replace(DESIGN, partition=(TEAM,), sort=(CREATED,), shard_by=(TEAM,)),
     "singleton": replace(DESIGN, partition=(), sort=(), generated=()),
     "sharded by a number": replace(DESIGN, shard_by=(AGE,)),
@@ -77,7 +88,7 @@ def outcome(build: Callable[[], Any]) -> Any:
 @given(item=ITEMS, design=st.sampled_from(list(DESIGNS.values())))
 def test_both_ways_build_the_same_or_refuse_alike(key_format: KeyFormat, design: KeyDesign, item: Any) -> None:
     keys = EntityKeys(replace(design, key_format=key_format))
-    assert outcome(lambda: keys.build_in(item, "3v")) == outcome(lambda: keys.build_step_by_step(item, "3v"))
+    assert outcome(lambda: keys.build_in(item, SHARD)) == outcome(lambda: keys.build_step_by_step(item, SHARD))
 
 
 @pytest.mark.parametrize("key_format", KEY_FORMATS.values(), ids=KEY_FORMATS)
@@ -86,22 +97,22 @@ def test_both_ways_choose_the_same_shard(
     key_format: KeyFormat, shard_map: ShardMap, item: Any, design: KeyDesign
 ) -> None:
     keys = EntityKeys(replace(design, key_format=key_format))
-    expected = outcome(lambda: keys.build_step_by_step(item, keys.suffix(item, shard_map)))
+    expected = outcome(lambda: keys.build_step_by_step(item, keys.shard(item, shard_map)))
     assert outcome(lambda: keys.build(item, shard_map)) == expected
 
 
 def test_names_of_a_declaration_are_literals_whatever_they_hold() -> None:
     quoted = Element('it\'s "quoted" \\', StringCodec())
     keys = EntityKeys(replace(DESIGN, generated=(Generated("k'", (quoted,), sharded=False),)))
-    built = keys.build_in({"userId": "u", "created": 10**12, quoted.name: "v"}, "")
+    built = keys.build_in({"userId": "u", "created": 10**12, quoted.name: "v"}, Shard(ShardSpace(1, 0), 0))
     assert built["k'"] == f"{quoted.name}#v"
 
 
 def test_a_refused_value_is_named_and_one_that_is_too_long_too() -> None:
     keys = EntityKeys(DESIGN)
     with pytest.raises(ValueRefused) as refused:
-        keys.build_in({"userId": "u", "created": 5}, "")
+        keys.build_in({"userId": "u", "created": 5}, SHARD)
     assert refused.value.where == "created"
     with pytest.raises(KeyTooLong) as too_long:
-        keys.build_in({"userId": "u" * 1100, "created": 10**12}, "")
+        keys.build_in({"userId": "u" * 1100, "created": 10**12}, SHARD)
     assert too_long.value.where == "userId"

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from shardweave.errors import KeyTooLong, RecordTooLarge, UnknownName, ValidationFailed, ValueRefused
 from shardweave.keys.key_format import ARTICLE
-from shardweave.keys.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
+from shardweave.keys.sharding import WRITE_AHEAD_MS, Shard, ShardBump, ShardMap, ShardSpace
 from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid, now_ms
 from shardweave.schema.entity_type import REVISION
@@ -313,7 +313,7 @@ def test_the_largest_record_fits_with_wider_shards_and_a_mark_and_one_byte_more_
     item = {"documentId": "d", "title": "t", "body": ""}
     room = MAX_ITEM_BYTES - item_bytes(DOCUMENT.complete(item)) - 3 * 16 - (len("_mark") + 21)
     largest = DOCUMENT.complete(item | {"body": "é" * (room // 2) + "a" * (room % 2)})
-    moved = DOCUMENT.keys.build_in(largest, "0" * 16)
+    moved = DOCUMENT.keys.build_in(largest, Shard(ShardSpace(1, 16), 0))
     assert item_bytes(largest | moved | {"_mark": 10**38 - 1}) <= MAX_ITEM_BYTES
     with pytest.raises(RecordTooLarge, match="are possible") as refused:
         DOCUMENT.complete(item | {"body": largest["body"] + "a"})

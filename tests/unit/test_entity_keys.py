@@ -13,7 +13,7 @@ from shardweave.errors import KeyTooLong, ValueRefused
 from shardweave.keys.entity_keys import EntityKeys
 from shardweave.keys.key_design import Element, Generated, KeyDesign
 from shardweave.keys.key_format import ARTICLE, ENTITY_MANAGER, KEY_FORMATS, ORDERED, KeyFormat
-from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.keys.sharding import Shard, ShardBump, ShardMap, ShardSpace
 from shardweave.table.values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES
 from shardweave.values.codecs import Codec, DescendingCodec, IntegerCodec, StringCodec, TimestampCodec
 
@@ -21,6 +21,13 @@ from .codec_cases import CASES, HOSTILE_TEXT, TEXT
 
 TEXTS = st.one_of(TEXT, HOSTILE_TEXT)
 FOUR_SHARDS = ShardMap.of_bumps((ShardBump(0, 2, 1),))
+
+
+def shard(suffix: str) -> Shard:
+    """The shard of a suffix."""
+    found = ShardSpace(1 if len(suffix) > 2 else 5, len(suffix)).shard_of(suffix)
+    assert found is not None
+    return found
 
 
 def text(name: str) -> Element:
@@ -73,7 +80,7 @@ def test_the_generated_properties_of_a_record() -> None:
 
 def test_a_partition_stands_in_the_hash_key_and_only_there() -> None:
     keys = EntityKeys(PARTITIONED)
-    built = keys.build_in(ITEM | {"n": 7}, "3")
+    built = keys.build_in(ITEM | {"n": 7}, shard("3"))
     assert built["hashKey"] == "order!3 |team#red"
     assert built["rangeKey"] == "first#Jo!20Ann |n#p00000000000000000007"
     assert built["teamHashKey"] == "order!3 |team#red"
@@ -105,14 +112,14 @@ def test_composites_sort_as_tuples_of_values_do_with_missing_before_all(data: st
         for item in items
         for pairs in [list(zip(elements, cases, strict=True))]
     ]
-    one, two = (keys.build_in(item, "0")["composite"].encode() for item in items)
+    one, two = (keys.build_in(item, shard("0"))["composite"].encode() for item in items)
     assert (one < two) == (orders[0] < orders[1])
     assert (one == two) == (orders[0] == orders[1])
 
 
 def composite(first: str | None, last: str | None) -> str:
     item = {"userId": "u", "created": ITEM["created"], "first": first, "last": last}
-    return str(KEYS.build_in(item, "0")["nameRangeKey"])
+    return str(KEYS.build_in(item, shard("0"))["nameRangeKey"])
 
 
 def test_ann_comes_before_anna_before_annabel_whatever_follows() -> None:
@@ -133,7 +140,9 @@ def test_missing_comes_before_empty_before_anything() -> None:
 
 def test_bare_bars_lack_that_order_which_is_why_they_are_not_the_default() -> None:
     keys = in_format(ARTICLE)
-    ann, anna = (keys.build_in({"userId": "u", "first": first}, "0")["nameRangeKey"] for first in ("ann", "anna"))
+    ann, anna = (
+        keys.build_in({"userId": "u", "first": first}, shard("0"))["nameRangeKey"] for first in ("ann", "anna")
+    )
     assert anna < ann
 
 
@@ -174,13 +183,13 @@ def test_a_bare_format_refuses_a_record_or_parses_it_back(item: dict[str, Any], 
 def test_different_values_never_give_the_same_key(data: st.DataObject) -> None:
     one = data.draw(st.tuples(TEXTS, TEXTS))
     two = data.draw(st.one_of(st.tuples(TEXTS, TEXTS), st.just(one), st.just((one[0] + " |first#" + one[1], ""))))
-    built = [KEYS.build_in({"userId": "u", "team": team, "first": first}, "0") for team, first in (one, two)]
+    built = [KEYS.build_in({"userId": "u", "team": team, "first": first}, shard("0")) for team, first in (one, two)]
     assert (built[0]["placeHashKey"] == built[1]["placeHashKey"]) == (one == two)
 
 
 @given(TEXTS, TEXTS)
 def test_no_value_forges_another_element_entity_or_shard(team: str, first: str) -> None:
-    built = KEYS.build_in({"userId": first, "created": 0, "team": team, "first": first}, "0")
+    built = KEYS.build_in({"userId": first, "created": 0, "team": team, "first": first}, shard("0"))
     whole, prefix = built["placeHashKey"], built["teamHashKey"]
     assert whole.count(" |") == 2
     assert prefix.count(" |") == 1
@@ -217,27 +226,27 @@ def test_a_text_that_was_not_built_for_the_property_is_refused(name: str, key: s
 @pytest.mark.parametrize("form", [{}, {"team": None, "first": None}], ids=["left out", "None"])
 def test_a_sharded_property_is_whole_or_absent(missing: str, form: dict[str, Any]) -> None:
     item = ITEM | {missing: None} if missing in form else {name: v for name, v in ITEM.items() if name != missing}
-    built = KEYS.build_in(item, "0")
+    built = KEYS.build_in(item, shard("0"))
     assert "placeHashKey" not in built
     assert ("teamHashKey" in built) == (missing != "team")
 
 
 def test_an_unsharded_property_is_always_there_with_bare_names_for_what_is_missing() -> None:
-    built = KEYS.build_in({"userId": "u", "created": ITEM["created"]}, "0")
+    built = KEYS.build_in({"userId": "u", "created": ITEM["created"]}, shard("0"))
     assert built["nameRangeKey"] == "first |last |created#1726880933000"
     assert built["teamRangeKey"] == "team"
 
 
 def test_the_entity_manager_format_writes_missing_as_empty_and_leaves_out_what_has_only_hints() -> None:
     keys = in_format(ENTITY_MANAGER)
-    assert keys.build_in({"userId": "u", "created": 5, "last": "b"}, "0") == {
+    assert keys.build_in({"userId": "u", "created": 5, "last": "b"}, shard("0")) == {
         "hashKey": "user!0",
         "rangeKey": "userId#u",
         "nameRangeKey": "first#|last#b|created#5",
     }
-    assert "nameRangeKey" not in keys.build_in({"userId": "u", "created": 5}, "0")
+    assert "nameRangeKey" not in keys.build_in({"userId": "u", "created": 5}, shard("0"))
     only_hints = replace(DESIGN, generated=(Generated("createdRangeKey", (CREATED,), sharded=False),))
-    built = in_format(ENTITY_MANAGER, only_hints).build_in({"userId": "u", "created": 5}, "0")
+    built = in_format(ENTITY_MANAGER, only_hints).build_in({"userId": "u", "created": 5}, shard("0"))
     assert built["createdRangeKey"] == "created#5"
 
 
@@ -252,7 +261,7 @@ def test_the_entity_manager_format_writes_missing_as_empty_and_leaves_out_what_h
 )
 def test_what_identifies_a_record_can_t_be_missing(keys: EntityKeys, missing: str) -> None:
     item = {name: value for name, value in (ITEM | {"n": 1}).items() if name != missing}
-    for attempt in (lambda: keys.build_in(item, "0"), lambda: keys.primary_key(item, "0")):
+    for attempt in (lambda: keys.build_in(item, shard("0")), lambda: keys.primary_key(item, "0")):
         with pytest.raises(ValueRefused) as refused:
             attempt()
         assert refused.value.where == missing
@@ -264,19 +273,19 @@ def test_what_identifies_a_record_can_t_be_missing(keys: EntityKeys, missing: st
 def test_a_record_without_what_decides_its_place_is_refused_by_name() -> None:
     two = ShardMap.of_bumps((ShardBump(0, 1, 1), ShardBump(10**12, 1, 2)))
     with pytest.raises(ValueRefused) as refused:
-        KEYS.suffix({"userId": "u"}, two)
+        KEYS.shard({"userId": "u"}, two)
     assert refused.value.where == "created"
     with pytest.raises(ValueRefused) as refused:
-        KEYS.suffix({"created": 5}, FOUR_SHARDS)
+        KEYS.shard({"created": 5}, FOUR_SHARDS)
     assert refused.value.where == "userId"
-    assert KEYS.suffix({"userId": "u"}, FOUR_SHARDS) in "0123"
-    assert KEYS.suffix({}, ShardMap.of_bumps(())) == ""
+    assert KEYS.shard({"userId": "u"}, FOUR_SHARDS).suffix in "0123"
+    assert KEYS.shard({}, ShardMap.of_bumps(())).suffix == ""
 
 
 def test_the_creation_time_picks_the_generation() -> None:
     begins = 1_726_967_333_000
     shard_map = ShardMap.of_bumps((ShardBump(begins, 2, 1), ShardBump(begins + 5, 2, 2)))
-    suffixes = [KEYS.suffix(ITEM | {"created": begins + offset}, shard_map) for offset in (-1, 0, 4, 5)]
+    suffixes = [KEYS.shard(ITEM | {"created": begins + offset}, shard_map).suffix for offset in (-1, 0, 4, 5)]
     assert [len(suffix) for suffix in suffixes] == [0, 1, 1, 2]
 
 
@@ -305,17 +314,18 @@ def test_a_range_key_of_1024_bytes_is_possible_and_of_1025_is_not(character: str
     room = MAX_RANGE_KEY_BYTES - len("userId#")
     size = len(character.encode())
     longest = character * (room // size) + "a" * (room % size)
-    assert len(KEYS.build_in({"userId": longest}, "0")["rangeKey"].encode()) == MAX_RANGE_KEY_BYTES
+    assert len(KEYS.build_in({"userId": longest}, shard("0"))["rangeKey"].encode()) == MAX_RANGE_KEY_BYTES
     assert KEYS.primary_key({"userId": longest}, "0")["rangeKey"] == f"userId#{longest}"
-    for attempt in (KEYS.build_in, KEYS.primary_key):
+    item = {"userId": longest + "a"}
+    for attempt in (lambda: KEYS.build_in(item, shard("0")), lambda: KEYS.primary_key(item, "0")):
         with pytest.raises(KeyTooLong, match="the key rangeKey would have 1025 bytes, 1024 are possible") as refused:
-            attempt({"userId": longest + "a"}, "0")
+            attempt()
         assert refused.value.where == "userId"
 
 
 def test_an_escaped_character_counts_as_what_is_stored() -> None:
     with pytest.raises(KeyTooLong) as refused:
-        KEYS.build_in({"userId": "u", "last": " " * 340}, "0")
+        KEYS.build_in({"userId": "u", "last": " " * 340}, shard("0"))
     assert refused.value.where == "last"
 
 
@@ -324,9 +334,9 @@ def test_a_hash_key_keeps_sixteen_bytes_for_a_wider_shard_space(suffix: str) -> 
     room = MAX_HASH_KEY_BYTES - 16 - len(f"user!{suffix} |team#")
     item = {"userId": "u", "team": "é" * (room // 2) + "a" * (room % 2)}
     keys = EntityKeys(replace(DESIGN, generated=DESIGN.generated[:1]))
-    assert len(keys.build_in(item, suffix)["teamHashKey"].encode()) == MAX_HASH_KEY_BYTES - 16
+    assert len(keys.build_in(item, shard(suffix))["teamHashKey"].encode()) == MAX_HASH_KEY_BYTES - 16
     with pytest.raises(KeyTooLong, match="2033 bytes, 2032 are possible") as refused:
-        keys.build_in(item | {"team": item["team"] + "a"}, suffix)
+        keys.build_in(item | {"team": item["team"] + "a"}, shard(suffix))
     assert refused.value.where == "team"
 
 
@@ -346,7 +356,7 @@ def test_an_element_is_encoded_once_whatever_number_of_properties_use_it() -> No
     shared = Element("team", codec)
     generated = [Generated(f"k{n}", (shared, text("first")), sharded=n % 2 == 0) for n in range(6)]
     keys = EntityKeys(replace(DESIGN, generated=tuple(generated)))
-    keys.build_in(ITEM, "0")
+    keys.build_in(ITEM, shard("0"))
     assert isinstance(codec, Counting)
     assert codec.calls == 1
 
@@ -354,7 +364,7 @@ def test_an_element_is_encoded_once_whatever_number_of_properties_use_it() -> No
 def test_one_property_can_be_ascending_here_and_descending_there() -> None:
     n, down = Element("n", IntegerCodec()), Element("n", DescendingCodec(IntegerCodec()), descending=True)
     generated = (Generated("up", (n,), sharded=False), Generated("down", (down,), sharded=False))
-    built = EntityKeys(replace(DESIGN, generated=generated)).build_in(ITEM | {"n": 7}, "0")
+    built = EntityKeys(replace(DESIGN, generated=generated)).build_in(ITEM | {"n": 7}, shard("0"))
     assert built["up"] == "n#p00000000000000000007"
     assert built["down"] == "n#n99999999999999999992"
 

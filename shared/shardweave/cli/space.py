@@ -1,7 +1,8 @@
 """`shardweave space`: the hash key space of a query, as a JSON list.
 
-One hash key for each shard of each generation that can hold an answer; one for each generation when the item has what
-decides the shard. Without `--to`, generations that begin within the hour count as begun, as they do for readers.
+One hash key for each shard of each generation that can hold an answer, or for each of the shards that a generated hash
+key has of its own; one for each generation when the item has what decides the shard. Without `--to`, generations that
+begin within the hour count as begun, as they do for readers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigurationError, InputError, ValueRefused
-from ..keys.key_design import Element
+from ..keys.key_design import Generated
 from ..keys.sharding import READ_AHEAD_MS, placements
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
@@ -39,12 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """The space on one line."""
     entity = entity_of(options, schema_of(options))
-    elements = hash_elements(entity, options.hash_key)
+    key = hash_key_named(entity, options.hash_key)
     latest = streams.clock() + READ_AHEAD_MS if options.latest is None else options.latest
     if options.earliest is not None and options.earliest > latest:
         raise ConfigurationError("it lies after the end of the time", where="--from", fix="give an earlier time")
     try:
-        space = _space(entity, elements, parse_object(options.item), options.earliest, latest)
+        space = _space(entity, key, parse_object(options.item), options.earliest, latest)
     except InputError as error:
         where = f"--item.{error.where}" if error.where else "--item"
         raise ConfigurationError(error.message, where=where, fix=error.fix) from None
@@ -68,7 +69,7 @@ def moment(text: str) -> int:
 
 
 def _space(
-    entity: EntityType[Any], elements: tuple[Element, ...], given: Mapping[str, Any], earliest: int | None, latest: int
+    entity: EntityType[Any], key: Generated, given: Mapping[str, Any], earliest: int | None, latest: int
 ) -> list[str]:
     """The hash keys, in order of generation and shard. Times are in milliseconds. Raises InputError."""
     item, keys = values_of(entity, given), entity.keys
@@ -77,17 +78,18 @@ def _space(
     generations = entity.shard_map.between(
         None if earliest is None else entity.in_unit(earliest), entity.in_unit(latest)
     )
-    return [keys.hash_key(place.suffix, elements, item) for place in placements(generations, keys.format.hash, text)]
+    places = placements(generations, keys.format.hash, text, key.shards)
+    return [keys.hash_key(place.suffix, key.elements, item) for place in places]
 
 
-def hash_elements(entity: EntityType[Any], name: str) -> tuple[Element, ...]:
-    """What follows the shard in a hash key, given by its stored or its Python name. Raises ConfigurationError."""
+def hash_key_named(entity: EntityType[Any], name: str) -> Generated:
+    """A hash key by its stored or its Python name. Raises ConfigurationError."""
     design = entity.keys.design
     if name in (design.hash_name, "hash_key"):
-        return design.partition
+        return Generated(design.hash_name, design.partition, sharded=True)
     model: type[Entity] = entity.model
     stored = {python_name: attribute for python_name, (attribute, _) in generated_keys(model).items()}
-    sharded = {each.name: each.elements for each in design.generated if each.sharded}
+    sharded = {each.name: each for each in design.generated if each.sharded}
     found = sharded.get(name, sharded.get(stored.get(name, "")))
     if found is None:
         known = ", ".join((design.hash_name, *sharded))

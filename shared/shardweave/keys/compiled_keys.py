@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32 as crc32_of_bytes
 
 from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
@@ -29,8 +29,20 @@ if TYPE_CHECKING:
     from .key_design import Element, Generated, KeyDesign
 
 Built = dict[str, Value] | None
-Build = Callable[[Item, Callable[[int], str]], Built]
-"""From a stored item, and what gives the shard suffix of a hash, to its generated attributes."""
+
+
+class Suffixes(Protocol):
+    """What gives the suffixes of a hash: a shard space, or one shard of it."""
+
+    def suffix_of(self, hashed: int) -> str:
+        """The suffix in the table's hash key."""
+
+    def suffix_within(self, hashed: int, most: int) -> str:
+        """The suffix in an index that has at most so many shards."""
+
+
+Build = Callable[[Item, Suffixes], Built]
+"""From a stored item, and what gives its suffixes, to its generated attributes."""
 
 TIMESTAMP_BYTES = 40
 """No number is longer, in any key format."""
@@ -89,14 +101,26 @@ def compiled(
         value = f"value_{source.slots[hashed.slot]}"
         is_crc32 = design.key_format.hash is crc32
         asked = f"crc32({value}.encode())" if is_crc32 else f"{source.use(design.key_format.hash)}({value})"
-    source.add(f"base = {design.token + design.key_format.shard_delimiter!r} + suffix_of({asked})")
+    head, spread = design.token + design.key_format.shard_delimiter, own_shards(sharded)
+    if not spread:
+        source.add(f"base = {head!r} + suffixes.suffix_of({asked})")
+    else:
+        source.add(f"hashed = {asked}")
+        source.add(f"base = {head!r} + suffixes.suffix_of(hashed)")
+        for most in spread:
+            source.add(f"base_{most} = {head!r} + suffixes.suffix_within(hashed, {most})")
     _put_together(source, design, sharded, unsharded)
     source.names["delimiter"] = design.key_format.element_delimiter
-    text = "\n".join(["def build(item, suffix_of):", "    get = item.get", *source.lines])
+    text = "\n".join(["def build(item, suffixes):", "    get = item.get", *source.lines])
     # The text holds nothing but names and delimiters of the declaration, as literals.
     exec(compile(text, f"<keys of {design.token}>", "exec"), source.names)  # noqa: S102
     build: Build = source.names["build"]
     return build
+
+
+def own_shards(sharded: Iterable[Generated]) -> list[int]:
+    """The numbers of shards that sharded properties have of their own, each once."""
+    return list(dict.fromkeys(each.shards for each in sharded if each.shards is not None))
 
 
 def _read(source: _Source, element: Element) -> None:
@@ -169,11 +193,11 @@ def _put_together(
     absent = []
     for each in sharded:
         parts = [source.text(element) for element in each.elements]
-        texts[each.name] = _joined(["base", *parts])
+        texts[each.name] = _joined(["base" if each.shards is None else f"base_{each.shards}", *parts])
         missing = " or ".join(f"{part} is None" for part in parts)
         if each.name == design.hash_name:
             source.add(f"if {missing}: return None")
-        else:
+        elif missing:
             absent.append(f"if {missing}: del built[{each.name!r}]")
     for each in unsharded:
         texts[each.name] = _joined(map(source.shown, each.elements))

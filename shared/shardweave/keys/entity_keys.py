@@ -4,7 +4,7 @@ Format (delimiters of the `ordered` key format):
     hashKey                 user!1                          token ! shard suffix
     hashKey, partitioned    orderTracking!3 |orderId#order-123
     rangeKey                userId#wf5yU_5f63gqauSOLpP5O
-    sharded generated       user!1 |beneficiaryId#JCcwi4vyqwMJdaBwbjLG3
+    sharded generated       user!1 |beneficiaryId#JCcwi4vyqwMJdaBwbjLG3    the record's shard, or one of the key's own
     unsharded generated     firstNameCanonical#jason |created#1726880933000
 
 Guarantees: what is built is a pure function of the stored item and the shard suffix; it parses back to the values it
@@ -23,10 +23,10 @@ from typing import cast
 
 from ..errors import KeyTooLong, ValueRefused
 from ..table.values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Item, Value
-from .compiled_keys import compiled
+from .compiled_keys import compiled, own_shards
 from .key_design import Element, Generated, KeyDesign
 from .key_format import KeyFormat
-from .sharding import MAX_SUFFIX, ShardMap, is_suffix
+from .sharding import MAX_SUFFIX, Shard, ShardMap, is_suffix
 
 RESERVE_BYTES = MAX_SUFFIX
 """Kept free in every sharded property, so that a record can always move to a wider shard space."""
@@ -58,11 +58,10 @@ class EntityKeys:
         """The text whose hash decides the shard. Raises ValueRefused naming a missing or unusable property."""
         return self._shard_text(item)
 
-    def suffix(self, item: Item, shard_map: ShardMap) -> str:
-        """The record's shard suffix under a map."""
-        generation = shard_map.sole or shard_map.generation_of(self.timestamp(item))
-        space = generation.space
-        return space.suffix_of(self.format.hash(self._shard_text(item))) if space.chars else ""
+    def shard(self, item: Item, shard_map: ShardMap) -> Shard:
+        """The record's shard under a map."""
+        space = (shard_map.sole or shard_map.generation_of(self.timestamp(item))).space
+        return Shard(space, self.format.hash(self._shard_text(item)) % space.shards if space.chars else 0)
 
     def timestamp(self, item: Item) -> int:
         """The record's creation time, which picks its generation. An entity without one is of time zero."""
@@ -83,22 +82,22 @@ class EntityKeys:
         """Every generated attribute of the record, those that are absent left out."""
         generation = shard_map.sole or shard_map.generation_of(self.timestamp(item))
         try:
-            built = self._build_plain(item, generation.space.suffix_of)
+            built = self._build_plain(item, generation.space)
         except (ValueRefused, TypeError):
             built = None
-        return self.build_step_by_step(item, self.suffix(item, shard_map)) if built is None else built
+        return self.build_step_by_step(item, self.shard(item, shard_map)) if built is None else built
 
-    def build_in(self, item: Item, suffix: str) -> dict[str, Value]:
+    def build_in(self, item: Item, shard: Shard) -> dict[str, Value]:
         """As `build`, in a given shard."""
         try:
-            built = self._build_plain(item, lambda hashed: suffix)
+            built = self._build_plain(item, shard)
         except (ValueRefused, TypeError):
             built = None
-        return self.build_step_by_step(item, suffix) if built is None else built
+        return self.build_step_by_step(item, shard) if built is None else built
 
-    def build_step_by_step(self, item: Item, suffix: str) -> dict[str, Value]:
+    def build_step_by_step(self, item: Item, shard: Shard) -> dict[str, Value]:
         """As `build_in`, in the way that takes longer and names what is wrong."""
-        return self._build_step_by_step(item, suffix)
+        return self._build_step_by_step(item, shard)
 
     def primary_key(self, item: Item, suffix: str) -> dict[str, Value]:
         """The primary key from the identity's properties alone, in a given shard."""
@@ -240,7 +239,7 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
     return several
 
 
-def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
+def _builder(keys: EntityKeys) -> Callable[[Item, Shard], dict[str, Value]]:
     """Every distinct element is encoded once, then joined, each step with the place that an error is about."""
     design, key_format = keys.design, keys.format
     slots: dict[tuple[str, bool], int] = {}
@@ -254,11 +253,13 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
     delimiter, token = key_format.element_delimiter, design.token
     sort = [(slots[element.slot], element.name) for element in design.sort]
     sharded = [
-        (each.name, [(slots[element.slot], element.name) for element in each.elements]) for each in keys._sharded
+        (each.name, each.shards, [(slots[element.slot], element.name) for element in each.elements])
+        for each in keys._sharded
     ]
+    spread = own_shards(keys._sharded)
     unsharded = [_unsharded_builder(keys, each, slots) for each in keys._unsharded]
 
-    def build(item: Item, suffix: str) -> dict[str, Value]:
+    def build(item: Item, shard: Shard) -> dict[str, Value]:
         texts: _Texts = []
         for name, label, encode in steps:
             value = item.get(name)
@@ -269,16 +270,17 @@ def _builder(keys: EntityKeys) -> Callable[[Item, str], dict[str, Value]]:
                 texts.append(label + encode(value))
             except ValueRefused as error:
                 raise _placed(error, name) from None
-        base = prefix + suffix
+        base = prefix + shard.suffix
+        bases = {None: base} | {most: prefix + shard.suffix_within(0, most) for most in spread}
         for position, name in sort:
             if texts[position] is None:
                 raise ValueRefused("the property identifies the record and is missing", where=name, fix="give it")
         range_key = delimiter.join([cast(str, texts[position]) for position, _ in sort]) or token
         built: dict[str, Value] = {hash_name: base, range_name: _range_text(range_key, range_name, key_format)}
-        for generated, elements in sharded:
+        for generated, most, elements in sharded:
             parts = [texts[position] for position, _ in elements]
             if None not in parts:
-                text = delimiter.join([base, *cast("list[str]", parts)])
+                text = delimiter.join([bases[most], *cast("list[str]", parts)])
                 built[generated] = text if len(text) < 500 else _checked(text, _HASH_LIMIT, generated, key_format)
             elif generated == hash_name:
                 missing = elements[parts.index(None)][1]

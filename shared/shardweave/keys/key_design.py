@@ -26,11 +26,13 @@ class Element:
 
 @dataclass(frozen=True)
 class Generated:
-    """A generated property. A sharded one starts with the record's unpartitioned hash key."""
+    """A generated property. A sharded one starts with the record's unpartitioned hash key, or, where it has `shards` of
+    its own, with that of one of at most so many shards."""
 
     name: str
     elements: tuple[Element, ...]
     sharded: bool
+    shards: int | None = None
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,11 @@ class KeyFormat:
     hash: Callable[[str], int] = crc32
 
     @property
+    def of_others(self) -> bool:
+        """Whether keys are written as another program writes them, so that nothing can be added to them."""
+        return self.raw_timestamps or self.raw_values or self.missing_as_empty
+
+    @property
     def delimiters(self) -> tuple[str, str, str]:
         return self.shard_delimiter, self.value_delimiter, self.element_delimiter
 

@@ -4,6 +4,10 @@ A record's shard is a pure function of a text (its `shard_by`) and the time it w
 that time gives the generation, `hash(text) mod shards` the shard, written in base `2**char_bits` with `chars` digits
 of `0-9a-v`. Because `chars` grows strictly from bump to bump, two generations never share a hash key.
 
+A generated hash key may be spread over fewer shards than the table, at most k, a power of two: a record's number there
+is the number of its shard modulo k, in the base and width of its generation. So that two generations still never share
+an index key, and the number follows from the stored hash key and the map.
+
 A hash key space is the union of the suffixes of the generations that can hold an answer. Clocks differ, so a
 generation that begins up to an hour from now counts as begun for readers, and for the checks of a create.
 """
@@ -52,6 +56,24 @@ class ShardSpace:
         shard = hashed % shards
         return high[shard >> low_bits] + low[shard & len(low) - 1]
 
+    def suffix_within(self, hashed: int, most: int) -> str:
+        """The suffix of a hash in an index that has at most so many shards, a power of two."""
+        return self.suffix_of(hashed % most)
+
+    def shards_within(self, most: int | None) -> int:
+        """The number of shards in an index that has at most so many, or, with None, all of the table's."""
+        return self.shards if most is None else min(self.shards, most)
+
+    def shard_of(self, suffix: str) -> Shard | None:
+        """The shard that has a suffix; None where the space has no such one."""
+        digits = [_DIGITS.find(digit) for digit in suffix]
+        if len(digits) != self.chars or not all(0 <= digit < 1 << self.char_bits for digit in digits):
+            return None
+        number = 0
+        for digit in digits:
+            number = number << self.char_bits | digit
+        return Shard(self, number)
+
     @cached_property
     def _halves(self) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
         """The number of shards, the bits of the last characters of a suffix, all first ones, and all last ones."""
@@ -62,6 +84,27 @@ class ShardSpace:
     def suffixes(self) -> Iterator[str]:
         """Every suffix, in shard order, which is also their sort order."""
         return (self.suffix(shard) for shard in range(self.shards))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard of a space: what gives a record's suffixes, in place of its hash."""
+
+    space: ShardSpace
+    number: int
+
+    @property
+    def suffix(self) -> str:
+        """The suffix in the table's hash key."""
+        return self.space.suffix_of(self.number)
+
+    def suffix_of(self, hashed: int) -> str:
+        """As `suffix`, whatever the hash is."""
+        return self.space.suffix_of(self.number)
+
+    def suffix_within(self, hashed: int, most: int) -> str:
+        """The suffix in an index that has at most so many shards, whatever the hash is."""
+        return self.space.suffix_of(self.number % most)
 
 
 def is_suffix(text: str) -> bool:
@@ -116,6 +159,11 @@ class ShardMap:
         """What `of_bumps` makes the generations of."""
         return tuple(ShardBump(each.begins, each.space.char_bits, each.space.chars) for each in self.generations)
 
+    def shard_of(self, suffix: str) -> Shard | None:
+        """The shard that has a suffix; None where no generation has it. No two have suffixes of one length."""
+        found = (each.space.shard_of(suffix) for each in self.generations)
+        return next((shard for shard in found if shard is not None), None)
+
     @cached_property
     def sole(self) -> Generation | None:
         """The generation, when there is only one."""
@@ -152,17 +200,21 @@ class Placement:
 
 
 def placements(
-    generations: tuple[Generation, ...], hash_text: Callable[[str], int], shard_text: str | None
+    generations: tuple[Generation, ...],
+    hash_text: Callable[[str], int],
+    shard_text: str | None,
+    most: int | None = None,
 ) -> Iterator[Placement]:
     """Every (generation, suffix) to look at: one a generation when the query fixes `shard_by`, else all of them, in
-    order of generation and shard."""
+    order of generation and shard. With `most`, those of an index that has at most so many shards."""
     hashed = None if shard_text is None else hash_text(shard_text)
     for generation in generations:
+        space = generation.space
         if hashed is not None:
-            yield Placement(generation, generation.space.suffix_of(hashed))
+            yield Placement(generation, space.suffix_of(hashed % space.shards_within(most)))
             continue
-        for suffix in generation.space.suffixes():
-            yield Placement(generation, suffix)
+        for shard in range(space.shards_within(most)):
+            yield Placement(generation, space.suffix(shard))
 
 
 def bump_faults(bumps: tuple[ShardBump, ...]) -> list[tuple[str, str]]:

@@ -113,11 +113,13 @@ def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, *, places: bo
     view = plan.branches[lane.rank].view
     interval = (start.interval if places else lane.interval) or Interval()
     generation, shards = lane.generation, lane.generation.space.shards
+    own = lane.generation.space.shards_within(view.shards)
+    within = f", {own} in this index" if own < shards else ""
     return LanePlan(
         lane=plan.title(lane),
         index=view.index,
         hash_key=lane.hash_value,
-        generation=f"{shards} shard{'' if shards == 1 else 's'} from {generation.begins}",
+        generation=f"{shards} shard{'' if shards == 1 else 's'} from {generation.begins}{within}",
         stage=lane.stage,
         low=_bound(interval.low),
         high=_bound(interval.high),

@@ -115,7 +115,7 @@ def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation
     try:
         return [
             keys.hash_key(placement.suffix, branch.view.hash_elements, branch.matched.hash_values)
-            for placement in placements((generation,), keys.format.hash, text)
+            for placement in placements((generation,), keys.format.hash, text, branch.view.shards)
         ]
     except KeyTooLong:
         # No record can have such a key, so that the answer is known to be empty.

@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import InputError, LimitExceeded, UnsupportedQuery
 from ..keys.sharding import ShardMap
-from ..schema.entity_type import EntityType
+from ..schema.entity_type import EntityType, IndexView
 from ..schema.schema import Schema
 from ..table.operations import Interval
 from ..values.defaults import Default
@@ -141,6 +141,7 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     )
     counts = ((len(lanes), "lane"), (len(generations), "generation"), (stages, "stage"))
     lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+    reasons += dict.fromkeys(_shards_reason(branch.view) for branch in branches if branch.view.shards is not None)
     reasons.append(f"{lane_count} in {generation_count}, {stage_count}")
     if window != ANY_TIME:
         reasons.append(_window_reason(window, branches))
@@ -223,6 +224,10 @@ def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]
                 fix="project it, or drop the time window",
             )
     return window
+
+
+def _shards_reason(view: IndexView) -> str:
+    return f"{view.title} has at most {view.shards} shard{'' if view.shards == 1 else 's'} of its own"
 
 
 def _window_reason(window: Range, branches: Sequence[Branch]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import Fault
-from ..keys.key_design import Element
+from ..keys.key_design import Element, Generated
 from ..schema.entity_type import EntityType
 from ..schema.fingerprint import element_text
 from ..schema.schema import Schema
@@ -52,7 +52,7 @@ def schema_of(entity: EntityType[Any]) -> str:
     keys, and what its text in a key depends on, but nothing that another release of Python or of a library puts into
     other words: whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of
     which a stage may hide some."""
-    generated = [[each.name, each.sharded, _elements(each.elements)] for each in entity.keys.design.generated]
+    generated = [_generated(each) for each in entity.keys.design.generated]
     properties = [[each.stored, each.codec and each.codec.name] for each in entity.properties.values()]
     return _fingerprint([placement_of(entity), sorted(properties, key=str), sorted(generated, key=str)])
 
@@ -97,6 +97,11 @@ def moving_faults(schema: Schema, controls: Mapping[str, ReshardState]) -> list[
         for token, control in controls.items()
         if control.moving and control.placement != placement_of(schema.entities[token])
     ]
+
+
+def _generated(each: Generated) -> list[Any]:
+    own = [] if each.shards is None else [each.shards]
+    return [each.name, each.sharded, _elements(each.elements), *own]
 
 
 def _elements(elements: tuple[Element, ...]) -> list[str]:

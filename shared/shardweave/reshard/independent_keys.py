@@ -2,7 +2,8 @@
 
 It shares no code with what copies records or writes them. Where those build every generated attribute from the
 record's properties, this one takes the attributes as they are stored and replaces the part that names the shard; the
-shard comes from the text that stands in the stored keys, with a hash, digits and a choice of generation of its own.
+shard comes from the text that stands in the stored keys, with a hash, digits and a choice of generation of its own. A
+sharded property with shards of its own has the number of the record's shard modulo theirs, counted here by division.
 
 Pure.
 """
@@ -28,14 +29,15 @@ _ESCAPED = re.compile("!([0-9a-f]{2})")
 
 def recomputed(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> dict[str, Value]:
     """The record in the shards of a map, without a mark. Raises ValueRefused for what is no record of the entity."""
-    suffix = shard_suffix(entity, record, shard_map)
+    suffixes = shard_suffixes(entity, record, shard_map)
     kept = {name: value for name, value in record.items() if name != MARK}
-    moved = {name: _moved(entity, name, record[name], suffix) for name in sharded_names(entity) if name in record}
-    return kept | moved
+    return kept | {
+        name: _moved(entity, name, record[name], suffix) for name, suffix in suffixes.items() if name in record
+    }
 
 
-def shard_suffix(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> str:
-    """The suffix that the record has in a map. Raises ValueRefused."""
+def shard_suffixes(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> dict[str, str]:
+    """The suffix that each sharded attribute of the record has in a map. Raises ValueRefused."""
     design = entity.keys.design
     time = 0
     if design.timestamp is not None:
@@ -45,43 +47,59 @@ def shard_suffix(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> 
         time = int(stored)
     space = [each for each in shard_map.generations if each.begins <= time or each.begins == 0][-1].space
     if space.chars == 0:
-        return ""
+        return dict.fromkeys(sharded_names(entity), "")
     base = 2**space.char_bits
-    rest = _hash_of(entity)(_shard_text(entity, record)) % base**space.chars
-    digits: list[str] = []
-    while len(digits) < space.chars:
-        rest, digit = divmod(rest, base)
-        digits.append(_DIGITS[digit])
-    return "".join(reversed(digits))
+    number = _hash_of(entity)(_shard_text(entity, record)) % base**space.chars
+    own = {each.name: each.shards for each in design.generated if each.sharded and each.shards is not None}
+    return {
+        name: _digits(divmod(number, own[name])[1] if name in own else number, base, space.chars)
+        for name in sharded_names(entity)
+    }
 
 
-def is_equal(entity: EntityType[Any], expected: Item, found: Item) -> bool:
-    """Whether a stored record is the expected one, marks left out. A generated attribute that the expected one lacks,
-    since it was written before the property was declared, may be there."""
+def _digits(number: int, base: int, width: int) -> str:
+    found: list[str] = []
+    while len(found) < width:
+        number, digit = divmod(number, base)
+        found.append(_DIGITS[digit])
+    return "".join(reversed(found))
+
+
+def is_equal(entity: EntityType[Any], expected: Item, found: Item, shard_map: ShardMap) -> bool:
+    """Whether a stored record is the expected one of a map, marks left out. A generated attribute that the expected
+    one lacks, since it was written before the property was declared, may be there, in the shard that it should be."""
     content = {name: value for name, value in found.items() if name != MARK}
-    added = [name for name in entity.keys.names if name in content and name not in expected]
-    head = str(expected[entity.keys.design.hash_name])
-    head = head.split(entity.keys.format.element_delimiter, maxsplit=1)[0]
-    for name in added:
-        text = str(content.pop(name))
-        if name in sharded_names(entity) and text.split(entity.keys.format.element_delimiter, maxsplit=1)[0] != head:
+    added = {name: str(content.pop(name)) for name in entity.keys.names if name in content and name not in expected}
+    sharded = [name for name in sharded_names(entity) if name in added]
+    if sharded:
+        suffixes = shard_suffixes(entity, expected, shard_map)
+        if any(_head(entity, added[name]) != _shard_head(entity) + suffixes[name] for name in sharded):
             return False
     return compare(content, "=", dict(expected))
 
 
 def sharded_names(entity: EntityType[Any]) -> list[str]:
-    """The attributes that begin with the record's shard."""
+    """The attributes that begin with a shard: the record's, or one of their own."""
     design = entity.keys.design
     return [design.hash_name, *(each.name for each in design.generated if each.sharded)]
 
 
 def _moved(entity: EntityType[Any], name: str, text: Value, suffix: str) -> str:
-    key_format = entity.keys.format
-    head = entity.token + key_format.shard_delimiter
+    head = _shard_head(entity)
     if not isinstance(text, str) or not text.startswith(head):
         raise _no_record(name)
-    _, found, rest = text[len(head) :].partition(key_format.element_delimiter)
+    _, found, rest = text[len(head) :].partition(entity.keys.format.element_delimiter)
     return head + suffix + found + rest
+
+
+def _shard_head(entity: EntityType[Any]) -> str:
+    """What stands before the shard in a key."""
+    return entity.token + entity.keys.format.shard_delimiter
+
+
+def _head(entity: EntityType[Any], text: str) -> str:
+    """What of a key names the entity and the shard."""
+    return text.split(entity.keys.format.element_delimiter, maxsplit=1)[0]
 
 
 def _shard_text(entity: EntityType[Any], record: Item) -> str:

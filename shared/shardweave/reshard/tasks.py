@@ -128,13 +128,13 @@ class Copying(Paged):
 
     def _unequal(self, records: Sequence[Item]) -> list[Item]:
         """Those that have no mark, or another copy than they should."""
-        hands = self.hands
-        assert hands.control.new is not None
+        hands, new = self.hands, self.hands.control.new
+        assert new is not None
         expected: dict[int, dict[str, Any]] = {}
         for position, record in enumerate(records):
             if record.get(MARK) == hands.control.version:
                 try:
-                    expected[position] = rekeyed(hands.entity, record, hands.control.new)
+                    expected[position] = rekeyed(hands.entity, record, new)
                 except InputError:
                     continue
         found = hands.asking.items(hands.entity, (key_of(hands.entity, each) for each in expected.values()))
@@ -142,7 +142,7 @@ class Copying(Paged):
         for position, record in enumerate(records):
             copy = expected.get(position)
             stored = None if copy is None else found.get(primary_key(hands.entity, copy))
-            if copy is None or stored is None or not is_equal(hands.entity, copy, stored):
+            if copy is None or stored is None or not is_equal(hands.entity, copy, stored, new):
                 left.append(record)
         return left
 
@@ -181,9 +181,10 @@ class Mending(Paged):
 
     def _is_equal(self, record: Item, stored: Item) -> bool:
         """As verification has it: what it does not find different is left as it is."""
-        assert self.hands.control.new is not None
+        entity, new = self.hands.entity, self.hands.control.new
+        assert new is not None
         try:
-            return is_equal(self.hands.entity, recomputed(self.hands.entity, stored, self.hands.control.new), record)
+            return is_equal(entity, recomputed(entity, stored, new), record, new)
         except InputError:
             return False
 

@@ -60,10 +60,11 @@ class VerifyingOld(Paged):
 
     def _is_good(self, record: Item, computed: Item, stored: Item | None) -> bool:
         control = self.hands.control
+        assert control.new is not None
         if stored is None and is_excused(self.hands, record):
             return True
         marked = control.phase is not Phase.DUAL_OLD or record.get(MARK) == control.version
-        return marked and stored is not None and is_equal(self.hands.entity, computed, stored)
+        return marked and stored is not None and is_equal(self.hands.entity, computed, stored, control.new)
 
     def _again(self, record: Item, computed: Item) -> Counts:
         entity, control = self.hands.entity, self.hands.control
@@ -116,7 +117,7 @@ class VerifyingNew(Paged):
             expected = [recomputed(entity, each, new) for each in live]
         except InputError:
             return STRAY_COUNT
-        if any(is_equal(entity, each, record) for each in expected):
+        if any(is_equal(entity, each, record, new) for each in expected):
             return GOOD
         own = key_of(entity, record)
         return REPAIRABLE if any(key_of(entity, each) == own for each in expected) else STRAY_COUNT

@@ -15,7 +15,7 @@ from ..keys.sharding import ShardMap
 from ..table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
 from ..values.codecs import DescendingCodec
 from .declarations import Index
-from .entity import Entity, HashKey, identity_of
+from .entity import Entity, HashKey, RangeKey, identity_of
 from .entity_options import Descending
 from .entity_type import EntityType, IndexView
 from .parts import SchemaParts
@@ -82,7 +82,7 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         return tuple(_element(properties, name) for name in names)
 
     generated = {
-        name: Generated(stored, elements(each.elements), sharded=isinstance(each, HashKey))
+        name: _generated(stored, each, elements(each.elements))
         for name, (stored, each) in generated_keys(model).items()
     }
     design = KeyDesign(
@@ -129,6 +129,12 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         access=declaration.access,
         read_only=declaration.read_only,
     )
+
+
+def _generated(stored: str, key: HashKey | RangeKey, elements: tuple[Element, ...]) -> Generated:
+    if isinstance(key, HashKey):
+        return Generated(stored, elements, sharded=True, shards=key.shards)
+    return Generated(stored, elements, sharded=False)
 
 
 def _element(properties: Mapping[str, Property], name: str | Descending) -> Element:
@@ -180,6 +186,7 @@ def _views(
             raw=raw,
             projected=layout.projected(index.name),
             page_key=layout.start_key_names(index.name),
+            shards=None if table_hash else generated[index.hash_key].shards,
             exposed=index.exposed,
             groups=index.groups,
             owner=None if index.owner is None else properties[index.owner].stored,

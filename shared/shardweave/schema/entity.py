@@ -62,11 +62,14 @@ def desc(name: str) -> Descending:
 class HashKey(Declaration):
     """A sharded generated property: the record's hash key, then these properties. Whole or absent.
 
-    `stored` is the attribute's name, where it is not the camelCase of the Python name.
+    With `shards`, a power of two, it is spread over at most so many shards, whatever the table has, and a query by it
+    reads that many; `HashKey(shards=4)` without properties lists a whole entity. `stored` is the attribute's name,
+    where it is not the camelCase of the Python name.
     """
 
-    def __init__(self, *elements: str, stored: str | None = None) -> None:
+    def __init__(self, *elements: str, shards: int | None = None, stored: str | None = None) -> None:
         self.elements: tuple[str, ...] = names_of(elements)
+        self.shards = shards
         self.stored = None if stored is None else name_of(stored)
 
 

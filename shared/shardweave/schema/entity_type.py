@@ -66,10 +66,11 @@ MARK_RESERVE_BYTES = len(MARK) + 21
 class IndexView:
     """An index (or, with `index` None, the table itself) as one entity sees it.
 
-    `hash_elements` follow the shard in the hash key. `range_elements` are those of a generated range key, or, when
-    `raw`, the one property that is the range key itself. `projected` is None when reads see every attribute.
-    `page_key` lists the attributes of a start key. Over HTTP it is used where it is `exposed`, by callers in one of its
-    `groups` (by all, where it names none), for the records whose property `owner` is the caller.
+    `hash_elements` follow the shard in the hash key, which is one of at most `shards`, or, with None, the table's.
+    `range_elements` are those of a generated range key, or, when `raw`, the one property that is the range key itself.
+    `projected` is None when reads see every attribute. `page_key` lists the attributes of a start key. Over HTTP it is
+    used where it is `exposed`, by callers in one of its `groups` (by all, where it names none), for the records whose
+    property `owner` is the caller.
     """
 
     index: str | None
@@ -80,6 +81,7 @@ class IndexView:
     raw: bool
     projected: frozenset[str] | None
     page_key: tuple[str, ...]
+    shards: int | None = None
     exposed: bool = True
     groups: tuple[str, ...] = ()
     owner: str | None = None
@@ -389,7 +391,7 @@ class EntityType(Generic[E]):
     def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
         """The primary key of a record (or of its stored properties)."""
         item = record if isinstance(record, Mapping) else self.dump(record)
-        return self.keys.primary_key(item, self.keys.suffix(item, shard_map or self.shard_map))
+        return self.keys.primary_key(item, self.keys.shard(item, shard_map or self.shard_map).suffix)
 
     def key_in(self, item: Item) -> AnyKey | None:
         """The shard key in a stored item's primary key; None for an entity without an origin."""

@@ -6,7 +6,8 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
     formats    each key format's delimiters and hash
     indexes    each index's keys (`name:type`) and projection
     entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
-               and of lookups, the bumps, and the origin in external keys
+               and of lookups, the shards that generated properties have of their own (left out where none has any), the
+               bumps, and the origin in external keys
     waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
 `placement_faults` finds what would place records otherwise or leave what is stored in a stale form, `index_faults` the
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from ..errors import Fault
@@ -56,6 +57,7 @@ class EntityManifest:
     lookups: Mapping[str, tuple[str, ...]]
     bumps: tuple[ShardBump, ...]
     origin: str
+    shards: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:
@@ -150,6 +152,13 @@ def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) ->
             if not _same(olds[name], news[name]):
                 message = f"its elements were {', '.join(olds[name])}, and records keep those until they are written."
                 yield Fault(f"{token}: {kind} {name}", message, f"leave it, and add a {kind} with another name")
+    for name in sorted(set(before.generated) & set(after.generated)):
+        was, now = before.shards.get(name), after.shards.get(name)
+        if was != now:
+            shown = "the table's shards" if was is None else f"shards={was}"
+            message = f"it had {shown}, and records keep those until they are written."
+            fix = "leave it, and add a generated property with another name"
+            yield Fault(f"{token}: generated property {name}", message, fix)
 
 
 def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
@@ -209,6 +218,7 @@ def _entity(entity: EntityType[Any]) -> EntityManifest:
         lookups={name: _elements(each.elements) for name, each in entity.lookups.items()},
         bumps=tuple(entity.model.declaration.shard_bumps),
         origin=entity.origin or "",
+        shards={each.name: each.shards for each in design.generated if each.shards is not None},
     )
 
 
@@ -245,7 +255,7 @@ def encode_manifest(manifest: Manifest) -> str:
         "keys": manifest.keys,
         "formats": manifest.formats,
         "indexes": {name: encode_index(index) for name, index in manifest.indexes.items()},
-        "entities": {token: asdict(entity) for token, entity in manifest.entities.items()},
+        "entities": {token: _encode_entity(entity) for token, entity in manifest.entities.items()},
     }
     if manifest.waves is not None:
         found["waves"] = asdict(manifest.waves)
@@ -265,6 +275,10 @@ def decode_manifest(text: str) -> Manifest:
     )
 
 
+def _encode_entity(entity: EntityManifest) -> dict[str, Any]:
+    return {name: value for name, value in asdict(entity).items() if name != "shards" or value}
+
+
 def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
     def elements(name: str) -> dict[str, tuple[str, ...]]:
         return {key: tuple(each) for key, each in found[name].items()}
@@ -278,4 +292,5 @@ def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
         lookups=elements("lookups"),
         bumps=tuple(ShardBump(**bump) for bump in found["bumps"]),
         origin=found["origin"],
+        shards={name: int(number) for name, number in found.get("shards", {}).items()},
     )

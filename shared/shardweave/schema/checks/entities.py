@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ...errors import Fault, ValueRefused
-from ...keys.sharding import bump_faults
+from ...keys.sharding import MAX_SHARDS, bump_faults
 from ...shard_key.key import KINDS
 from ...values.codecs import IntegerCodec, TimestampCodec
 from ..declarations import BelongsTo, HasMany
-from ..entity import Entity, identity_of
-from ..entity_options import Descending
+from ..entity import Entity, HashKey, RangeKey, identity_of
+from ..entity_options import Descending, kind_fault
 from ..parts import SchemaParts
 from ..property import Property, is_optional, properties_of
 from ..property_options import Role
@@ -31,9 +32,32 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
     for keyword in ("partition", "sort", "shard_by"):
         yield from element_faults(f"{where}, {keyword}", getattr(declaration, keyword), properties)
     for name, (_, key) in generated_keys(model).items():
-        if not key.elements:
-            yield Fault(f"{where}.{name}", "it has no elements", "name at least one property")
+        yield from _shards_faults(parts, f"{where}.{name}", key)
         yield from element_faults(f"{where}.{name}", key.elements, properties)
+
+
+def _shards_faults(parts: SchemaParts, where: str, key: HashKey | RangeKey) -> Iterator[Fault]:
+    """What is wrong with the shards that a generated key has of its own, or that it has no elements without any."""
+    shards: Any = key.shards if isinstance(key, HashKey) else None
+    if not key.elements and shards is None:
+        fix = "name at least one property"
+        fix += ", or give shards=4, say, to list the entity over so many" if isinstance(key, HashKey) else ""
+        yield Fault(where, "it has no elements", fix)
+    if shards is None:
+        return
+    if type(shards) is not int:
+        yield kind_fault(f"{where}, shards", shards, "a whole number", "give a power of two, such as 4")
+    elif not 1 <= shards <= MAX_SHARDS or shards & (shards - 1):
+        message = f"shards must be a power of two from 1 to {MAX_SHARDS}, and is {shards}"
+        yield Fault(where, message, f"give {_power_near(shards)}")
+    if parts.key_format.of_others:
+        message = f"the key format {parts.key_format.name!r} has the keys of another library, without such shards"
+        yield Fault(where, message, "leave shards out, or use the key format 'ordered'")
+
+
+def _power_near(number: int) -> int:
+    """The greatest possible number of shards up to a number."""
+    return 1 << max(1, min(number, MAX_SHARDS)).bit_length() - 1
 
 
 def _role_faults(where: str, properties: Mapping[str, Property]) -> Iterator[Fault]:
