@@ -76,6 +76,7 @@ LAYERS = """
     store
     access
     reshard
+    maintenance
     wire database async_database database_input database_parts rewrite_keys workspace
     routing
     api

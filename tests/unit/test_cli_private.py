@@ -105,3 +105,16 @@ def test_a_new_record_needs_its_required_private_properties(capsys: pytest.Captu
     loading = load(store, ['{"workerId": "bob", "name": "Bob"}'])
     assert (loading.written, loading.refused) == (0, 1)
     assert "grade" in capsys.readouterr().out
+
+
+def test_the_query_says_which_private_properties_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    store, table = opened()
+    store.create(ANN)
+    parser = argparse.ArgumentParser()
+    add_query_arguments(parser)
+    add_paging_arguments(parser)
+    for words, said in (([], True), (["--private"], False)):
+        with closing(QueryRunner(SCHEMA, table, CURSOR_KEYS)) as runner:
+            run_query(parser.parse_args(["--entity", "worker", *words, "index=names"]), runner, SCHEMA[Worker])
+        told = "left out: the private properties pay, grade, since, photo, roles, notes, secret (--private writes them)\n"
+        assert (told in capsys.readouterr().err) == said

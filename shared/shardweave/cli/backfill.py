@@ -10,10 +10,13 @@ more. It may be stopped and started again at any time; what is ready is left alo
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from ..errors import ConfigurationError
 from ..progress_lines import ProgressLines
+from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import BackfillReport, Store
 from ..store.lookups.backfill_state import kept_names
@@ -46,18 +49,27 @@ def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Str
     wanted = [(entity, name) for entity in entities for name in kept_names(entity)]
     if options.lookup is not None:
         wanted = [(entities[0], options.lookup)]
+    if not wanted:
+        streams.say("there is nothing to fill")
+    return 0 if _filled(wanted, store, streams, again=options.again) else 1
+
+
+def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: Streams) -> bool:
+    """Fill what is not ready of some entities, and say whether all is."""
+    return _filled([(entity, name) for entity in entities for name in kept_names(entity)], store, streams, again=False)
+
+
+def _filled(wanted: Sequence[tuple[EntityType[Any], str]], store: Store, streams: Streams, *, again: bool) -> bool:
     ready, lines = True, ProgressLines(streams.say)
 
     def follow(report: BackfillReport) -> None:
         lines.tell(lambda: f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
 
     for entity, name in wanted:
-        report = store.backfill(entity.model, name, again=options.again, follow=follow)
+        report = store.backfill(entity.model, name, again=again, follow=follow)
         _say(report, streams)
         ready = ready and report.ready
-    if not wanted:
-        streams.say("there is nothing to fill")
-    return 0 if ready else 1
+    return ready
 
 
 def _say(report: BackfillReport, streams: Streams) -> None:

@@ -84,6 +84,7 @@ COMMANDS = (
     Command("load", "load", "write records into a table"),
     Command("catalog", "catalog", "by what records can be found without a query"),
     Command("backfill", "backfill", "fill lookups that were added to a filled table"),
+    Command("rewrite", "rewrite", "write every record once more, as its declaration is now"),
     Command("reshard", "reshard", "move an entity's records to another shard space"),
     Command("token", "token", "a development token, which carries claims to the local server"),
     Command("query", "ask_query", "ask a table", asks=True),

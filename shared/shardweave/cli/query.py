@@ -108,6 +108,9 @@ def _write_pages(options: argparse.Namespace, entity: EntityType[Any], runner: Q
 
     read = runner.pages(spec) if options.all else iter([runner.run(spec)])
     pages = (_written_out(shown, page) for page in read)
+    left_out = [name for name, each in entity.properties.items() if each.private]
+    if left_out and not options.private:
+        print(f"left out: the private properties {', '.join(left_out)} (--private writes them)", file=sys.stderr)
     if options.json:
         found = list(pages)
         _write([_page_json(models, page) for page in found])

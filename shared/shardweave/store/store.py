@@ -61,6 +61,7 @@ from .operations import (
     shard_of,
 )
 from .operations import Related as RelatedRecords
+from .parts import StoreParts
 from .reader import Reader, record_among
 from .relations.enforced import enforced
 from .relations.parent_deletion import Course, Follow, Removing
@@ -129,6 +130,8 @@ class Store:
         self._removing = removing = Removing(reader, self._finder, self._writer, self._steps, waiting)
         self._batches = Batches(reader, sender, removing, self._steps, readiness, waiting, moment, workers)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
+        writer, numbering = self._writer, self._numbering
+        self.parts = StoreParts(schema, table, reader, sender, writer, numbering, readiness, context, moment, waiting)
 
     def _moment(self, entity: EntityType[Any]) -> AttemptContext:
         view = self._maps.view(entity)

@@ -128,6 +128,21 @@ def changed_draft(
     return PreparedRecord(item | {REVISION: rev})
 
 
+def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> PreparedRecord:
+    """A stored record as its next write would leave it if it changed nothing: what is derived is derived anew, what is
+    missing and has a default gets it. When it was last written stays. Raises RecordUnreadable, ValidationFailed where
+    its properties are not those of the entity any more, ImmutableProperty."""
+    if code := entity.keys.fault_in(stored):
+        raise entity.unreadable(stored, code)
+    values = entity.whole(entity.visible(stored))
+    item = entity.dump(entity.revalidate(entity.prepared(values, values), values))
+    _check_forms(entity, item, stored)
+    _check_immutable(entity, stored, item)
+    for sequence in entity.sequences:
+        _check_number(sequence, stored, item, given=False)
+    return PreparedRecord(item | {REVISION: rev})
+
+
 def _told(changes: Any) -> Mapping[str, Any]:
     """What a function gave as changes. Raises InputError where that is none."""
     if isinstance(changes, Mapping):

@@ -1,0 +1,71 @@
+"""`shardweave rewrite`: writes every record of an entity once more, as its declaration is now.
+
+    shardweave rewrite --entity user --table NAME
+
+Records get what was added to the declaration: generated properties, defaults, what `prepare` derives. Then lookups and
+enforced relations that were added are filled. Nothing that others change or remove meanwhile is undone, and private
+properties stay. It may be stopped at any time: started again, it goes on. A record that is already as it would be
+written is only read. Without `--entity`, all entities are rewritten.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from typing import Any
+
+from ..errors import ConfigurationError
+from ..maintenance.rewriting import Rewrite, RewriteReport
+from ..progress_lines import ProgressLines
+from ..schema.entity_type import EntityType
+from ..store import Store
+from .backfill import fill_entities
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
+from .schemas import entity_of
+
+MOST_RATE = 100_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--entity", metavar="TOKEN", help="the entity's token, such as user (default: every entity)")
+    parser.add_argument(
+        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
+    )
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Rewrite, and say what was done; 1 when any record was refused, or anything is not filled."""
+    check_rate(options.rate)
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        schema, store = service.parts.schema, service.parts.store
+        entities = list(schema.entities.values()) if options.entity is None else [entity_of(options, schema)]
+        refused = [_rewritten(store, entity, options.rate, streams) for entity in entities]
+        filled = fill_entities(entities, store, streams)
+        return 1 if any(refused) or not filled else 0
+
+
+def check_rate(rate: int) -> None:
+    """Refuse what is no rate. Raises ConfigurationError."""
+    if not 0 <= rate <= MOST_RATE:
+        fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
+        raise ConfigurationError("a rate is a number of records a second", where="--rate", fix=fix)
+
+
+def _rewritten(store: Store, entity: EntityType[Any], rate: int, streams: Streams) -> int:
+    """Rewrite one entity, and give how many records were refused."""
+    lines = ProgressLines(streams.say)
+
+    def follow(report: RewriteReport) -> None:
+        lines.tell(lambda: f"{entity.token}: {counted(report.read, 'record')} read, {report.written:,} written")
+
+    report = Rewrite(store.parts, entity, rate=rate).run(follow)
+    for example in report.examples:
+        streams.say(f"{entity.token}: {dict(example.identity)}: {example.reason}")
+    end = f", {report.refused:,} refused: correct what is stored, and run it again" if report.refused else ""
+    streams.say(f"{entity.token}: {counted(report.read, 'record')} read, {report.written:,} written{end}")
+    return report.refused

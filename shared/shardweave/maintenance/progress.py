@@ -1,0 +1,83 @@
+"""How far long work has come, as a record in the table: whoever does the work next goes on from there.
+
+Format, one record for each piece of work:
+    hashKey    _maintenance!          no entity's token begins so, so no query meets it
+    rangeKey   rewrite#user           what the work is, and of which entity where it is of one
+    state      {...}                  the work's own, see there
+    rev        a revision, new with every change
+
+Every change is one put on condition of the revision that was seen. So of two processes that do the same work at once
+one stops, with a Conflict. A process that may not write to the table works without: its progress is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import AccessDenied, Conflict
+from ..schema.entity_type import REVISION
+from ..schema.schema import Schema
+from ..store.parts import StoreParts
+from ..store.writing.write_actions import as_read
+from ..table.conditions import Condition, Missing
+from ..table.operations import Action, DeleteItem, PutItem
+from ..table.values import Item, Value
+
+PARTITION = "_maintenance"
+STATE = "state"
+
+
+def progress_key(schema: Schema, name: str) -> dict[str, Value]:
+    """The key of a piece of work's record."""
+    return {schema.hash_key: f"{PARTITION}{schema.key_format.shard_delimiter}", schema.range_key: name}
+
+
+@dataclass
+class Progress:
+    """One piece of work's record, as this process saw it last."""
+
+    parts: StoreParts
+    name: str
+    kept: bool = True
+    _seen: Item | None = field(default=None, init=False)
+
+    def read(self) -> Mapping[str, Any] | None:
+        """What was saved last, None where nothing was."""
+        (self._seen,) = self.parts.reader.items([self._key])
+        state = None if self._seen is None else self._seen.get(STATE)
+        return state if isinstance(state, Mapping) else None
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Save how far the work has come. Raises Conflict where another process has saved meanwhile."""
+        rev = self.parts.context.new_revision()
+        item = {**self._key, STATE: dict(state), REVISION: rev}
+        if self._sent(lambda seen: PutItem(item, seen, return_on_failure=True), rev):
+            self._seen = item
+
+    def clear(self) -> None:
+        """Forget it: the work is done. Raises Conflict where another process has saved meanwhile."""
+        if self._seen is not None and self._sent(lambda seen: DeleteItem(self._key, seen, return_on_failure=True), ""):
+            self._seen = None
+
+    @property
+    def _key(self) -> dict[str, Value]:
+        return progress_key(self.parts.schema, self.name)
+
+    def _sent(self, action: Callable[[Condition], Action], rev: str) -> bool:
+        if not self.kept:
+            return False
+        seen = Missing(self.parts.schema.hash_key) if self._seen is None else as_read(self._seen)
+        try:
+            refusal = self.parts.sender.send([action(seen)])
+        except AccessDenied:
+            self.kept = False
+            return False
+        if refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev:
+            raise Conflict(
+                "another process does the same work",
+                where=self.name,
+                fix="let it end, or stop it; this one has changed nothing since",
+            )
+        return True

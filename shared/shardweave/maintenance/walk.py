@@ -1,0 +1,146 @@
+"""Going over records in lanes: a page of every lane at a time, from where an earlier walk has come to.
+
+A lane is a list of sources (see `work_items.Source`), which are read one after the other. Where the hash keys of an
+entity are few, they are the sources; else, and for the whole table, segments of a scan. Reads are consistent.
+
+A place says how far a lane has come: the number of its source, and the last key that was worked on in it. As plain
+values, places can be kept. What a page gives counts only together with the place after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..reshard.retrying_reads import Asking
+from ..reshard.work_items import Source, Sources
+from ..schema.entity_type import EntityType
+from ..store.lookups.backfill_state import can_be_asked
+from ..store.writing.write_actions import AttemptContext
+from ..table.concurrency import MAX_WORKERS, run_concurrently
+from ..table.retry import RetryClock
+from ..table.values import Item
+
+LANES = 16
+PAGE = 100
+MAX_HASH_KEYS = 4096
+"""An entity with more is found by a scan."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far a lane has come."""
+
+    source: int = 0
+    after: Item | None = None
+
+    def encode(self) -> list[Any]:
+        return [self.source, None if self.after is None else dict(self.after)]
+
+    @classmethod
+    def decode(cls, saved: Any) -> Place:
+        """The inverse of `encode`."""
+        source, after = saved
+        return cls(int(source), after)
+
+
+class Lane(Protocol):
+    """Sources, each made when it is asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, position: int, /) -> Source: ...
+
+
+Lanes = Sequence[Lane]
+
+
+def table_lanes(count: int = LANES) -> Lanes:
+    """The whole table."""
+    return [[Source(None, number, count)] for number in range(count)]
+
+
+def entity_lanes(entity: EntityType[Any], moment: AttemptContext) -> Lanes:
+    """Everything that can hold records of an entity by the shard map in force, and where it is scanned, more."""
+    if not can_be_asked(entity, moment, MAX_HASH_KEYS):
+        return table_lanes()
+    generations = moment.shard_map.begun(entity.in_unit(moment.now_ms), entity.time_unit)
+    lanes = min(LANES, sum(each.space.shards for each in generations))
+    return [Sources(entity, generations, number, lanes) for number in range(lanes)]
+
+
+class Walk(Generic[R]):
+    """One walk. `work` is told of each page's items, several pages at once, and what it gives is given on."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        entity: EntityType[Any],
+        lanes: Lanes,
+        work: Callable[[Sequence[Item]], R],
+        *,
+        places: Sequence[Place] | None = None,
+        page: int = PAGE,
+        workers: int = MAX_WORKERS,
+    ) -> None:
+        self._asking = asking
+        self._entity = entity
+        self._lanes = lanes
+        self._work = work
+        self._page_size = page
+        self._workers = workers
+        self.places = list(places) if places is not None else [Place()] * len(lanes)
+        assert len(self.places) == len(lanes)
+
+    @property
+    def done(self) -> bool:
+        return not self._open
+
+    @property
+    def _open(self) -> list[int]:
+        return [number for number, lane in enumerate(self._lanes) if self.places[number].source < len(lane)]
+
+    def rounds(self) -> Iterator[list[R]]:
+        """One page of every lane that is not at its end, again and again. `places` are those after what was given."""
+        while numbers := self._open:
+            found = run_concurrently(self._page, numbers, self._workers)
+            for number, (place, _) in zip(numbers, found, strict=True):
+                self.places[number] = place
+            yield [result for _, result in found]
+
+    def _page(self, number: int) -> tuple[Place, R]:
+        place = self.places[number]
+        source = self._lanes[number][place.source]
+        page = self._asking.page(self._entity, source, place.after, self._page_size)
+        after = Place(place.source + 1) if page.last_key is None else Place(place.source, page.last_key)
+        return after, self._work(page.items)
+
+
+class Pace:
+    """Keeps work to a number of things a second; 0 is no limit."""
+
+    def __init__(self, a_second: float, waiting: RetryClock) -> None:
+        self._a_second = a_second
+        self._waiting = waiting
+        self._begun = waiting.monotonic()
+        self._done = 0.0
+
+    def did(self, count: float) -> None:
+        """So many more were done: wait until that is not too many."""
+        self._done += count
+        if self._a_second:
+            early = self._begun + self._done / self._a_second - self._waiting.monotonic()
+            if early > 0:
+                self._waiting.sleep(early)
+
+
+def saved_places(saved: Any, lanes: Lanes) -> list[Place] | None:
+    """The places that were kept, None where they are not those of these lanes."""
+    try:
+        places = [Place.decode(each) for each in saved]
+    except (TypeError, ValueError):
+        return None
+    return places if len(places) == len(lanes) else None

@@ -1,0 +1,35 @@
+"""What a store is put together of, for work that goes beyond single operations, such as maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..schema.entity_type import EntityType
+from ..schema.schema import Schema
+from ..table import Table
+from ..table.retry import RetryClock
+from .lookups.backfill_state import Readiness
+from .reader import Reader
+from .sequences import Numbering
+from .writing.sender import Sender
+from .writing.write_actions import AttemptContext
+from .writing.write_steps import Context
+from .writing.writer import Writer
+
+
+@dataclass(frozen=True)
+class StoreParts:
+    """The parts of one store. `moment_of` gives the clock's time and an entity's shard maps, anew for each attempt."""
+
+    schema: Schema
+    table: Table
+    reader: Reader
+    sender: Sender
+    writer: Writer
+    numbering: Numbering
+    readiness: Readiness
+    context: Context
+    moment_of: Callable[[EntityType[Any]], AttemptContext]
+    waiting: RetryClock
