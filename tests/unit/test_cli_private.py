@@ -116,5 +116,7 @@ def test_the_query_says_which_private_properties_it_leaves_out(capsys: pytest.Ca
     for words, said in (([], True), (["--private"], False)):
         with closing(QueryRunner(SCHEMA, table, CURSOR_KEYS)) as runner:
             run_query(parser.parse_args(["--entity", "worker", *words, "index=names"]), runner, SCHEMA[Worker])
-        told = "left out: the private properties pay, grade, since, photo, roles, notes, secret (--private writes them)\n"
+        told = (
+            "left out: the private properties pay, grade, since, photo, roles, notes, secret (--private writes them)\n"
+        )
         assert (told in capsys.readouterr().err) == said
