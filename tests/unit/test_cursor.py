@@ -24,7 +24,10 @@ values = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9),
     st.binary(max_size=20),
 )
-positions = st.builds(Position, st.none() | st.integers(0, 9), st.lists(values, min_size=1, max_size=4).map(tuple))
+positions = st.one_of(
+    st.builds(Position, st.integers(0, 9), st.lists(values, min_size=1, max_size=4).map(tuple)),
+    st.builds(Position, st.none(), st.tuples(values), st.booleans()),
+)
 states = st.builds(
     CursorState,
     st.integers(0, 10**13),
@@ -33,6 +36,7 @@ states = st.builds(
     st.lists(st.builds(Lagging, st.none() | positions, st.frozensets(st.integers(0, 300), max_size=5)), max_size=3).map(
         tuple
     ),
+    st.booleans(),
     st.booleans(),
 )
 

@@ -8,10 +8,11 @@ extended.
 Format: base64url without padding of
     version (1 byte) | length of key id (1) | key id | nonce (12) | AES-256-GCM of the body, the bytes before as
     associated data
-and the body is the fingerprint (16 bytes) and a JSON list [walk's start in ms, map id, position, lagging]. A position
-is null (the end) or [branch rank or null, values...]: with a rank the values of the index's page key, without one the
-single sort value that every lane continues from. Encrypted, since a position may name a record that the caller may
-not see. The text must equal its own re-encoding, so that no two texts are the same cursor.
+and the body is the fingerprint (16 bytes) and a JSON list [walk's start in ms, map id, position, lagging, at end,
+backwards]. A position is null (the end) or [branch rank or null, values...]: with a rank the values of the index's page
+key, without one the single sort value that every lane continues from, and true where that is behind the value.
+Encrypted, since a position may name a record that the caller may not see. The text must equal its own re-encoding, so
+that no two texts are the same cursor.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ _START_OVER = "start again without a cursor"
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the order: after one record (`rank` and its page key's `values`), or, with `rank` None, before
-    everything from the sort value `values[0]` on (up to it when descending)."""
+    """A place in the order: at one record (`rank` and its page key's `values`), which has been read; or, with `rank`
+    None, between records: in the query's order before all that have the sort value `values[0]`, or `behind` them."""
 
     rank: int | None
     values: tuple[Value, ...]
+    behind: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ class Lagging:
 @dataclass(frozen=True)
 class CursorState:
     """All that a cursor carries. `position` None with `at_end` means that only lagging lanes are left; without it,
-    that no lane has advanced."""
+    that no lane has advanced. `backwards` says that it goes on against the query's order."""
 
     started_ms: int
     map_id: int
     position: Position | None
     lagging: tuple[Lagging, ...] = ()
     at_end: bool = False
+    backwards: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,31 +182,39 @@ def _derived(secret: bytes) -> bytes:
 def _body(state: CursorState) -> bytes:
     lagging = [[_position_list(each.position), sorted(each.lanes)] for each in state.lagging]
     content: list[Any] = [state.started_ms, state.map_id, _position_list(state.position)]
-    if lagging or state.at_end:
+    if lagging or state.at_end or state.backwards:
         content += [lagging, int(state.at_end)]
+    if state.backwards:
+        content.append(1)
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def _state(body: bytes) -> CursorState:
     started, map_id, position, *rest = json.loads(body)
-    lagging, at_end = rest or ([], 0)
+    lagging, at_end = rest[:2] or ([], 0)
     return CursorState(
         started_ms=started,
         map_id=map_id,
         position=_position(position),
         lagging=tuple(Lagging(_position(each), frozenset(lanes)) for each, lanes in lagging),
         at_end=bool(at_end),
+        backwards=rest[2:] == [1],
     )
 
 
 def _position_list(position: Position | None) -> list[Any] | None:
-    return None if position is None else [position.rank, *map(_plain, position.values)]
+    if position is None:
+        return None
+    return [position.rank, *map(_plain, position.values), *([True] if position.behind else [])]
 
 
 def _position(content: list[Any] | None) -> Position | None:
     if content is None:
         return None
     rank, *values = content
+    if rank is None:
+        value, *behind = values
+        return Position(None, (_native(value),), bool(behind))
     return Position(rank, tuple(_native(value) for value in values))
 
 

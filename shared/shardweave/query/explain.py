@@ -96,7 +96,7 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, pl
         entity=plan.entity.token,
         indexes=tuple(branch.view.index for branch in plan.branches),
         reasons=plan.reasons,
-        order="descending" if plan.descending else "ascending",
+        order="descending" if plan.descending != plan.backwards else "ascending",
         limit=plan.limit,
         stages=len({lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None}),
         lanes=lanes,

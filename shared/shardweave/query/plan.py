@@ -46,7 +46,8 @@ class Plan:
 
     `window` is the closed range of record timestamps that were asked for. `attributes` is what to read of each
     record, as far as its index has it, None for everything that the index holds; `shown` what to return of it, None
-    for whole records. `fingerprint` binds cursors.
+    for whole records. `fingerprint` binds cursors. `descending` is the order in which lanes are read: the reverse of
+    the query's, where the plan reads `backwards`.
     """
 
     entity: EntityType[Any]
@@ -63,11 +64,20 @@ class Plan:
     attributes: tuple[str, ...] | None = None
     shown: tuple[str, ...] | None = None
     hydrate: bool = False
+    backwards: bool = False
 
     def __post_init__(self) -> None:
         if self.stages > 1:
             proved = are_ordered(self.branches, self.lanes, descending=self.descending)
             assert proved, "a stage may hold records that stand before those of an earlier one"
+
+    def turned(self) -> Plan:
+        """The plan that reads the same answer from its other end."""
+        lanes = self.lanes
+        if self.stages > 1:
+            lanes = tuple(replace(lane, stage=self.stages - 1 - lane.stage) for lane in lanes)
+        reasons = (*self.reasons, "read backwards, from the token's place on; the page is then turned")
+        return replace(self, lanes=lanes, descending=not self.descending, backwards=not self.backwards, reasons=reasons)
 
     @cached_property
     def overlap(self) -> Overlap:

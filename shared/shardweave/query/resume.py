@@ -5,6 +5,9 @@ The order is total: (sort value, hash key, branch rank, DynamoDB's own order ins
 everything up to and including v; one above has given everything below v; the lane itself continues after the record's
 own key. Descending is the mirror image. Every answer is the lane's interval made smaller, or a start key.
 
+A position is good for both directions: what is left of a lane is what lies beyond the record as the plan reads, and a
+plan that is turned reads towards the other end.
+
 Lanes that failed lag: they keep the position from before, and a cursor holds up to eight such (position, lanes) pairs.
 """
 
@@ -57,10 +60,11 @@ def position_of(branch: Branch, key: Item) -> Position:
 
 
 def order_of(plan: Plan, position: Position) -> tuple[Any, str, int]:
-    """Where a position stands in ascending order. One without a lane stands before, in query order, every record of
-    its value."""
+    """Where a position stands in ascending order. One without a lane stands on one side of every record of its
+    value."""
     if position.rank is None:
-        return (position.values[0], *(_HIGHEST if plan.descending else _LOWEST))
+        query_descends = plan.descending != plan.backwards
+        return (position.values[0], *(_HIGHEST if position.behind != query_descends else _LOWEST))
     key = _start_key(plan, position)
     branch = plan.branches[position.rank]
     return branch.sort_value(key), key[branch.view.hash_name], position.rank
@@ -91,7 +95,13 @@ def advanced(plan: Plan, state: CursorState, reached: Position | None, failed: C
         raise TooManyLaggingLanes(
             f"failed lanes lag at over {MAX_LAGGING} places", where="cursor", fix="start again without a cursor"
         )
-    return CursorState(state.started_ms, plan.map_id, main[0], lagging, at_end=main[1])
+    return CursorState(state.started_ms, plan.map_id, main[0], lagging, main[1], state.backwards)
+
+
+def turned(plan: Plan, state: CursorState, begins: Position | None) -> CursorState:
+    """The cursor that reads the other way from where a page begins (None: from the end that it was read towards). It
+    owes nothing of lanes that failed."""
+    return CursorState(state.started_ms, plan.map_id, begins, backwards=not state.backwards)
 
 
 def _later(plan: Plan, own: Position | None, reached: Position | None, *, at_end: bool) -> tuple[Position | None, bool]:
@@ -129,7 +139,8 @@ def _start(plan: Plan, lane: Lane, position: Position | None) -> Start:
         return Start(lane.interval)
     branch = plan.branches[lane.rank]
     if position.rank is None:
-        return Start(_from(branch, lane.interval, position.values[0], descending=plan.descending))
+        left = _past if position.behind != plan.backwards else _from
+        return Start(left(branch, lane.interval, position.values[0], descending=plan.descending))
     value, *place = order_of(plan, position)
     if lane.order == tuple(place):
         return Start(lane.interval, _start_key(plan, position))

@@ -5,6 +5,10 @@ cut, which it says; the pages put together are the sorted answer, each record on
 record exists, the page was cut, or a lane failed. Under writes: a record whose relevant properties do not change
 during the walk is returned exactly once.
 
+A page that was asked for with a cursor has one for each direction. The one back holds the place of the first record
+that was walked, and owes nothing of lanes that failed: what it leads to are the `limit` records that stand next to that
+place when it is read, which may be none. A page read backwards is read, cut and limited from its end, then turned.
+
 Cost: see `walk`. A page costs the same at any depth.
 """
 
@@ -39,7 +43,7 @@ from .merge import Record
 from .page_budget import PageBudget
 from .page_records import PageRecords
 from .plan import Plan, plan_query
-from .resume import Start, advanced, order_of, starts
+from .resume import Start, advanced, order_of, starts, turned
 from .spec import LaneReport, Page, QuerySpec, QueryStats
 from .walk import PageLimits, PageRead, PageReader, keeper
 
@@ -104,21 +108,22 @@ class QueryRunner:
         return self._run(spec, room)[0]
 
     def pages(self, spec: QuerySpec) -> Iterator[Page]:
-        """Every page from the spec's cursor on; the next one is read while the caller works on the last."""
+        """Every page from the spec's cursor on, in its direction; the next one is read while the caller works on the
+        last."""
         with ThreadPoolExecutor(1, thread_name_prefix="next-page") as ahead:
             coming = ahead.submit(self.run, spec)
             while True:
                 page = coming.result()
-                if page.cursor is None:
+                if page.onward is None:
                     yield page
                     return
-                coming = ahead.submit(self.run, replace(spec, cursor=page.cursor))
+                coming = ahead.submit(self.run, replace(spec, cursor=page.onward))
                 yield page
 
     def records(self, spec: QuerySpec) -> Iterator[Any]:
         """Every record, page by page. Raises RecordUnreadable in place of one that can't be read; `pages` go on."""
         for page in self.pages(spec):
-            yield from page.in_order()
+            yield from _as_read(page).in_order()
 
     async def run_async(self, spec: QuerySpec) -> Page:
         """One page, without blocking the event loop."""
@@ -131,14 +136,14 @@ class QueryRunner:
         while True:
             page = await self.run_async(spec)
             yield page
-            if page.cursor is None:
+            if page.onward is None:
                 return
-            spec = replace(spec, cursor=page.cursor)
+            spec = replace(spec, cursor=page.onward)
 
     async def records_async(self, spec: QuerySpec) -> AsyncIterator[Any]:
         """As `records`."""
         async for page in self.pages_async(spec):
-            for item in page.in_order():
+            for item in _as_read(page).in_order():
                 yield item
 
     # -- shorter questions
@@ -150,11 +155,11 @@ class QueryRunner:
         spec = replace(spec, limit=1)
         while True:
             page = self.run(spec)
-            for item in page.in_order():
+            for item in _as_read(page).in_order():
                 return item
-            if page.cursor is None:
+            if page.onward is None:
                 return None
-            spec = replace(spec, cursor=page.cursor)
+            spec = replace(spec, cursor=page.onward)
             if deadline is not None:
                 left = deadline - self.monotonic()
                 if left <= 0:
@@ -247,6 +252,7 @@ class QueryRunner:
         walk = PageReader(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
+            first = walk.first(walked)
             items, walked = _answered(walk, walked, [records.of(item) for _, item, _ in walked.records], room)
             following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
         except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
@@ -257,15 +263,19 @@ class QueryRunner:
         self._observe(plan, stats)
         page = Page(
             items=tuple(items),
-            cursor=None if following is None else self.cursors.encode(following, plan.fingerprint),
+            cursor=self._token(plan, following),
             complete=not walked.cut_by and not walk.failed,
             index=plan.branches[0].view.index,
             failed=tuple(plan.name(lane.lane) for lane in walk.failed),
             late=_late(plan, state, walked.records),
             unreadable=walked.unreadable if spec.tells_unreadable else walked.refused,
             stats=stats,
+            prev_token=None if spec.cursor is None else self._token(plan, turned(plan, state, first)),
         )
-        return (page, plan, begins), lease
+        return (_answer(page) if plan.backwards else page, plan, begins), lease
+
+    def _token(self, plan: Plan, state: CursorState | None) -> str | None:
+        return None if state is None else self.cursors.encode(state, plan.fingerprint)
 
     def _observe(self, plan: Plan, stats: QueryStats) -> None:
         if self._observer is not None:
@@ -283,7 +293,16 @@ class QueryRunner:
         state = self.cursors.decode(spec.cursor, plan.fingerprint, now)
         if state.map_id != plan.map_id:
             plan = plan_query(self._schema, spec, self._maps.readable(entity, state.map_id), now)
-        return plan, state, view.lease
+        return plan.turned() if state.backwards else plan, state, view.lease
+
+
+def _as_read(page: Page) -> Page:
+    return page.turned() if page.backwards else page
+
+
+def _answer(read: Page) -> Page:
+    """The page that is answered of one that was read backwards."""
+    return replace(read.turned(), cursor=read.prev_token, prev_token=read.cursor, backwards=True)
 
 
 def _as_it_is(record: Any) -> Any:
@@ -307,13 +326,13 @@ def _answered(
 
 
 def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:
-    """How many of the first records stand before the position that the page's main lanes began at."""
+    """How many of the first records that were read stand before the position that the page's main lanes began at."""
     if not state.lagging:
         return 0
     if state.at_end or state.position is None:
         return len(records) if state.at_end else 0
     begin = order_of(plan, state.position)
-    return sum(order > begin if plan.descending else order <= begin for order, _, _ in records)
+    return sum(order > begin if plan.descending else order < begin for order, _, _ in records)
 
 
 def _stats(plan: Plan, walk: PageReader, walked: PageRead, milliseconds: float) -> QueryStats:

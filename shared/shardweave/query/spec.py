@@ -8,7 +8,7 @@ most one of `Equal`, `Prefix` or `Range`. A `Page` is one answer: records in ord
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
@@ -164,12 +164,16 @@ class QueryStats:
 @dataclass(frozen=True)
 class Page(Generic[R]):
     """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
-    properties (stored names) that were read. `cursor` is None when nothing follows.
+    properties (stored names) that were read. `cursor` is None when nothing follows; `prev_token` is None when nothing
+    stands before, and where the page was asked for without a token.
 
     `complete` is False when the page was cut (`stats.cut_by` says by what), or lanes failed; `failed` names those.
     `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
     `unreadable` are the stored records on the way that can't be read, in order, each with the number of items before
     it: they are none of the `limit`.
+
+    A page that was asked for with a `prev_token` was read `backwards`, from its end: what was cut off is missing at its
+    start, and `late` counts its last records.
     """
 
     items: tuple[R, ...]
@@ -180,11 +184,27 @@ class Page(Generic[R]):
     late: int = 0
     unreadable: tuple[Unreadable, ...] = ()
     stats: QueryStats = QueryStats()
+    prev_token: str | None = None
+    backwards: bool = False
+
+    @property
+    def onward(self) -> str | None:
+        """The token of the page that follows in the direction in which this one was read."""
+        return self.prev_token if self.backwards else self.cursor
 
     @property
     def next_token(self) -> str | None:
         """What asks for the next page, None when nothing follows: the cursor, by the name that lists give it."""
         return self.cursor
+
+    def turned(self) -> Page[R]:
+        """The page with its end first."""
+        count = len(self.items)
+        unreadable = tuple(
+            each if each.position is None else replace(each, position=count - each.position)
+            for each in reversed(self.unreadable)
+        )
+        return replace(self, items=self.items[::-1], unreadable=unreadable)
 
     def in_order(self) -> Iterator[R]:
         """The items one by one. Raises RecordUnreadable in the place of what can't be read."""

@@ -245,7 +245,15 @@ class PageReader:
         """What is final of a stage, in order: with what is gone, and what can't be read."""
         return snapshot(self._stages[number], _any, descending=self._descending).final
 
-    # -- cuts
+    # -- where a page begins and ends
+
+    def first(self, walked: PageRead) -> Position | None:
+        """Where the first record that was walked stands, also one that can't be read; where there is none, the place
+        at which the page was cut, None where it reached the end."""
+        if walked.unreadable and walked.unreadable[0].position == 0:
+            read = (record for number in range(len(self._stages)) for record in self._final(number))
+            return self._position(next(each for each in read if self._records.unreadable(each[1]) is not None))
+        return self._position(walked.records[0]) if walked.records else walked.reached
 
     def shortened(self, walked: PageRead, count: int, cut_by: CutBy) -> PageRead:
         """The same, cut after so many of its records, which are one at least."""
@@ -297,7 +305,8 @@ class PageReader:
                 bound = lane.interval.high if self._descending else lane.interval.low
                 values.append(self._plan.branches[lane.rank].comparable(bound))
         edge = max(values) if self._descending else min(values)
-        return PageRead(tuple(given), Position(None, (edge,)), cut_by, tuple(self._unreadable))
+        gap = Position(None, (edge,), behind=self._plan.backwards)
+        return PageRead(tuple(given), gap, cut_by, tuple(self._unreadable))
 
     def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> PageRead:
         """Cut before the first record whose whole one the deadline left unread."""
