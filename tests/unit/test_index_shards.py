@@ -266,6 +266,21 @@ def test_a_record_of_several_branches_is_given_once_whatever_shards_their_indexe
     assert visits.runner.count(QuerySpec("visit", branches=branches)).count == len(wanted)
 
 
+def test_a_page_over_branches_of_unequal_shards_asks_each_lane_for_its_part() -> None:
+    visits = Visits(visits_schema(many=64))
+    for number in range(300):
+        visits.add(f"v{number:03d}", place="sea" if number % 2 else "spa", note="spa", created=NOW + number)
+    branches = (
+        BranchSpec({"place": Equal("sea")}, "notesOne"),
+        BranchSpec({"place": Equal("spa")}, "placesMany"),
+    )
+    explained = visits.runner.explain(QuerySpec("visit", branches=branches, limit=25), run=True)
+    sizes = {(lane.index, lane.first_fetch) for lane in explained.lanes}
+    assert sizes == {("notesOne", 22), ("placesMany", 4)}
+    assert explained.stats is not None
+    assert explained.stats.rounds == 1
+
+
 # -- changing it ------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from .filters import filter_as_json
 from .lanes import Lane
 from .plan import Plan
 from .resume import Start
-from .sizes import RECORDS_PER_UNIT, fetch_size
+from .sizes import RECORDS_PER_UNIT, fetch_size, group_of, sharing
 from .spec import QueryStats
 
 _FILLING = re.compile("\U0010ffff+[\uffff\u07ff\x7f]?$")
@@ -79,16 +79,14 @@ class Explanation:
 
 def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, places: bool = True) -> Explanation:
     """Explain a plan that starts at `begins`. Without `places`, lanes have the bounds of the query itself."""
-    open_lanes = [start for start in begins if start.interval is not None]
-    first_stage = min(
-        (lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None), default=0
-    )
-    sharing = sum(
-        lane.stage == first_stage and start.interval is not None for lane, start in zip(plan.lanes, begins, strict=True)
-    )
+    open_lanes = [lane for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None]
+    stages = sorted({lane.stage for lane in open_lanes})
+    shares = {stage: sharing(lane for lane in open_lanes if lane.stage == stage) for stage in stages}
     lanes = tuple(
-        _lane_plan(plan, lane, start, sharing, places=places) for lane, start in zip(plan.lanes, begins, strict=True)
+        _lane_plan(plan, lane, start, shares.get(lane.stage, {}).get(group_of(lane), 1), places=places)
+        for lane, start in zip(plan.lanes, begins, strict=True)
     )
+    first_stage = stages[0] if stages else 0
     read = [lane for lane in lanes if lane.stage == first_stage and not lane.empty]
     half = 1.0 if plan.consistent else 0.5
     units = sum(half * -(-lane.first_fetch // RECORDS_PER_UNIT) for lane in read)
@@ -98,9 +96,9 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, pl
         reasons=plan.reasons,
         order="descending" if plan.descending != plan.backwards else "ascending",
         limit=plan.limit,
-        stages=len({lane.stage for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None}),
+        stages=len(stages),
         lanes=lanes,
-        estimated_reads=min(len(open_lanes), sharing),
+        estimated_reads=len(read),
         estimated_units=units,
         estimate_is_least=plan.leaves_out,
         filter_by_table=_filters(branch.filter.by_table for branch in plan.branches),
@@ -109,7 +107,7 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, pl
     )
 
 
-def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, *, places: bool) -> LanePlan:
+def _lane_plan(plan: Plan, lane: Lane, start: Start, shared: int, *, places: bool) -> LanePlan:
     view = plan.branches[lane.rank].view
     interval = (start.interval if places else lane.interval) or Interval()
     generation, shards = lane.generation, lane.generation.space.shards
@@ -125,7 +123,7 @@ def _lane_plan(plan: Plan, lane: Lane, start: Start, sharing: int, *, places: bo
         high=_bound(interval.high),
         empty=start.interval is None,
         resumes=start.start_key is not None or start.interval != lane.interval,
-        first_fetch=fetch_size(sharing, plan.limit + 1),
+        first_fetch=fetch_size(shared, plan.limit + 1),
     )
 
 

@@ -14,16 +14,40 @@ one lane. So the first reads of a page of `limit` records read at most
 
     lanes x min(limit + 1, 4)                     while that is the least that is asked for
     2 x (limit + 1) + lanes x 4                   while a second round is then as unlikely as 1 in 20
+
+Lanes of one branch and generation share its records evenly, those of different ones need not: of two branches, one over
+a single shard and one over 64, each may hold half of the page, which the one has in one lane. So a lane counts as one
+of as many as its branch has in its generation, times the number of such groups; where all have as many lanes, that is
+the number of lanes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+
+from .lanes import Lane
 
 RARE_CHANCE = 0.001
 RETRY_CHANCE = 0.05
 MAX_FETCH = 1000
 RECORDS_PER_UNIT = 4
+
+
+Group = tuple[int, int]
+"""A branch, and when a generation begins."""
+
+
+def group_of(lane: Lane) -> Group:
+    """The branch and the generation of a lane."""
+    return lane.rank, lane.generation.begins
+
+
+def sharing(lanes: Iterable[Lane]) -> Mapping[Group, int]:
+    """Among how many lanes a page is shared, as far as a lane of each group is asked for its part."""
+    groups = Counter(map(group_of, lanes))
+    return {group: count * len(groups) for group, count in groups.items()}
 
 
 @lru_cache(maxsize=4096)

@@ -44,7 +44,7 @@ from .page_budget import stored
 from .page_records import PageRecords
 from .plan import Plan
 from .resume import Start, position_of
-from .sizes import MAX_FETCH, fetch_size
+from .sizes import MAX_FETCH, fetch_size, group_of, sharing
 from .spec import ANY_TIME, MAX_UNREADABLE, CutBy
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
@@ -132,7 +132,7 @@ class PageReader:
     def _stage(self, number: int, given: list[Record], limit: int) -> PageRead | None:
         """Read a stage until the page is full or cut; None when the stage is exhausted, its records in `given`."""
         stage, wanted = self._stages[number], limit - len(given)
-        late = self._round(stage, wanted + 1, len(stage))
+        late = self._round(stage, wanted + 1, stage)
         while True:
             read = self._snapshot(stage, given, wanted)
             if read is None:
@@ -156,7 +156,7 @@ class PageReader:
                 reached = position_of(branch, seen.frontier.last_key)
                 passed = (*self._unreadable, *self._passed(number, len(given)))
                 return PageRead((*given, *final), reached, cut_by, passed)
-            late = self._round(lanes, wanted + 1 - len(final), len(seen.unfinished))
+            late = self._round(lanes, wanted + 1 - len(final), seen.unfinished)
 
     def _snapshot(
         self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int
@@ -335,10 +335,11 @@ class PageReader:
 
     # -- reading
 
-    def _round(self, lanes: Sequence[LaneState], count: int, sharing: int) -> bool:
+    def _round(self, lanes: Sequence[LaneState], count: int, unfinished: Sequence[LaneState]) -> bool:
         """Read each lane once more; True when the deadline left some refill unanswered."""
         self.rounds += 1
-        queries = [self._query(state, sharing, count) for state in lanes]
+        shares = sharing(state.lane for state in unfinished)
+        queries = [self._query(state, fetch_size(shares[group_of(state.lane)], count)) for state in lanes]
         outcomes = self._fanout.read(queries, self._bounds.deadline)
         late = False
         for state, outcome in zip(lanes, outcomes, strict=True):
@@ -362,9 +363,8 @@ class PageReader:
             return error
         return LaneFailed(self._plan.name(state.lane), error, optional=not self._bounds.partial)
 
-    def _query(self, state: LaneState, sharing: int, count: int) -> Query:
+    def _query(self, state: LaneState, size: int) -> Query:
         plan, branch = self._plan, self._plan.branches[state.lane.rank]
-        size = fetch_size(sharing, count)
         if state.started and state.kept < state.scanned:
             size = min(MAX_FILTERED_FETCH, max(size, 2 * state.asked))
         state.asked = size
