@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shardweave.cdk.layer_packages import PLATFORMS
-from shardweave.project import project_folder
+from shardweave.database.project import project_folder
 
 COMMAND = (str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"), "-S", "-P", "-m")
 """How a module is started: by the interpreter without packages of its own."""

@@ -15,12 +15,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+from shardweave.database.data_folder import DataFolder
 from shardweave.local.serve import main
 from shardweave.reshard.work_items import WORK
 from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import ConditionCheck, DeleteItem, Operation, PutItem, TransactWrite
-from shardweave.workspace import DataFolder
 
 UNITS = "units.json"
 

@@ -2,7 +2,7 @@
 
 import gc
 
-from shardweave import dataclass_code
+from shardweave.service import dataclass_code
 
 gc.disable()
 dataclass_code.use()

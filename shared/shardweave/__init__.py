@@ -7,12 +7,13 @@ it is first asked for, so that a program pays for what it uses.
 
 from typing import TYPE_CHECKING
 
-from .version import __version__
+__version__ = "0.1.0"
+"""The version of the library: the one place that says it."""
 
 if TYPE_CHECKING:
     from . import errors, shard_key
-    from .async_database import AsyncDatabase
-    from .database import Database
+    from .database.async_database import AsyncDatabase
+    from .database.database import Database
     from .keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
     from .keys.sharding import ShardBump
     from .query.cursor import CursorKeys
@@ -96,8 +97,8 @@ __all__ = [
 
 _MODULES = ("errors", "shard_key")
 _PLACES = {
-    "async_database": ("AsyncDatabase",),
-    "database": ("Database",),
+    "database.async_database": ("AsyncDatabase",),
+    "database.database": ("Database",),
     "keys.key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
     "keys.sharding": ("ShardBump",),
     "query.cursor": ("CursorKeys",),

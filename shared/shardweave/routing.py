@@ -45,11 +45,11 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypeVar
 
-from .caller import Caller
-from .database import Database
+from .database.database import Database
 from .errors import ConfigurationError, ShardweaveError
 from .query.shorthand import constraints
 from .query.spec import BranchSpec, Constraint, OneOf
+from .schema.caller import Caller
 from .schema.entity import Entity
 from .schema.property import Property
 from .store.operations import Operation

@@ -36,7 +36,7 @@ from .api.app import REQUEST_ID, Observation, Observe
 from .api.lambda_event import authorizer_of, event_of, verified_token
 from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
-from .database import Database
+from .database.database import Database
 from .errors import InputError
 from .query.cursor import CursorKeys
 from .schema.schema import Schema

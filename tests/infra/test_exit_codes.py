@@ -13,7 +13,7 @@ import pytest
 from shardweave.cli.console import Streams
 from shardweave.cli.main import COMMANDS, PROGRAMS, Program, main
 from shardweave.errors import ConfigurationError, Fault, InputError, SchemaError, ShardweaveError
-from shardweave.exit_codes import Unavailable, exit_code_of
+from shardweave.errors.exit_codes import Unavailable, exit_code_of
 
 WRONG_USAGE = {
     "serve": ("--nosuch",),

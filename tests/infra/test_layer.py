@@ -14,7 +14,7 @@ from shardweave.cdk.assets import asset_hash
 from shardweave.cdk.layer import RUNTIME
 from shardweave.cdk.layer_packages import CALLED_SERVICES, LOCK, PLATFORMS, TARGET_VERSION, layer_sources
 from shardweave.cdk.sources import ROOT, source_files
-from shardweave.dataclass_code import FILE
+from shardweave.service.dataclass_code import FILE
 from shardweave.service.files import service_names
 
 MOST_BYTES = 20 * 1024 * 1024
@@ -89,7 +89,7 @@ def test_modules_are_compiled_for_that_python_or_not_at_all(layer: Path) -> None
 
 def test_the_methods_of_classes_are_compiled_with_the_layer_of_this_python(tmp_path: Path) -> None:
     PLATFORMS["host"].make_layer(tmp_path, "user_service")
-    code = "from shardweave import dataclass_code; dataclass_code.use(); import shardweave.api.router"
+    code = "from shardweave.service import dataclass_code; dataclass_code.use(); import shardweave.api.router"
     counting = f"""
 import dataclasses, sys
 compiled = []

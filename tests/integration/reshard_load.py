@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from services.user_service import User
+from shardweave.database.data_folder import DataFolder
 from shardweave.keys.key_format import key_format
 from shardweave.service.loader import service_schema
 from shardweave.store import Store
-from shardweave.workspace import DataFolder
 from tests.integration.local_server import LocalServer
 
 RETRY_SECONDS = 600

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from services.user_service import Email, User, schema
+from shardweave.database.data_folder import DataFolder
+from shardweave.database.project import data_folder
 from shardweave.local import serve
-from shardweave.project import data_folder
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.workspace import DataFolder
 from tests.unit.cli_world import shardweave
 
 NAMES = {"beneficiaryId": "b", "firstName": "José", "lastName": "Núñez"}

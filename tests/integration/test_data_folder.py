@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shardweave.database.data_folder import DataFolder, SampleState
 from shardweave.errors import ConfigurationError, ShardweaveError
 from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
 from shardweave.keys.sharding import WRITE_AHEAD_MS, ShardBump, ShardMap
@@ -26,7 +27,6 @@ from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.operations import PutItem, Scan
 from shardweave.values.codecs import Timestamp
-from shardweave.workspace import DataFolder, SampleState
 
 NOW = 1_735_689_600_000
 FOUR = ShardBump(0, 2, 1)

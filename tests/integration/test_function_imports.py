@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from shardweave.key_ring import KeyRing, encode_key_ring
+from shardweave.shard_key.key_ring import KeyRing, encode_key_ring
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))

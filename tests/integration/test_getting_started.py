@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from shardweave.project import PROJECT_VARIABLE
+from shardweave.database.project import PROJECT_VARIABLE
 from tests.integration.documented import check_document
 from tests.integration.local_server import ROOT, START_SECONDS, LocalServer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.sample_data import FIRST_USER, user_service_records
+from services.samples.users import FIRST_USER, user_service_records
 from services.user_service import Email, User
 from shardweave.api.problems import STATUSES
 from shardweave.errors import InputError

@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardweave.api.problems import MEDIA_TYPE, TYPE_PREFIX, Problem
+from shardweave.database.data_folder import DataFolder, SampleState
 from shardweave.local.serve import main
-from shardweave.workspace import DataFolder, SampleState
 from tests.integration.local_server import START_SECONDS, Answer, LocalServer, launch
 
 USER = {"firstName": "Jason", "lastName": "W", "beneficiaryId": "b"}

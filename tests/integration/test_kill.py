@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from shardweave.database.data_folder import DataFolder
 from shardweave.keys.key_format import ORDERED
 from shardweave.reshard.control import control_key, decode_control
 from shardweave.reshard.phases import Phase, ReshardState, map_in_force
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import GetItem, Scan
-from shardweave.workspace import DataFolder
 from tests.integration.club_load import CLIENTS, Client, History
 from tests.integration.local_server import LocalServer, launch
 from tests.integration.services.club import Member, schema

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from shardweave.access.tokens import encode_token
-from shardweave.workspace import DataFolder
+from shardweave.database.data_folder import DataFolder
 from tests.integration.local_server import LocalServer
 
 

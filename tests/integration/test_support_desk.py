@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shardweave.cli.project_files import project_files
-from shardweave.project import PROJECT_VARIABLE
+from shardweave.database.project import PROJECT_VARIABLE
 from tests.integration.local_server import ROOT, Answer, LocalServer
 
 EXAMPLE = ROOT / "examples" / "support_desk"

@@ -29,7 +29,7 @@ from shardweave.errors import (
     TransactionConflict,
     TransactionInProgress,
 )
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.query.cursor import CursorKeys
 from shardweave.service.build import Settings, dynamodb_table
 from shardweave.table import Table

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from shardweave.errors import ShardweaveError, TableUnavailable
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.connection import MAX_IDLE, Clocks
 from shardweave.table.operations import PutItem
 from tests.integration.raw_server import (

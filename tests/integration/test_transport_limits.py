@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from shardweave.errors import TableUnavailable
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.connection import Address
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, ca_file, place_of
 from shardweave.table.many import Lanes

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardweave.errors import DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.pool import Pool
 from shardweave.table.dynamodb.transport.rounds import Attempted
 from shardweave.table.many import Lanes, Outcome

@@ -13,7 +13,7 @@ import pytest
 from botocore.session import Session
 
 from shardweave.errors import InvalidRequest, OutcomeUnknown, ShardMapChanged, ShardweaveError, TableUnavailable
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Put, RetryClock, Store
 from shardweave.store.writing.sender import Sender

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from shardweave.database.data_folder import DataFolder
 from shardweave.errors import TableFull
 from shardweave.local.serve import main
-from shardweave.workspace import DataFolder
 
 
 class FullFolder(DataFolder):

@@ -66,7 +66,7 @@ PURE = (
 """They make plans and texts. Nothing that they import, directly or not, reaches outside the process or waits."""
 
 LAYERS = """
-    caller dataclass_code errors exit_codes fault_text key_ring outcomes progress_lines project version
+    errors
     table
     values
     keys
@@ -77,7 +77,7 @@ LAYERS = """
     access
     reshard
     maintenance
-    wire database async_database database_input database_parts rewrite_keys workspace
+    wire database
     routing
     api
     service testing
@@ -95,6 +95,8 @@ UPWARDS = {
 command line has the tools of the CDK made."""
 
 CIRCLES = (
+    {"services.order_tracking", "services.samples.orders"},
+    {"services.samples.users", "services.user_service"},
     {"shardweave.schema.entity_manager", "shardweave.schema.schema"},
     {"shardweave.keys.compiled_keys", "shardweave.keys.entity_keys"},
     {"shardweave.shard_key.external", "shardweave.shard_key.key"},

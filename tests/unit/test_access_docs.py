@@ -10,7 +10,7 @@ from shardweave.access import OPERATIONS
 from shardweave.access.authorization import ACCESS_ERRORS
 from shardweave.access.tokens import decode_token
 from shardweave.api.problems import STATUSES
-from shardweave.workspace import DataFolder
+from shardweave.database.data_folder import DataFolder
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import api_of, json_of, problem_of
 from tests.unit.cli_world import NOW

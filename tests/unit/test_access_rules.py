@@ -14,13 +14,13 @@ from shardweave.access.authorization import Authorization
 from shardweave.api.app import Api
 from shardweave.api.lambda_event import verified_token
 from shardweave.api.operators import Operators
-from shardweave.caller import Caller
 from shardweave.errors import SchemaError
 from shardweave.keys.key_format import key_format
 from shardweave.keys.sharding import ShardBump
 from shardweave.local.serve import operators_here, parser
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
+from shardweave.schema.caller import Caller
 from shardweave.schema.declarations import Index, Sequence, Unique
 from shardweave.schema.entity import Entity, HashKey, RangeKey, nanoid
 from shardweave.schema.property_options import unique_property

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from shardweave.access.tokens import decode_token, encode_token
 from shardweave.api.authorizer_claims import caller_of
 from shardweave.api.lambda_event import verified_token
+from shardweave.database.data_folder import DataFolder
 from shardweave.errors import Unauthenticated
 from shardweave.local.authorizer import LocalAuthorizer
-from shardweave.workspace import DataFolder
 from tests.unit.cli_world import NOW, shardweave
 
 SECRET = b"0123456789abcdef0123456789abcdef"

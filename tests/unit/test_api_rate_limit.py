@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shardweave.api.operators import Operators
 from shardweave.api.rate_limit import MINUTE_MS, RateLimit, Rates, owner_of
-from shardweave.caller import Caller
 from shardweave.errors import ConfigurationError, RateExceeded, TableFull, TableUnavailable
+from shardweave.schema.caller import Caller
 from shardweave.service.build import Service
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Operation, PutItem, Query, Scan, UpdateItem

@@ -18,9 +18,9 @@ from services.user_service import schema
 from shardweave.cli.console import MAX_LINE_BYTES, UNSEEN, Streams, counted, visible
 from shardweave.cli.main import main
 from shardweave.cli.query import spec_of
+from shardweave.database.data_folder import DataFolder
 from shardweave.errors import InputError
 from shardweave.table.operations import PutItem, Scan
-from shardweave.workspace import DataFolder
 
 from .cli_world import shardweave
 

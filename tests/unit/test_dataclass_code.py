@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shardweave.dataclass_code import keep
+from shardweave.service.dataclass_code import keep
 
 CLASSES = """
 from dataclasses import InitVar, dataclass, field
@@ -44,7 +44,7 @@ class Hashed:
 RUN = """
 import copy, dataclasses, pickle, sys
 from pathlib import Path
-from shardweave import dataclass_code
+from shardweave.service import dataclass_code
 compiled = []
 sys.addaudithook(lambda event, given: event == "compile" and given[1] == "<string>" and compiled.append(given[0]))
 if sys.argv[1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardweave.errors import ConditionFailed, TableUnavailable, Throttled, TransactionCanceled, TransactionConflict
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.table.conditions import Missing
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import (

@@ -14,13 +14,13 @@ from uuid import UUID
 
 import pytest
 
-from local.sample_data import user_service_records
+from services.samples.users import user_service_records
+from shardweave.cli.progress_lines import ProgressLines
 from shardweave.errors import ConfigurationError
 from shardweave.local.loading import load
 from shardweave.local.poller import Poller
 from shardweave.local.serve import is_empty
 from shardweave.local.server import address_of, listen
-from shardweave.progress_lines import ProgressLines
 from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan, StreamRecord

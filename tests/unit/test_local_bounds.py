@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from shardweave import __version__
 from shardweave.api.problems import TYPE_PREFIX
 from shardweave.errors import Throttled
 from shardweave.local.asgi import WAITING_WRITES, AsgiApi
@@ -24,7 +25,6 @@ from shardweave.local.server import HttpServer, listen
 from shardweave.local.workers import Deadline, Workers
 from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.version import __version__
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service
 
 LONG_SECONDS = 600.0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from shardweave.database.project import LIBRARY
 from shardweave.local.reload import Reloader, State, states, watched
 from shardweave.local.serve import serve_again
-from shardweave.project import LIBRARY
 
 
 def write(folder: Path, **files: str) -> None:

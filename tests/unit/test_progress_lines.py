@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardweave.progress_lines import ProgressLines
+from shardweave.cli.progress_lines import ProgressLines
 
 
 def test_a_line_is_said_when_its_time_has_come_and_no_sooner() -> None:

@@ -20,7 +20,7 @@ from shardweave.errors import (
     Throttled,
     TransactionCanceled,
 )
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb.error_replies import parsed_error
 from shardweave.table.dynamodb.replies import ReplyParser as BotocoreParser

@@ -21,7 +21,7 @@ from shardweave.errors import (
     ShardweaveError,
     TransactionInProgress,
 )
-from shardweave.outcomes import maybe_written
+from shardweave.errors.outcomes import maybe_written
 from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Delete, Put, Store, Update
 from shardweave.store.writing.sender import Sender

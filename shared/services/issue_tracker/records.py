@@ -139,7 +139,7 @@ class Issue(Entity, token="issue", partition="tenant_id", shard_by="issue_id", s
     due: dt.date | None = None
     created: Timestamp = timestamp_property()
     updated: Timestamp = updated_property()
-    text: str | None = Field(None, max_length=20_000)
+    text: str | None = Field(default=None, max_length=20_000)
     text1: Text | None = None
     text2: Text | None = None
     number1: Number | None = None

@@ -6,8 +6,8 @@ properties are neither returned nor asked about. Pure: what a caller may do is w
 verified claims alone, and costs no request.
 """
 
-from ..caller import ANONYMOUS, Caller
 from ..schema.access_rules import OPERATIONS, Allow
+from ..schema.caller import ANONYMOUS, Caller
 from ..schema.property_options import claim_property, private_property
 
 __all__ = ["ANONYMOUS", "OPERATIONS", "Allow", "Caller", "claim_property", "private_property"]

@@ -13,9 +13,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from ..caller import Caller
 from ..errors import Forbidden, InputError, ShardweaveError, Unauthenticated
 from ..schema.access_rules import OPERATIONS
+from ..schema.caller import Caller
 from ..schema.entity_type import EntityType
 from ..store.operations import NONE_VISIBLE, Related, Visible
 from ..table.values import Value

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..caller import Caller, is_member
 from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
+from ..schema.caller import Caller, is_member
 from ..schema.entity_type import EntityType
 from ..schema.relations import LookupType
 from ..shard_key import AnyKey

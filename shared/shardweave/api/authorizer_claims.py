@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..caller import ANONYMOUS, Caller
+from ..schema.caller import ANONYMOUS, Caller
 
 __all__ = ["ANONYMOUS", "Caller", "caller_of"]
 

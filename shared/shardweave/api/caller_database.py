@@ -13,9 +13,7 @@ from typing import Any, NoReturn, cast, overload
 
 from ..access.authorization import Authorization
 from ..access.grant import Grant
-from ..caller import Caller
-from ..database import NOTHING, Database, E
-from ..database_input import (
+from ..database.arguments import (
     check_batch,
     check_changes,
     check_lookup,
@@ -24,9 +22,11 @@ from ..database_input import (
     key_list,
     record_of,
 )
+from ..database.database import NOTHING, Database, E
 from ..errors import Forbidden, InputError, NotFound
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
+from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store import BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update

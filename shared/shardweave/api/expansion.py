@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from ..access.authorization import Authorization
-from ..caller import Caller
 from ..errors import (
     AnswerTooLarge,
     DeadlineTooShort,
@@ -36,6 +35,7 @@ from ..errors import (
     ValidationFailed,
     use_one_of,
 )
+from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..store import Store
 from ..store.relations.relation_loader import Limits

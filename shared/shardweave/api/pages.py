@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any
 
 from ..access.authorization import Authorization
-from ..caller import Caller
 from ..errors import (
     AnswerTooLarge,
     CursorExpired,
@@ -35,6 +34,7 @@ from ..query.limits import check_time_limit
 from ..query.page_budget import PageBudget
 from ..query.runner import QueryRunner
 from ..query.spec import Page, QuerySpec
+from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..store.lookups.lookup_queries import FoundPage
 from ..store.noticed import notice

@@ -37,9 +37,9 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from ..caller import Caller
 from ..errors import ConditionFailed, ConfigurationError, InvalidRequest, RateExceeded, ShardweaveError, TableFull
 from ..keys.key_format import crc32
+from ..schema.caller import Caller
 from ..schema.schema import Schema
 from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..table import Table

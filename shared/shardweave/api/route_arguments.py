@@ -18,10 +18,10 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from ..access.authorization import refusal
-from ..caller import Caller
-from ..database import Database
+from ..database.database import Database
 from ..errors import ConfigurationError, InputError, ValidationFailed
 from ..routing import ANY_CALLER, Claim, Clock, Route, TimeLeft
+from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.property import Property
 from ..values.codecs import codec_of

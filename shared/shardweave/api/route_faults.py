@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from ..database_input import kind_of
+from ..database.arguments import kind_of
 from ..errors import ConfigurationError
 from ..routing import Listed, Route, Writes
 from ..schema.entity import Entity

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..project import project_folder
+from ..database.project import project_folder
 from .tools import cdk_program, with_node
 
 WORD_SECONDS = 15.0

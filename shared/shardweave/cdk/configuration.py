@@ -18,9 +18,9 @@ from typing import Protocol, cast, get_args
 
 from ..api.expansion import MAX_RELATED, MOST_RELATED
 from ..api.rate_limit import MOST, Rates
+from ..database.project import command_name
 from ..errors import ConfigurationError, Fault, SchemaError
 from ..keys.key_format import KEY_FORMATS, key_format
-from ..project import command_name
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS
 from ..reshard.load.policy import MODES

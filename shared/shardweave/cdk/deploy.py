@@ -23,10 +23,10 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..database.project import command_name, shown_path
 from ..errors import ConfigurationError, Fault, SchemaError, ShardweaveError
-from ..exit_codes import EXIT_CODES, exit_code_of
+from ..errors.exit_codes import EXIT_CODES, exit_code_of
 from ..keys.key_format import ORDERED
-from ..project import command_name, shown_path
 from ..reshard.control import control_key, decode_control
 from ..reshard.declaration_guard import moving_faults
 from ..reshard.phases import ReshardState

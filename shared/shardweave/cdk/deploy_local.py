@@ -20,9 +20,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from ..database.project import command_name, data_folder
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import EXIT_CODES, Unavailable, exit_code_of
-from ..project import command_name, data_folder
+from ..errors.exit_codes import EXIT_CODES, Unavailable, exit_code_of
 from .cdk_command import cdk
 from .configuration import CHOICES, Configuration, check_names
 from .deployed_api import DeployedApi

@@ -12,8 +12,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from ..database.project import command_name
 from ..errors import ConfigurationError
-from ..project import command_name
 from .stage_state import StageRecord, decode_stage_record
 
 FAILED_CREATIONS = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")

@@ -17,9 +17,9 @@ import boto3
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, Stack
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..database.project import command_name, guide
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import EXIT_CODES, exit_code_of
-from ..project import command_name, guide
+from ..errors.exit_codes import EXIT_CODES, exit_code_of
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
 from .configuration import CHOICES

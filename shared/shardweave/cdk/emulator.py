@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigurationError
-from ..exit_codes import Unavailable
+from ..errors.exit_codes import Unavailable
 from .tools import emulator_environment
 
 ACCOUNT = "000000000000"

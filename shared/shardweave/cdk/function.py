@@ -17,7 +17,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from ..project import brought
+from ..database.project import brought
 from .acknowledgments import acknowledge
 from .assets import made_asset
 from .configuration import Configuration

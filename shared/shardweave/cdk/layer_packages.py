@@ -23,8 +23,8 @@ from typing import Literal
 
 from uv import find_uv_bin
 
+from ..database.project import LIBRARY, brought, tools_folder
 from ..errors import ConfigurationError
-from ..project import LIBRARY, brought, tools_folder
 from ..service.files import service_file
 from .sources import copy_sources
 
@@ -112,7 +112,7 @@ class Platform:
         # Packages of this machine come first, since those of the layer may be of another.
         found_in = f"{Platform(f'host-{self.python_version}', self.python_version).packages()}{os.pathsep}{folder}"
         variables = {"PYTHONPATH": found_in, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [interpreter, "-S", "-P", "-m", "shardweave.dataclass_code"]
+        command = [interpreter, "-S", "-P", "-m", "shardweave.service.dataclass_code"]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ConfigurationError(

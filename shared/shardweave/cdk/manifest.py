@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ..database.project import command_name
 from ..errors import ConfigurationError, Fault
-from ..project import command_name
 from ..schema.manifest import (
     EntityManifest,
     Manifest,

@@ -14,10 +14,10 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..database.project import command_name, committed_context, shown_path
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import EXIT_CODES, exit_code_of
+from ..errors.exit_codes import EXIT_CODES, exit_code_of
 from ..keys.key_format import ORDERED
-from ..project import command_name, committed_context, shown_path
 from ..schema.manifest import Manifest, manifest_of
 from ..service.files import named_service, service_names
 from ..service.loader import service_schema

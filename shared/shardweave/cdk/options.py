@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from ..project import CDK_FILE, committed_context, guide
+from ..database.project import CDK_FILE, committed_context, guide
 from ..service.files import service_text
 from .configuration import CHOICES, check_names, checked_stage, chosen_service, stack_name
 from .sources import ROOT

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from ..project import LIBRARY, project_folder
+from ..database.project import LIBRARY, project_folder
 
 ROOT = project_folder()
 NOT_DEPLOYED = ("cdk", "cli", "local")

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..database.project import command_name, guide
 from ..errors import ConfigurationError, Fault
-from ..project import command_name, guide
 from ..schema.manifest import Manifest, decode_manifest, encode_manifest, lost_bumps, placement_faults
 from .manifest import AHEAD_MS, hasty_bumps
 

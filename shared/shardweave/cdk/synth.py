@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ..database.project import command_name
 from ..errors import ShardweaveError
-from ..exit_codes import EXIT_CODES, exit_code_of
-from ..project import command_name
+from ..errors.exit_codes import EXIT_CODES, exit_code_of
 from .cdk_command import cdk
 from .configuration import Configuration
 from .options import Given, add_options, choices_of, context_of, parsed, with_service

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..database.project import brought, tools_folder
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import Unavailable, exit_code_of
-from ..project import brought, tools_folder
+from ..errors.exit_codes import Unavailable, exit_code_of
 
 LOCKS = brought("requirements")
 _STAMP = "made-by-shardweave"

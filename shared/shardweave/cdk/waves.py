@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..database.project import command_name
 from ..errors import ConfigurationError, SchemaError
-from ..project import command_name
 from ..schema.manifest import index_faults
 from ..table.layout import IndexLayout
 from .manifest import index_changes

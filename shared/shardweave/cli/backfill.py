@@ -15,13 +15,13 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..progress_lines import ProgressLines
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import BackfillReport, Store
 from ..store.lookups.backfill_state import kept_names
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
 from .schemas import entity_of
 
 

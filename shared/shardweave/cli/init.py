@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from .. import __version__
 from ..errors import ConfigurationError
-from ..version import __version__
 from .console import Streams
 from .project_files import project_files
 from .project_name import project_name

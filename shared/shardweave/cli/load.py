@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import ConfigurationError, InputError, ShardweaveError
-from ..progress_lines import ProgressLines
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import Store
@@ -28,6 +27,7 @@ from ..store.operations import Put
 from .console import Streams, counted, lines_of, visible
 from .json_lines import Line, objects
 from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
 from .records import whole_record
 from .schemas import entity_of
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from .. import __version__
 from ..errors import ConfigurationError, InputError, ShardweaveError
-from ..exit_codes import DONE, EXIT_CODES, INTERRUPTED, WRONG, exit_code_of
-from ..version import __version__
+from ..errors.exit_codes import DONE, EXIT_CODES, INTERRUPTED, WRONG, exit_code_of
 from .console import Streams, reason, visible
 
 

@@ -12,15 +12,15 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
+from ..database.data_folder import DataFolder
+from ..database.project import data_folder
 from ..keys.key_format import key_format
-from ..project import data_folder
 from ..query.cursor import CursorKeys
 from ..reshard.phases import Waits
 from ..reshard.timings import LOCAL, SHORTEST_LEASE_MS
 from ..service.build import Service, Settings, build
 from ..service.loader import service_schema
 from ..table.embedded import EmbeddedTable
-from ..workspace import DataFolder
 from .console import Streams
 from .schemas import add_service_arguments, key_format_of, service_of
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from ..project import CDK_FILE, brought
+from ..database.project import CDK_FILE, brought
 
 SERVICE = '''"""The service `{service}`: served by `shardweave serve`, tested by `shardweave test`."""
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ..project import TEMPLATES, command_name, project_folder
+from ..database.project import TEMPLATES, command_name, project_folder
 
 HELP = """usage: {name} [pytest's arguments]
 

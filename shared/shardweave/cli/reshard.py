@@ -26,7 +26,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..api.routes.reshard import MOST_RATE, document
 from ..errors import ConfigurationError
 from ..keys.sharding import ShardBump
-from ..progress_lines import ProgressLines
 from ..reshard.admin import Estimate, ReshardAdmin, Status
 from ..reshard.phases import under_way
 from ..reshard.timings import decode_waits
@@ -34,6 +33,7 @@ from ..schema.entity_type import EntityType
 from ..service.build import reshard_operator
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
 from .schemas import entity_of
 
 ACTIONS = {

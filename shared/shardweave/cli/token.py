@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 
 from ..access.tokens import GROUPS, encode_token
+from ..database.data_folder import DataFolder
+from ..database.project import data_folder
 from ..errors import ConfigurationError
-from ..project import data_folder
 from ..schema.access_rules import GROUP_NAME
-from ..workspace import DataFolder
 from .console import Streams
 from .open_table import folder_path
 

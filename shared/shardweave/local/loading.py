@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..progress_lines import ProgressLines
+from ..cli.progress_lines import ProgressLines
 from ..schema.entity import Entity
 from ..schema.read_models import Event
 from ..store import Create, Store

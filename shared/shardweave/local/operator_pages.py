@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from .. import __version__
 from ..api.http import Response
 from ..api.problems import problem
 from ..errors import ShardweaveError
-from ..version import __version__
 from .asgi import AsgiApi, Event
 
 

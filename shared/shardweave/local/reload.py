@@ -22,7 +22,7 @@ from socket import socket
 import uvicorn
 from uvicorn.supervisors.basereload import BaseReload
 
-from ..project import LIBRARY, project_folder, shown_path
+from ..database.project import LIBRARY, project_folder, shown_path
 from ..service.files import service_file
 
 LOG = logging.getLogger("shardweave.local")

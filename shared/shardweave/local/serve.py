@@ -24,6 +24,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..access.authorization import Authorization
 from ..access.tokens import ISSUER
 from ..api.app import Observation
@@ -34,11 +35,12 @@ from ..api.rate_limit import MOST, Rates
 from ..api.safe_traceback import trace
 from ..cli.console import visible
 from ..cli.open_table import folder_path
+from ..database.data_folder import DataFolder, SampleState
+from ..database.project import command_name, data_folder
 from ..errors import ConfigurationError, ShardweaveError
-from ..exit_codes import EXIT_CODES, exit_code_of
-from ..fault_text import with_fix
+from ..errors.exit_codes import EXIT_CODES, exit_code_of
+from ..errors.fault_text import with_fix
 from ..keys.key_format import KEY_FORMATS, key_format
-from ..project import command_name, data_folder
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.plan import Plan
 from ..query.spec import QueryStats
@@ -53,8 +55,6 @@ from ..service.loader import has_sample_data, service_module, service_sample_dat
 from ..table.embedded import EmbeddedTable
 from ..table.operations import Scan
 from ..table.retry import RetryClock
-from ..version import __version__
-from ..workspace import DataFolder, SampleState
 from .asgi import AsgiApi, Event, Page
 from .authorizer import LocalAuthorizer
 from .background import Background, Stopping, pause

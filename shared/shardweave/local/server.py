@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 
 from ..errors import ConfigurationError
-from ..exit_codes import Unavailable
+from ..errors.exit_codes import Unavailable
 from .asgi import AsgiApi
 from .protocol import LimitedProtocol
 

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..caller import Caller, is_member
+from .caller import Caller, is_member
 
 EVERY = "*"
 GROUP_NAME = re.compile(r"[^\s,\[\]{}\"']+")

@@ -25,7 +25,6 @@ from ..api.rate_limit import RateLimit, Rates
 from ..api.routes.events import Events
 from ..api.routes.records import Collection
 from ..errors import ConfigurationError
-from ..key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..keys.key_format import key_format
 from ..query.cursor import CursorKeys
 from ..query.fanout import DEFAULT_THROTTLE, Wait, wait_for
@@ -38,6 +37,7 @@ from ..reshard.timings import decode_waits
 from ..schema.entity import now_ms
 from ..schema.schema import Schema
 from ..shard_key import ExternalKeys
+from ..shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..store import Store
 from ..store.store import new_token
 from ..table import Table

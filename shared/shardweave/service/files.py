@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..database.project import LIBRARY, committed_context, project_folder, shown_path
 from ..errors import ConfigurationError
-from ..project import LIBRARY, committed_context, project_folder, shown_path
 
 SERVICES = "services"
 DEFAULT_SERVICE = "user_service"

@@ -27,7 +27,7 @@ from ..errors import (
     TransactionConflict,
     Unreadable,
 )
-from ..outcomes import note_maybe_written
+from ..errors.outcomes import note_maybe_written
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..table.concurrency import run_concurrently

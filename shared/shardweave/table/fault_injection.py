@@ -27,7 +27,7 @@ from ..errors import (
     TransactionCanceled,
     TransactionConflict,
 )
-from ..outcomes import note_maybe_written
+from ..errors.outcomes import note_maybe_written
 from . import Guard, Table
 from .layout import TableLayout
 from .many import Lanes, Outcome, RunMany, run_many_of

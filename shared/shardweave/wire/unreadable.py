@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from ..errors import RecordUnreadable, Unreadable
-from ..fault_text import UNREADABLE_CODES
+from ..errors.fault_text import UNREADABLE_CODES
 from ..values.json_types import left_out
 
 UNREADABLE = "unreadable"

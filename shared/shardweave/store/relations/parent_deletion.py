@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from ...errors import Conflict, DeleteIncomplete, HasChildren, NotFound
-from ...outcomes import maybe_written
+from ...errors.outcomes import maybe_written
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...schema.relations import ChildLink

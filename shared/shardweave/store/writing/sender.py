@@ -26,7 +26,7 @@ from ...errors import (
     TransactionConflict,
     TransactionInProgress,
 )
-from ...outcomes import note_maybe_written
+from ...errors.outcomes import note_maybe_written
 from ...schema.shard_maps import Lease
 from ...table import Guard, Table
 from ...table.operations import (

@@ -24,7 +24,7 @@ from ...errors import (
     TransactionCanceled,
     ValueRefused,
 )
-from ...outcomes import note_maybe_written
+from ...errors.outcomes import note_maybe_written
 from ...schema.entity_type import EntityType
 from ...schema.shard_maps import Lease
 from ...table.conditions import Condition

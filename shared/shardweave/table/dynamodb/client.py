@@ -23,7 +23,7 @@ from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
 from ...errors import ConfigurationError, TableUnavailable
-from ...outcomes import note_maybe_written
+from ...errors.outcomes import note_maybe_written
 from .attempt_events import HOOKS, following
 from .attempts import Attempts
 from .failures import table_error

@@ -35,7 +35,7 @@ from ...errors import (
     TableUnusable,
     Throttled,
 )
-from ...outcomes import note_maybe_written
+from ...errors.outcomes import note_maybe_written
 
 R = TypeVar("R")
 

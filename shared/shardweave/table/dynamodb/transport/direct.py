@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from ....errors import ShardweaveError
-from ....outcomes import note_maybe_written
+from ....errors.outcomes import note_maybe_written
 from ... import Guard
 from ...many import Lanes, Outcome, too_late
 from ...operations import Operation

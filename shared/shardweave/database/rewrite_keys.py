@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ConditionFailed, KeyTooLong, ValidationFailed, ValueRefused
-from .keys.sharding import ShardMap
-from .reshard.control import control_key, decode_control
-from .reshard.phases import map_in_force
-from .schema.entity_type import EntityType
-from .store.writing.write_actions import as_read
-from .table import Table
-from .table.operations import GetItem, PutItem, Scan
-from .table.values import Item
+from ..errors import ConditionFailed, KeyTooLong, ValidationFailed, ValueRefused
+from ..keys.sharding import ShardMap
+from ..reshard.control import control_key, decode_control
+from ..reshard.phases import map_in_force
+from ..schema.entity_type import EntityType
+from ..store.writing.write_actions import as_read
+from ..table import Table
+from ..table.operations import GetItem, PutItem, Scan
+from ..table.values import Item
 
 
 def rekey(table: Table, entity: EntityType[Any]) -> int:

@@ -11,7 +11,7 @@ import json
 import os
 from pathlib import Path
 
-LIBRARY = Path(__file__).resolve().parent
+LIBRARY = Path(__file__).resolve().parents[1]
 PROJECT_VARIABLE = "SHARDWEAVE_PROJECT"
 CDK_FILE = "cdk.json"
 TEMPLATES = "cdk.out"

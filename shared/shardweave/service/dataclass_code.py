@@ -1,11 +1,11 @@
 """The methods of dataclasses, compiled when a layer is made and not at every start of a function.
 
 Python writes the methods of each dataclass as text and compiles it when the class is made: for about 280 classes that
-is half of the time that importing the library takes. `python -m shardweave.dataclass_code` imports what functions may
-import, and keeps each text that was compiled, with its code, in a file beside this module. A function that calls `use`
-first finds the code by its text. So the standard library makes the classes, of the code that it would compile itself,
-however they are defined. A text that is not in the file is compiled, and so is every one where the file is of another
-Python, or is not there.
+is half of the time that importing the library takes. `python -m shardweave.service.dataclass_code` imports what
+functions may import, and keeps each text that was compiled, with its code, in a file beside this module. A function
+that calls `use` first finds the code by its text. So the standard library makes the classes, of the code that it would
+compile itself, however they are defined. A text that is not in the file is compiled, and so is every one where the
+file is of another Python, or is not there.
 
 The file: marshal of (magic number of the bytecode, {text: marshal of its code}).
 """

@@ -29,17 +29,14 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from .errors import ConfigurationError, Fault
-from .exit_codes import Unavailable
-from .key_ring import KeyRing, decode_key_ring, encode_key_ring
-from .keys.sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
-from .project import command_name, guide
-from .query.cursor import CursorKeys
-from .reshard.control import control_key, decode_control
-from .reshard.declaration_guard import moving_faults, schema_of
-from .rewrite_keys import rekey
-from .schema.entity import now_ms
-from .schema.manifest import (
+from ..errors import ConfigurationError, Fault
+from ..errors.exit_codes import Unavailable
+from ..keys.sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
+from ..query.cursor import CursorKeys
+from ..reshard.control import control_key, decode_control
+from ..reshard.declaration_guard import moving_faults, schema_of
+from ..schema.entity import now_ms
+from ..schema.manifest import (
     Manifest,
     decode_manifest,
     early_bumps,
@@ -48,9 +45,12 @@ from .schema.manifest import (
     manifest_of,
     placement_faults,
 )
-from .schema.schema import Schema
-from .shard_key import ExternalKeys
-from .table.embedded import BUSY_SECONDS, EmbeddedTable, holds_items, stored_items
+from ..schema.schema import Schema
+from ..shard_key import ExternalKeys
+from ..shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
+from ..table.embedded import BUSY_SECONDS, EmbeddedTable, holds_items, stored_items
+from .project import command_name, guide
+from .rewrite_keys import rekey
 
 K = TypeVar("K")
 

@@ -13,10 +13,10 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 
 from services.user_service import Email, User, canonical_name
-from shardweave.schema.entity import Entity
+from shardweave import Entity
 
-from .chance import Chance
-from .sample_names import LOCALES
+from .names import LOCALES
+from .seeded_random import Chance
 
 SEED = 20_240_921
 USERS = 5_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import ConfigurationError, SchemaError, ShardweaveError
+from . import ConfigurationError, SchemaError, ShardweaveError
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 

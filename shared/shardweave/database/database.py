@@ -22,7 +22,22 @@ from typing import Any, Self, cast, overload
 
 from typing_extensions import TypeVar
 
-from .database_input import (
+from ..errors import InputError
+from ..query.cursor import CursorKeys
+from ..query.explain import Explanation
+from ..query.fanout import DEFAULT_THROTTLE
+from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
+from ..query.runner import QueryRunner
+from ..query.shorthand import constraints
+from ..query.spec import DEFAULT_LIMIT, BranchSpec, Page, QuerySpec
+from ..schema.entity import Entity, now_ms
+from ..schema.schema import Schema
+from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
+from ..store.lookups.lookup_queries import lookup_of, lookup_values
+from ..store.operations import Among, Changes, Key
+from ..store.relations.relation_loader import Related
+from ..table.conditions import Condition
+from .arguments import (
     branches_of,
     check_batch,
     check_changes,
@@ -36,22 +51,7 @@ from .database_input import (
     named_here,
     record_of,
 )
-from .database_parts import check_place, opened_parts, records_of
-from .errors import InputError
-from .query.cursor import CursorKeys
-from .query.explain import Explanation
-from .query.fanout import DEFAULT_THROTTLE
-from .query.lookup_tokens import LookupTokens, id_reached, lookup_walk
-from .query.runner import QueryRunner
-from .query.shorthand import constraints
-from .query.spec import DEFAULT_LIMIT, BranchSpec, Page, QuerySpec
-from .schema.entity import Entity, now_ms
-from .schema.schema import Schema
-from .store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
-from .store.lookups.lookup_queries import lookup_of, lookup_values
-from .store.operations import Among, Changes, Key
-from .store.relations.relation_loader import Related
-from .table.conditions import Condition
+from .parts import check_place, opened_parts, records_of
 
 E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})

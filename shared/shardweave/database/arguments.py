@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, get_args
 
-from .errors import InputError, ShardweaveError
-from .query.cursor import CursorKeys
-from .query.spec import BranchSpec
-from .schema.entity import Entity
-from .schema.schema import Schema
-from .store import RetryClock
-from .store.operations import Delete, Operation, Put
+from ..errors import InputError, ShardweaveError
+from ..query.cursor import CursorKeys
+from ..query.spec import BranchSpec
+from ..schema.entity import Entity
+from ..schema.schema import Schema
+from ..store import RetryClock
+from ..store.operations import Delete, Operation, Put
 
 MAX_THREADS = 1_000
 _OPERATIONS = get_args(Operation)

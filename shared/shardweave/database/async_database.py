@@ -15,22 +15,22 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
 
+from ..query.fanout import DEFAULT_THROTTLE
+from ..query.spec import DEFAULT_LIMIT
+from ..schema.entity import Entity, now_ms
+from .arguments import check_threads
 from .database import NOTHING, Database, E
-from .database_input import check_threads
-from .query.fanout import DEFAULT_THROTTLE
-from .query.spec import DEFAULT_LIMIT
-from .schema.entity import Entity, now_ms
 
 if TYPE_CHECKING:
-    from .query.cursor import CursorKeys
-    from .query.explain import Explanation
-    from .query.runner import QueryRunner
-    from .query.spec import BranchSpec, Page
-    from .schema.schema import Schema
-    from .store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
-    from .store.operations import Changes, Key
-    from .store.relations.relation_loader import Related
-    from .table.conditions import Condition
+    from ..query.cursor import CursorKeys
+    from ..query.explain import Explanation
+    from ..query.runner import QueryRunner
+    from ..query.spec import BranchSpec, Page
+    from ..schema.schema import Schema
+    from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
+    from ..store.operations import Changes, Key
+    from ..store.relations.relation_loader import Related
+    from ..table.conditions import Condition
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,10 +13,10 @@ from decimal import Decimal
 from uuid import UUID, uuid5
 
 from services.issue_tracker.records import Issue, Priority, Project, State, Tenant
-from shardweave.schema.entity import Entity
+from shardweave import Entity
 
-from .chance import Chance
-from .sample_names import LOCALES
+from .names import LOCALES
+from .seeded_random import Chance
 
 SEED = 20_250_104
 BIG = 2_000

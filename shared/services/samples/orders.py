@@ -14,11 +14,10 @@ from decimal import Decimal
 from typing import Any
 
 from services.order_tracking import Customer, Line, OrderPlaced, OrderStatus, OrderStatusChanged, Product, SchemaChange
-from shardweave.schema.entity import Entity
-from shardweave.schema.read_models import Event
+from shardweave import Entity, Event
 
-from .chance import Chance
-from .sample_names import LOCALES
+from .names import LOCALES
+from .seeded_random import Chance
 
 SEED = 20_240_105
 CUSTOMERS = 60

@@ -11,17 +11,17 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .database_input import kind_of
-from .errors import InputError
-from .query.cursor import CursorKeys
-from .query.runner import QueryRunner
-from .query.spec import Page
-from .schema.schema import Schema
-from .store import RetryClock, Store
-from .table import Table
+from ..errors import InputError
+from ..query.cursor import CursorKeys
+from ..query.runner import QueryRunner
+from ..query.spec import Page
+from ..schema.schema import Schema
+from ..store import RetryClock, Store
+from ..table import Table
+from .arguments import kind_of
 
 if TYPE_CHECKING:
-    from .table.layout import TableLayout
+    from ..table.layout import TableLayout
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")
 
@@ -106,7 +106,7 @@ def records_of(pages: Iterator[Page[Any]], check_open: Callable[[], None]) -> It
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:
     """A table on DynamoDB, with a connection for every read that may run at once."""
-    from .table.dynamodb import DynamoDBTable
+    from ..table.dynamodb import DynamoDBTable
 
     return DynamoDBTable(layout, name, max_pool_connections=throttle, **options)
 
@@ -118,7 +118,7 @@ def table_in_folder(
     ConfigurationError, also for a schema that would not find the records again."""
     from pathlib import Path
 
-    from .workspace import DataFolder
+    from .data_folder import DataFolder
 
     folder = DataFolder(Path(path))
     table = folder.open_table(schema, name, schema.key_format.name, create=True, clock=clock)
@@ -131,6 +131,6 @@ def table_in_folder(
 
 def table_in_memory(layout: TableLayout, clock: Callable[[], int]) -> Table:
     """A table that ends with the object."""
-    from .table.embedded import EmbeddedTable
+    from ..table.embedded import EmbeddedTable
 
     return EmbeddedTable(layout, clock=lambda: clock() / 1000)
