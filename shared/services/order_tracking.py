@@ -300,6 +300,6 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 
 def sample_data(day: dt.date) -> Iterator[Entity | Event]:
     """Customers, products, a changelog, and the events of orders, looking back from a day."""
-    from services.samples.orders import order_tracking_samples
+    from services._samples.orders import order_tracking_samples
 
     return order_tracking_samples(day)

@@ -197,6 +197,6 @@ def search_user(name: Annotated[str, Field(description="How the name begins.")])
 
 def sample_data(day: dt.date) -> Iterator[Entity]:
     """Users and their e-mails, looking back from a day."""
-    from services.samples.users import user_service_records
+    from services._samples.users import user_service_records
 
     return user_service_records(day)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from services.samples.users import FIRST_USER, user_service_records
+from services._samples.users import FIRST_USER, user_service_records
 from services.user_service import Email, User
 from shardweave.api.problems import STATUSES
 from shardweave.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from services.samples.issues import BRIDGE, TUNNEL
+from services._samples.issues import BRIDGE, TUNNEL
 from tests.unit.access_world import Person
 from tests.unit.api_world import json_of, problem_of
 from tests.unit.issue_world import grid, issue_of, load_told, numbers

@@ -8,7 +8,7 @@ import pytest
 
 from services.issue_tracker.merging import FieldPlan, Merger, field_plan
 from services.issue_tracker.records import Issue, MergeState, Project
-from services.samples.issues import ACME, BRIDGE, NEWS, TUNNEL
+from services._samples.issues import ACME, BRIDGE, NEWS, TUNNEL
 from shardweave import Database
 from shardweave.errors import Conflict, HasChildren
 from tests.unit.access_world import Person

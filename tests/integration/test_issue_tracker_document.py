@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from services.samples.issues import BRIDGE, NEWS, TUNNEL
+from services._samples.issues import BRIDGE, NEWS, TUNNEL
 from tests.integration.documented import DAY, check_document, examples, variables
 from tests.integration.local_server import ROOT, LocalServer
 

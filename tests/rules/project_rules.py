@@ -95,8 +95,8 @@ UPWARDS = {
 command line has the tools of the CDK made."""
 
 CIRCLES = (
-    {"services.order_tracking", "services.samples.orders"},
-    {"services.samples.users", "services.user_service"},
+    {"services.order_tracking", "services._samples.orders"},
+    {"services._samples.users", "services.user_service"},
     {"shardweave.schema.entity_manager", "shardweave.schema.schema"},
     {"shardweave.keys.compiled_keys", "shardweave.keys.entity_keys"},
     {"shardweave.shard_key.external", "shardweave.shard_key.key"},

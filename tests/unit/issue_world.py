@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from services.issue_tracker.records import Issue, Project, Tenant
-from services.samples.issues import ACME, TUNNEL, issue_tracker_samples
+from services._samples.issues import ACME, TUNNEL, issue_tracker_samples
 from shardweave.local.loading import load
 from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from services.samples.issues import ACME, BIG_MEDIA, BRIDGE, NEWS
+from services._samples.issues import ACME, BIG_MEDIA, BRIDGE, NEWS
 from shardweave.api.http import Response
 from tests.unit.access_world import Person, person
 from tests.unit.api_world import json_of, problem_of

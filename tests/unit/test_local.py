@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from services.samples.users import user_service_records
+from services._samples.users import user_service_records
 from shardweave.cli.progress_lines import ProgressLines
 from shardweave.errors import ConfigurationError
 from shardweave.local.loading import load

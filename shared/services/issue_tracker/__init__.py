@@ -33,6 +33,6 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 
 def sample_data(day: dt.date) -> Iterator[Entity]:
     """Tenants with projects of issues, looking back from a day."""
-    from services.samples.issues import issue_tracker_samples
+    from services._samples.issues import issue_tracker_samples
 
     return issue_tracker_samples(day)

@@ -51,8 +51,8 @@ class ServiceFile:
 
 
 def shipped_services() -> list[str]:
-    """The modules of the package `services`."""
-    return sorted(each.name for each in pkgutil.iter_modules(_package()))
+    """The modules of the package `services`, without those whose names begin with an underscore."""
+    return sorted(each.name for each in pkgutil.iter_modules(_package()) if not each.name.startswith("_"))
 
 
 def service_names() -> list[str]:
