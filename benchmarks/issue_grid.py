@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.tables import Table
+from services._samples.issues import ACME, TUNNEL, generated_issues
 from services.issue_tracker import schema
 from services.issue_tracker.grid import issues_by
 from services.issue_tracker.records import COLUMNS, Issue
-from services._samples.issues import ACME, TUNNEL, generated_issues
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import MAX_LIMIT, Page, QuerySpec

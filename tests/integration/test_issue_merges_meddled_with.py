@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
+from services._samples.issues import ACME, BRIDGE, TUNNEL
 from services.issue_tracker.merging import Merger
 from services.issue_tracker.records import Merge, MergeState, Project
-from services._samples.issues import ACME, BRIDGE, TUNNEL
 from shardweave import Database
 from shardweave.errors import Conflict, HasChildren, NotFound, RevisionConflict
 from shardweave.service.build import Service

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from services._samples.issues import ACME, BRIDGE, NEWS, TUNNEL
 from services.issue_tracker.merging import FieldPlan, Merger, field_plan
 from services.issue_tracker.records import Issue, MergeState, Project
-from services._samples.issues import ACME, BRIDGE, NEWS, TUNNEL
 from shardweave import Database
 from shardweave.errors import Conflict, HasChildren
 from tests.unit.access_world import Person

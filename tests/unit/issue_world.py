@@ -6,8 +6,8 @@ import datetime as dt
 import io
 from typing import Any
 
-from services.issue_tracker.records import Issue, Project, Tenant
 from services._samples.issues import ACME, TUNNEL, issue_tracker_samples
+from services.issue_tracker.records import Issue, Project, Tenant
 from shardweave.local.loading import load
 from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable

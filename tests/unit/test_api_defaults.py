@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from services.order_tracking import schema as order_tracking
 from services._samples.issues import BRIDGE
+from services.order_tracking import schema as order_tracking
 from tests.unit.api_world import Client, api_of, json_of, user_service
 from tests.unit.issue_world import load_told
 from tests.unit.order_world import EVENTS, order_client, placed

@@ -7,11 +7,11 @@ import io
 
 import pytest
 
+from services._samples.issues import BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
 from services.issue_tracker import declare_custom_field, merge_projects, schema
 from services.issue_tracker.merging import AT_ONCE, MAX_MOVES
 from services.issue_tracker.records import COLUMNS, PLACES, FieldKind, Issue
 from services.issue_tracker.sorting import Sorting, sorting
-from services._samples.issues import BIG, BRIDGE, NEWS, TUNNEL, issue_tracker_samples
 from shardweave.errors import UnknownName, UnsupportedQuery
 from shardweave.local.loading import load
 from shardweave.store import Store

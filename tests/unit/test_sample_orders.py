@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import io
 
-from services.order_tracking import CURRENT, Customer, Order, OrderTotal, Product, schema
 from services._samples.orders import CUSTOMER, ORDER, order_tracking_samples
+from services.order_tracking import CURRENT, Customer, Order, OrderTotal, Product, schema
 from shardweave.local.loading import load
 from shardweave.schema.entity import Entity
 from shardweave.schema.read_models import Event

@@ -16,12 +16,12 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..maintenance.rewriting import Rewrite, RewriteReport
-from ..progress_lines import ProgressLines
 from ..schema.entity_type import EntityType
 from ..store import Store
 from .backfill import fill_entities
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
 from .schemas import entity_of
 
 MOST_RATE = 100_000
