@@ -38,12 +38,14 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--questions", type=int, default=2000, help="random queries to compare with a brute force")
+    long = bool(os.environ.get("SHARDWEAVE_LONG_SEARCHES"))
+    questions, histories = (2000, 500) if long else (200, 50)
+    parser.addoption("--questions", type=int, default=questions, help="random queries to compare with a brute force")
     parser.addoption("--first-question", type=int, default=0, help="the seed of the first of them")
     parser.addoption("--question-shapes", action="store_true", help="print how often each shape of query was met")
     parser.addoption("--reshard-users", type=int, default=2000, help="users that are moved while they are used")
     parser.addoption("--faults", type=int, default=1000, help="random faults on the way to DynamoDB")
-    parser.addoption("--histories", type=int, default=500, help="random histories of a re-shard")
+    parser.addoption("--histories", type=int, default=histories, help="random histories of a re-shard")
     parser.addoption("--kills", type=int, default=6, help="how often the local server is killed under load")
     parser.addoption("--first-kill", type=int, default=0, help="the seed of the moments at which it is")
     parser.addoption("--first-history", type=int, default=0, help="the seed of the first of them")
