@@ -28,6 +28,7 @@ from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, place_of
 from shardweave.table.dynamodb.transport.signing import Credentials, Signer
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+_DATE = re.compile(rb"x-amz-date: (\d{8}T\d{6})Z", re.IGNORECASE)
 _TARGET = re.compile(rb"x-amz-target: DynamoDB_20120810\.(\w+)", re.IGNORECASE)
 
 
@@ -49,6 +50,8 @@ class Request:
 
     operation: str
     parameters: dict[str, Any]
+    signed: float = 0.0
+    """Epoch seconds of its signature."""
 
     @property
     def name(self) -> str:
@@ -212,7 +215,10 @@ class RawServer:
         body = b"{}" if self._heads_only else peer.body(head)
         if body is None:
             return False
-        request = Request(target[1].decode(), json.loads(body))
+        date = _DATE.search(head)
+        assert date is not None
+        signed = dt.datetime.strptime(date[1].decode(), "%Y%m%dT%H%M%S").replace(tzinfo=dt.UTC).timestamp()
+        request = Request(target[1].decode(), json.loads(body), signed)
         with self._lock:
             self.requests.append(request)
             turn = self._turns.pop(0) if len(self._turns) > 1 else self._turns[0]
