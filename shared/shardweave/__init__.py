@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from .schema.read_models import Update as UpdateRecord
     from .schema.schema import Schema
     from .store.idempotency import IdempotencyKey
-    from .store.operations import Check, Create, Delete, Put, Update
+    from .store.operations import Add, Check, Create, Delete, Put, Update
     from .values.codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 
 __all__ = [
     "ARTICLE",
     "ENTITY_MANAGER",
     "ORDERED",
+    "Add",
     "Allow",
     "AsyncDatabase",
     "CanonicalBegin",
@@ -119,7 +120,7 @@ _PLACES = {
     "schema.read_models": ("DeleteRecord=Delete", "Event", "ReadModel", "SetRecord=Set", "UpdateRecord=Update"),
     "schema.schema": ("Schema",),
     "store.idempotency": ("IdempotencyKey",),
-    "store.operations": ("Check", "Create", "Delete", "Put", "Update"),
+    "store.operations": ("Add", "Check", "Create", "Delete", "Put", "Update"),
     "values.codecs": ("DecimalCodec", "SemanticVersion", "Timestamp", "TimestampSeconds"),
 }
 

@@ -14,6 +14,7 @@ import pytest
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
+from tests.simulator.clients import FIRST_KINDS
 from tests.simulator.history import WAITS, Setting, run
 from tests.simulator.movers import Plot
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
@@ -59,7 +60,7 @@ def test_without_its_waits_the_protocol_breaks_and_histories_show_it(case: str) 
     assert any(_fails(seed, setting) for seed in range(first, first + 150))
 
 
-HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0)
+HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0, kinds=FIRST_KINDS)
 STALLED = replace(HURRIED, weather=Weather(stall=0.5))
 UNVERIFIED = without(ReshardStep.VERIFY)
 

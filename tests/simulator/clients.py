@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store import Delete, Put, RetryClock, Store
+from shardweave.store import Add, Delete, Put, RetryClock, Store
 from shardweave.table.operations import PutItem as TablePut
 from shardweave.table.operations import TransactWrite
 from shardweave.values.codecs import Timestamp
@@ -177,11 +177,21 @@ class World:
         return dict(given)
 
 
+FIRST_KINDS = (
+    *("create", "put", "update", "delete", "get", "get_all", "transact", "batch"),
+    *("update", "get", "raise_counter", "contest", "make_up"),
+)
+"""What a writer does, each as often as it is named."""
+
+KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction")
+
+
 class Writer:
     """A process that writes and reads ids of its own, then those that all share."""
 
-    def __init__(self, world: World, name: str, operations: int) -> None:
+    def __init__(self, world: World, name: str, operations: int, kinds: Sequence[str] = KINDS) -> None:
         self.world = world
+        self.kinds = kinds
         self.ids = [f"{name}-{position}" for position in range(4)]
         self.left = operations
 
@@ -190,8 +200,7 @@ class Writer:
         self.process = process
         self.store, _, _ = self.world.store(process)
         simulation = self.world.simulation
-        kinds = [self.create, self.put, self.update, self.delete, self.get, self.get_all, self.transact, self.batch]
-        kinds += [self.update, self.get, self.raise_counter, self.contest, self.make_up]
+        kinds: list[Callable[[], None]] = [getattr(self, kind) for kind in self.kinds]
         while self.left > 0:
             self.left -= 1
             simulation.sleep(int(simulation.random.random() ** 2 * 6_000))
@@ -219,6 +228,22 @@ class Writer:
             self._write({name: number}, lambda: self.store.update(self.world.model, name, changes))
         except NotFound:
             self._learn(name, exists=False)
+
+    def upsert(self) -> None:
+        """Changes of a record that is made where there is none."""
+        name, number = self._pick(), self._number()
+        changes = self.world.values(name, number)
+        del changes["thing_id"]
+        self._write({name: number}, lambda: self.store.update(self.world.model, name, changes, upsert=True))
+
+    def remove(self) -> None:
+        """A delete that gives what was there."""
+        name = self._pick()
+        possible = self.world.oracle.of(name).possible
+        written = self._write({name: None}, lambda: self.store.write(Delete(self.world.model, name, returning=True)))
+        if written is not None:
+            before = None if written.before is None else written.before.number
+            assert before in possible, f"{name}: delete gives {before}, possible was {set(possible)}"
 
     def delete(self) -> None:
         name = self._pick()
@@ -280,8 +305,22 @@ class Writer:
 
     def raise_counter(self) -> None:
         model = self.world.model
+        self._count(lambda: self.store.update(model, "counter", lambda record: {"number": record.number + 1}))
+
+    def add_to_counter(self) -> None:
+        """Additions that the table carries out by itself where it may."""
+        self._count(lambda: self.store.add(self.world.model, "counter", {"number": 1}))
+
+    def add_in_transaction(self) -> None:
+        """An addition that is made together with a record, or not at all."""
+        name, number = self._pick(), self._number()
+        model = self.world.model
+        operations = [Add(model, "counter", {"number": 1}), Put(self.world.values(name, number), model)]
+        self._count(lambda: self._write({name: number}, lambda: self.store.transact(operations), told=True))
+
+    def _count(self, work: Callable[[], Any]) -> None:
         try:
-            self.store.update(model, "counter", lambda record: {"number": record.number + 1})
+            work()
         except NOT_DONE:
             return
         except OutcomeUnknown:
@@ -305,16 +344,21 @@ class Writer:
 
     # -- parts
 
-    def _write(self, new: dict[str, Value], work: Callable[[], Any]) -> Any:
+    def _write(self, new: dict[str, Value], work: Callable[[], Any], *, told: bool = False) -> Any:
+        """What the work gives, None where it was not done, or may not have been: with `told` that is raised."""
         oracle = self.world.oracle
         before = oracle.begin(self._now(), new)
         try:
             answer = work()
         except OutcomeUnknown:
             oracle.unsure(new)
+            if told:
+                raise
             return None
         except NOT_DONE:
             oracle.fail(self._now(), before)
+            if told:
+                raise
             return None
         except (AlreadyExists, NotFound):
             oracle.fail(self._now(), before)

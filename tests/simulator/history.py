@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import Waits
 from shardweave.schema.entity_type import MARK
 from tests.simulator.client import Network, Weather
-from tests.simulator.clients import MADE_UP, Walker, World, Writer, thing_schema
+from tests.simulator.clients import KINDS, MADE_UP, Walker, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
@@ -56,6 +57,8 @@ class Setting:
     writers: int = 2
     walkers: int = 2
     operations: int = 14
+    kinds: Sequence[str] = KINDS
+    """What writers do."""
     mover_crashes: float = 0.01
     mover_naps: float = 0.0
     parts: Parts = WHOLE
@@ -114,7 +117,7 @@ def begin_clients(world: World, setting: Setting) -> None:
     skew = setting.waits.accepted_ms * 9 // 10
 
     for position in range(setting.writers):
-        writer = Writer(world, f"w{position}", setting.operations)
+        writer = Writer(world, f"w{position}", setting.operations, setting.kinds)
         world.simulation.spawn(f"client {position}", writer.run, draw.randint(-skew, skew))
     for position in range(setting.walkers):
         walker = Walker(world, 3)

@@ -109,6 +109,8 @@ class Guards:
 
 
 WRITES = frozenset({"create", "change", "remove"})
+ADDITIONS = WRITES - {"change"} | {"add"}
+"""The same with additions of the table's, which take no condition on the revision, in place of changes."""
 
 
 def search(
@@ -223,6 +225,8 @@ def _plans(state: State) -> Iterator[Request]:
         yield Request("create", state.phase, in_move, _fresh(state))
         return
     yield Request("change", state.phase, in_move, _fresh(state), found.rev, found.generation)
+    if state.phase not in (DUAL_OLD, DUAL_NEW):
+        yield Request("add", state.phase, in_move, _fresh(state), found.rev, found.generation)
     yield Request("remove", state.phase, in_move, 0, found.rev, found.generation)
 
 
@@ -245,7 +249,11 @@ def _arrived(state: State, request: Request, guards: Guards) -> State:
             return state
         if not first_is_new and guards.others and any(copy is not None and copy.live for copy in state.old):
             return state
-    elif place is None or not place.live or place.rev != request.seen:
+    elif place is None or not place.live:
+        return state
+    elif request.kind == "add":
+        request = replace(request, seen=place.rev)
+    elif place.rev != request.seen:
         return state
     if request.seen != (state.truth if request.kind != "create" else 0) or (request.kind == "create" and state.truth):
         return replace(state, broken=f"a {request.kind} was carried out on what was not the record")

@@ -22,7 +22,7 @@ GROUPS = {
         CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion KeyFormat ORDERED ARTICLE
         ENTITY_MANAGER""",
     "The database": "Database AsyncDatabase CursorKeys Page",
-    "Operations of a transaction": "Create Put Update Delete Check IdempotencyKey",
+    "Operations of a transaction": "Create Put Update Add Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
     "Events": "Event ReadModel SetRecord UpdateRecord DeleteRecord",
     "The package": "__version__",

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, cast, overload
+from typing import Any, Literal, NoReturn, cast, overload
 
 from ..access.authorization import Authorization
 from ..access.grant import Grant
 from ..database.arguments import (
     check_batch,
-    check_changes,
     check_lookup,
     check_operations,
+    check_returning,
     check_revision,
     key_list,
     record_of,
 )
 from ..database.database import NOTHING, Database, E
+from ..database.parts import found_page
 from ..errors import Forbidden, InputError, NotFound
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
 from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..store import BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
+from ..store import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
 from ..store.lookups.lookup_queries import lookup_of
-from ..store.operations import Changes, Key
+from ..store.operations import Among, Changes, Key, Upsert
 from ..store.relations.relation_loader import Related
 
 
@@ -69,27 +70,58 @@ class CallerDatabase(Database):
     def put(self, record: E, /, *, rev: str | None = None) -> E: ...
 
     @overload
+    def put(self, record: E, /, *, rev: str | None = None, returning: Literal["old"]) -> E | None: ...
+
+    @overload
     def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
 
-    def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
+    @overload
+    def put(
+        self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    def put(
+        self,
+        record: Any,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> Any:
         """A whole record of the caller's."""
         check_revision(rev)
-        return self._written(Put(*record_of(self.schema, record, values), rev))
+        check_returning(returning)
+        given, model = record_of(self.schema, record, values)
+        return self._written(Put(given, model, rev, returning=returning is not None), before=returning is not None)
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None where there is none for the caller."""
         grant = self._grant(entity, "get")
         return self._store.get(self._model(entity), grant.key(key), visibility=grant.visibility)
 
-    def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
-        """Change properties of a record of the caller's."""
-        check_revision(rev)
-        check_changes(changes)
-        return cast("E", self._written(Update(self._model(entity), key, changes, rev)))
+    @overload
+    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool: ...
 
-    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
-        """Remove a record of the caller's; False when there was none."""
+    @overload
+    def delete(
+        self, entity: type[E] | str, key: Key, /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    def delete(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> bool | E | None:
+        """Remove a record of the caller's; False when there was none. With `returning` it gives what was removed."""
         check_revision(rev)
+        check_returning(returning)
+        if returning is not None:
+            return cast("E | None", self._written(Delete(self._model(entity), key, rev, returning=True), before=True))
         grant = self._grant(entity, "delete")
         kept: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
         return self._store.delete(self._model(entity), grant.key(key), rev=rev, **kept)
@@ -137,9 +169,8 @@ class CallerDatabase(Database):
         grant = self._grant(entity, "list")
         check_lookup(name, within)
         within = grant.scope(lookup_of(grant.entity, name), within)
-        return self._found(
-            entity, name, value, within, limit, next_token, visibility=grant.visibility, scope=self._caller.scope
-        )
+        asked: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
+        return found_page(self._store, self._queries, grant.entity, name, value, within, limit, next_token, **asked)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records that there are for the caller."""
@@ -154,16 +185,30 @@ class CallerDatabase(Database):
             return operation
         grant = self._access.grant(entity, rule or _RULES[type(operation)], self._caller)
         asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
+        if isinstance(operation, (Put, Delete)) and operation.returning:
+            asker["visibility"] = both_see(grant, self._access.grant(entity, "get", self._caller))
         if isinstance(operation, (Create, Put)):
             return replace(operation, **_made(entity, grant, operation), **asker)
-        if isinstance(operation, Update):
-            key, changes = grant.key(operation.key), _changed(entity, grant, operation.changes)
-            return replace(operation, key=key, changes=changes, **asker)
+        if isinstance(operation, (Update, Add)):
+            upsert = self._started(entity, operation.upsert)
+            key, kept = grant.key(operation.key), {"upsert": upsert, **asker}
+            if isinstance(operation, Add):
+                return replace(
+                    operation, key=key, amounts=grant.changed(entity.by_stored_name(operation.amounts)), **kept
+                )
+            return replace(operation, key=key, changes=_changed(entity, grant, operation.changes), **kept)
         if isinstance(operation, Delete):
             return replace(operation, key=grant.key(operation.key), **asker)
         check = replace(operation, key=grant.key(operation.key))
         _check_is_decided(entity, grant, check)
         return check
+
+    def _started(self, entity: EntityType[Any], upsert: Upsert) -> Upsert:
+        """What a record of the caller's starts with, where one may be made. Raises Unauthenticated, Forbidden."""
+        if upsert is False:
+            return False
+        grant = self._access.grant(entity, "create", self._caller)
+        return grant.made(entity.by_stored_name({} if upsert is True else upsert))
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         grant = self._grant(spec.entity, operation)
@@ -177,13 +222,19 @@ class CallerDatabase(Database):
             return self.schema[type(operation.record)]
         return self.schema[cast("type[Entity]", operation.model)]
 
-    def _written(self, operation: Operation) -> Entity:
-        record = self._store.write(self.granted(operation)).record
-        assert record is not None, "a create, put or update ends with the record that it wrote"
-        return record
+    def _written(self, operation: Operation, *, before: bool = False) -> Any:
+        written = self._store.write(self.granted(operation))
+        return written.before if before else written.record
 
 
-_RULES: dict[type, str] = {Create: "create", Put: "put", Update: "update", Delete: "delete", Check: "get"}
+_RULES: dict[type, str] = {
+    Create: "create",
+    Put: "put",
+    Update: "update",
+    Add: "update",
+    Delete: "delete",
+    Check: "get",
+}
 
 
 def _made(entity: EntityType[Any], grant: Grant, operation: Create | Put) -> dict[str, Any]:
@@ -211,6 +262,13 @@ def _check_is_decided(entity: EntityType[Any], grant: Grant, check: Check) -> No
         raise Forbidden("whose record it is can't be told from its key", where="key", fix="read the record instead")
     if not grant.names_it(entity.identify(check.key)):
         raise NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
+
+
+def both_see(grant: Grant, other: Grant) -> Among | None:
+    """Tells which records there are for a caller by both grants, None when all are."""
+    if not (grant.is_limited or other.is_limited):
+        return None
+    return lambda item: grant.sees(item) and other.sees(item)
 
 
 def _past_rights(name: str) -> InputError:

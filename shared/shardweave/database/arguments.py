@@ -70,13 +70,34 @@ def check_changes(changes: Any) -> None:
         raise InputError(f"must map properties to their new values, got {kind_of(changes)}", where="changes")
 
 
+def check_amounts(amounts: Any) -> None:
+    """Refuses what maps no properties to amounts."""
+    if not isinstance(amounts, Mapping):
+        message = f"must map properties to what is added, got {kind_of(amounts)}"
+        raise InputError(message, where="amounts", fix='give {"count": 1}')
+
+
+def check_upsert(upsert: Any) -> None:
+    """Refuses what does not say whether a record is made, and of what."""
+    if not isinstance(upsert, (bool, Mapping)):
+        message = f"must be true or false, or map properties to values, got {kind_of(upsert)}"
+        raise InputError(message, where="upsert", fix='give True, or {"state": "new"}')
+
+
+def check_returning(returning: Any) -> None:
+    """Refuses what can't be returned."""
+    if returning not in (None, "old"):
+        message = f'must be "old", got {kind_of(returning)}'
+        raise InputError(message, where="returning", fix='give "old", or leave it out')
+
+
 def check_operations(operations: Any) -> None:
     """Refuses what is no list of operations."""
     _check_list(operations, "operations", "[Create(order), Delete(Cart, cart_id)]")
     for number, each in enumerate(operations):
         if not isinstance(each, _OPERATIONS):
             message = f"must be an operation, got {kind_of(each)}"
-            fix = "give Create(...), Put(...), Update(...), Delete(...) or Check(...) of shardweave"
+            fix = "give Create(...), Put(...), Update(...), Add(...), Delete(...) or Check(...) of shardweave"
             raise InputError(message, where=f"operations[{number}]", fix=fix)
 
 

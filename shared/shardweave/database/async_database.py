@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, cast, overload
 
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.spec import DEFAULT_LIMIT
@@ -123,23 +123,81 @@ class AsyncDatabase:
     async def put(self, record: E, /, *, rev: str | None = None) -> E: ...
 
     @overload
+    async def put(self, record: E, /, *, rev: str | None = None, returning: Literal["old"]) -> E | None: ...
+
+    @overload
     async def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
 
-    async def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
-        """Write a whole record, and give it as stored."""
-        return await self._run(partial(self._database.put, record, values, rev=rev))
+    @overload
+    async def put(
+        self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    async def put(
+        self,
+        record: Any,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> Any:
+        """Write a whole record, and give it as stored, or the one that was there."""
+        asked: dict[str, Any] = {"rev": rev, **({} if returning is None else {"returning": returning})}
+        return await self._run(partial(self._database.put, record, values, **asked))
 
     async def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None."""
         return cast("E | None", await self._run(self._database.get, entity, key))
 
-    async def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
+    async def update(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        changes: Changes,
+        /,
+        *,
+        rev: str | None = None,
+        upsert: bool | Mapping[str, Any] = False,
+    ) -> E:
         """Change properties of a record, and give it as stored."""
-        return cast("E", await self._run(partial(self._database.update, entity, key, changes, rev=rev)))
+        asked = partial(self._database.update, entity, key, changes, rev=rev, upsert=upsert)
+        return cast("E", await self._run(asked))
 
-    async def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
-        """Remove a record; False when there was none."""
-        return await self._run(partial(self._database.delete, entity, key, rev=rev))
+    async def add(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        amounts: Mapping[str, Any],
+        /,
+        *,
+        rev: str | None = None,
+        upsert: bool | Mapping[str, Any] = False,
+    ) -> E:
+        """Add to numbers and sets of a record, and give it as stored."""
+        asked = partial(self._database.add, entity, key, amounts, rev=rev, upsert=upsert)
+        return cast("E", await self._run(asked))
+
+    @overload
+    async def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool: ...
+
+    @overload
+    async def delete(
+        self, entity: type[E] | str, key: Key, /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    async def delete(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> bool | E | None:
+        """Remove a record; False when there was none. With `returning` it gives the record that was removed."""
+        asked: dict[str, Any] = {"rev": rev, **({} if returning is None else {"returning": returning})}
+        return cast("bool | E | None", await self._run(partial(self._database.delete, entity, key, **asked)))
 
     async def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
         """The live records of the keys, in their order, None where there is none."""

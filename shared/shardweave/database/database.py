@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -26,32 +26,33 @@ from ..errors import InputError
 from ..query.cursor import CursorKeys
 from ..query.explain import Explanation
 from ..query.fanout import DEFAULT_THROTTLE
-from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from ..query.runner import QueryRunner
 from ..query.shorthand import constraints
 from ..query.spec import DEFAULT_LIMIT, BranchSpec, Page, QuerySpec
 from ..schema.entity import Entity, now_ms
 from ..schema.schema import Schema
-from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
-from ..store.lookups.lookup_queries import lookup_of, lookup_values
-from ..store.operations import Among, Changes, Key
+from ..store import Add, BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
+from ..store.operations import Changes, Key
 from ..store.relations.relation_loader import Related
 from ..table.conditions import Condition
 from .arguments import (
     branches_of,
+    check_amounts,
     check_batch,
     check_changes,
     check_expanded,
     check_lookup,
     check_operations,
     check_options,
+    check_returning,
     check_revision,
     check_schema,
+    check_upsert,
     key_list,
     named_here,
     record_of,
 )
-from .parts import check_place, opened_parts, records_of
+from .parts import check_place, found_page, opened_parts, records_of
 
 E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -166,35 +167,100 @@ class Database:
     def put(self, record: E, /, *, rev: str | None = None) -> E: ...
 
     @overload
+    def put(self, record: E, /, *, rev: str | None = None, returning: Literal["old"]) -> E | None: ...
+
+    @overload
     def put(self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None) -> E: ...
 
-    def put(self, record: Any, values: Mapping[str, Any] | None = None, /, *, rev: str | None = None) -> Any:
-        """Write a whole record, whether one with its identity exists or not, and give it as stored. With `rev`, only
-        that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other
-        InputErrors."""
+    @overload
+    def put(
+        self, entity: type[E] | str, values: Mapping[str, Any], /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    def put(
+        self,
+        record: Any,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> Any:
+        """Write a whole record, whether one with its identity exists or not, and give it as stored, or with `returning`
+        the one that was there, None where there was none. With `rev`, only that revision is replaced. Raises
+        ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other InputErrors."""
         check_revision(rev)
+        check_returning(returning)
         given, model = record_of(self.schema, record, values)
-        return self.store.put(given, model, rev=rev)
+        return self._written(Put(given, model, rev, returning=returning is not None), before=returning is not None)
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
         """The live record, or None. `key` is the value that identifies it, a mapping where several do, or its shard
         key. Raises RecordUnreadable for a stored record that can't be read as one of the entity."""
         return self.store.get(self._model(entity), key)
 
-    def update(self, entity: type[E] | str, key: Key, changes: Changes, /, *, rev: str | None = None) -> E:
+    def update(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        changes: Changes,
+        /,
+        *,
+        rev: str | None = None,
+        upsert: bool | Mapping[str, Any] = False,
+    ) -> E:
         """Change properties of a record, and give it as stored. `changes` has the new values, None to remove one; or it
-        is a function from the stored record to that. With `rev`, only that revision is changed. Raises NotFound,
+        is a function from the stored record to that. With `rev`, only that revision is changed. With `upsert` a record
+        is made where there is none, of the key, the changes and what `upsert` maps properties to. Raises NotFound,
         RevisionConflict, AlreadyExists, ParentMissing, ImmutableProperty and other InputErrors."""
         check_revision(rev)
         check_changes(changes)
-        return self.store.update(self._model(entity), key, changes, rev=rev)
+        check_upsert(upsert)
+        return cast("E", self._written(Update(self._model(entity), key, changes, rev, upsert=upsert)))
 
-    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool:
-        """Remove a record; False when there was none. What belongs to it goes first, where the relation says so.
-        Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete where the time ended before
-        all of them were gone: deleted again, it goes on."""
+    def add(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        amounts: Mapping[str, Any],
+        /,
+        *,
+        rev: str | None = None,
+        upsert: bool | Mapping[str, Any] = False,
+    ) -> E:
+        """Add to numbers and sets of a record, and give it as stored: concurrent additions are all carried out, each
+        once. A negative amount takes away; what is missing counts as 0, or as an empty set. `rev` and `upsert` are as
+        in `update`, and it raises as that does."""
         check_revision(rev)
-        return self.store.delete(self._model(entity), key, rev=rev)
+        check_amounts(amounts)
+        check_upsert(upsert)
+        return cast("E", self._written(Add(self._model(entity), key, amounts, rev, upsert=upsert)))
+
+    @overload
+    def delete(self, entity: type[Entity] | str, key: Key, /, *, rev: str | None = None) -> bool: ...
+
+    @overload
+    def delete(
+        self, entity: type[E] | str, key: Key, /, *, rev: str | None = None, returning: Literal["old"]
+    ) -> E | None: ...
+
+    def delete(
+        self,
+        entity: type[E] | str,
+        key: Key,
+        /,
+        *,
+        rev: str | None = None,
+        returning: Literal["old"] | None = None,
+    ) -> bool | E | None:
+        """Remove a record; False when there was none. With `returning` it gives the record that was removed, or None.
+        What belongs to it goes first, where the relation says so. Raises RevisionConflict, HasChildren where others
+        belong to it, and DeleteIncomplete where the time ended before all were gone: deleted again, it goes on."""
+        check_revision(rev)
+        check_returning(returning)
+        if returning is None:
+            return self.store.delete(self._model(entity), key, rev=rev)
+        return cast("E | None", self._written(Delete(self._model(entity), key, rev, returning=True), before=True))
 
     # -- several records
 
@@ -239,7 +305,8 @@ class Database:
         """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. The page's
         `unreadable` has the records that can't be read. Raises LookupNotReady, LimitExceeded, InvalidCursor and other
         InputErrors."""
-        return self._found(entity, name, value, within, limit, next_token)
+        check_lookup(name, within)
+        return found_page(self.store, self._queries, self.schema[entity], name, value, within, limit, next_token)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records of each record, by the relations' names: a record or None, or a tuple. All of a page are
@@ -273,19 +340,10 @@ class Database:
         value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
         chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
         answer, other InputErrors, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
+        window = {"earliest": earliest, "latest": latest, "time_limit_ms": time_limit_ms}
+        options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
         spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            reverse=reverse,
-            limit=limit,
-            cursor=next_token,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
-            time_limit_ms=time_limit_ms,
+            entity, constraints(conditions, equal), branches, limit=limit, cursor=next_token, **window, **options
         )
         with named_here():
             queries, spec = self._asked(spec, "query")
@@ -309,18 +367,9 @@ class Database:
     ) -> Iterator[E]:
         """Every record that meets the conditions, in order; `limit` is how many are read at a time. Conditions are as
         in `query`. Raises as that does, and RecordUnreadable in the place of a record that can't be read."""
-        spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            reverse=reverse,
-            limit=limit,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
-        )
+        window = {"earliest": earliest, "latest": latest}
+        options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
+        spec = self._spec(entity, constraints(conditions, equal), branches, limit=limit, **window, **options)
         with named_here():
             queries, spec = self._asked(spec, "query")
             spec = queries.for_whole_records(spec)
@@ -344,17 +393,9 @@ class Database:
         **equal: Any,
     ) -> E | None:
         """The first record that meets the conditions, or None. Conditions are as in `query`."""
-        spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            reverse=reverse,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
-        )
+        window = {"earliest": earliest, "latest": latest}
+        options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
+        spec = self._spec(entity, constraints(conditions, equal), branches, **window, **options)
         with named_here():
             queries, spec = self._asked(spec, "query")
             return cast("E | None", queries.first(queries.for_whole_records(spec)))
@@ -375,17 +416,9 @@ class Database:
         **equal: Any,
     ) -> bool:
         """Whether any record meets the conditions. Conditions are as in `query`."""
-        spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            reverse=reverse,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
-        )
+        window = {"earliest": earliest, "latest": latest}
+        options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
+        spec = self._spec(entity, constraints(conditions, equal), branches, **window, **options)
         with named_here():
             queries, spec = self._asked(spec, "query")
             return queries.exists(spec)
@@ -406,17 +439,9 @@ class Database:
         **equal: Any,
     ) -> int:
         """How many records meet the conditions, on all pages. Conditions are as in `query`."""
-        spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
-            time_limit_ms=time_limit_ms,
-        )
+        window = {"earliest": earliest, "latest": latest, "time_limit_ms": time_limit_ms}
+        options = {"index": index, "filter": filter, "consistent": consistent}
+        spec = self._spec(entity, constraints(conditions, equal), branches, **window, **options)
         with named_here():
             queries, spec = self._asked(spec, "count")
             return queries.count(spec).count
@@ -440,18 +465,10 @@ class Database:
         **equal: Any,
     ) -> Explanation:
         """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        window = {"earliest": earliest, "latest": latest}
+        options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
         spec = self._spec(
-            entity,
-            constraints(conditions, equal),
-            index=index,
-            filter=filter,
-            branches=branches,
-            reverse=reverse,
-            limit=limit,
-            cursor=next_token,
-            consistent=consistent,
-            earliest=earliest,
-            latest=latest,
+            entity, constraints(conditions, equal), branches, limit=limit, cursor=next_token, **window, **options
         )
         with named_here():
             queries, spec = self._asked(spec, "explain")
@@ -459,41 +476,22 @@ class Database:
 
     # -- parts
 
+    def _written(self, operation: Operation, *, before: bool = False) -> Any:
+        """The record that one operation leaves, or that was there before it."""
+        written = self.store.write(operation)
+        return written.before if before else written.record
+
     def _model(self, entity: type[E] | str) -> type[E]:
         return cast("type[E]", self.schema[entity].model)
 
-    def _spec(self, entity: type[Entity] | str, conditions: Mapping[str, Any], **options: Any) -> QuerySpec:
-        branches = branches_of(options.pop("branches"))
-        return QuerySpec(self.schema[entity].token, conditions, branches=branches, **options)
-
-    def _found(
+    def _spec(
         self,
-        entity: type[E] | str,
-        name: str,
-        value: Any,
-        within: Mapping[str, Any],
-        limit: int,
-        next_token: str | None,
-        *,
-        visibility: Among | None = None,
-        scope: str = "",
-    ) -> Page[E]:
-        check_lookup(name, within)
-        self._check_open()
-        compiled = self.schema[entity]
-        values = lookup_values(compiled, name, value, within)
-        walk = lookup_walk(compiled, lookup_of(compiled, name).name, values, scope)
-        tokens = LookupTokens(self._queries.cursors, self._queries.now_ms)
-        with named_here():
-            state = tokens.opened(next_token, walk)
-            asked: dict[str, Any] = {
-                "within": within,
-                "limit": limit,
-                "after": id_reached(state),
-                "visibility": visibility,
-            }
-            found = self._store.find_by(compiled.model, name, value, **asked)
-        return Page(found.items, tokens.sealed(state, found.after, walk), not found.cut, unreadable=found.unreadable)
+        entity: type[Entity] | str,
+        conditions: Mapping[str, Any],
+        branches: Sequence[BranchSpec] | None,
+        **options: Any,
+    ) -> QuerySpec:
+        return QuerySpec(self.schema[entity].token, conditions, branches=branches_of(branches), **options)
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         """What runs a query, and the query as it is run; `operation` is what rules call it."""

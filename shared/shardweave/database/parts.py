@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..query.cursor import CursorKeys
+from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from ..query.runner import QueryRunner
 from ..query.spec import Page
+from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import RetryClock, Store
+from ..store.lookups.lookup_queries import lookup_of, lookup_values
+from ..store.operations import Among
 from ..table import Table
-from .arguments import kind_of
+from .arguments import kind_of, named_here
 
 if TYPE_CHECKING:
     from ..table.layout import TableLayout
@@ -102,6 +106,29 @@ def records_of(pages: Iterator[Page[Any]], check_open: Callable[[], None]) -> It
         if page is None:
             return
         yield from page.in_order()
+
+
+def found_page(
+    store: Store,
+    queries: QueryRunner,
+    entity: EntityType[Any],
+    name: str,
+    value: Any,
+    within: Mapping[str, Any],
+    limit: int,
+    token: str | None,
+    *,
+    visibility: Among | None = None,
+    scope: str = "",
+) -> Page[Any]:
+    """A page of the live records with a value, by a lookup; its token is bound to what was asked, and to `scope`."""
+    walk = lookup_walk(entity, lookup_of(entity, name).name, lookup_values(entity, name, value, within), scope)
+    tokens = LookupTokens(queries.cursors, queries.now_ms)
+    with named_here():
+        state = tokens.opened(token, walk)
+        asked: dict[str, Any] = {"limit": limit, "after": id_reached(state), "visibility": visibility}
+        found = store.find_by(entity.model, name, value, within=within, **asked)
+    return Page(found.items, tokens.sealed(state, found.after, walk), not found.cut, unreadable=found.unreadable)
 
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:

@@ -215,6 +215,11 @@ class EntityType(Generic[E]):
         properties = {each.name: each for each in self.properties.values()}
         return Validation(self.model, properties) if has_validators(self.model, properties) else None
 
+    @cached_property
+    def derives(self) -> bool:
+        """Whether writing a property may change others, or be refused for them."""
+        return self._validation is not None or self.model.prepare.__func__ is not Entity.prepare.__func__  # type: ignore[attr-defined]
+
     def revalidate(self, values: Mapping[str, Any], stored: Mapping[str, Any]) -> E:
         """A record from properties by stored name, some of which are as they are `stored`: their validators have run.
         Raises ValidationFailed as `validate` does."""

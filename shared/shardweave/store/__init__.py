@@ -36,10 +36,11 @@ from .idempotency import IdempotencyKey, KeptAnswer
 from .lookups.backfill import BackfillReport
 from .lookups.catalog import CatalogEntry, catalog
 from .lookups.lookup_queries import FoundPage
-from .operations import BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
+from .operations import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
 from .store import Store
 
 __all__ = [
+    "Add",
     "Applied",
     "BackfillReport",
     "BatchWriteResult",

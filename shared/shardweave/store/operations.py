@@ -40,6 +40,9 @@ Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 """New values by property, None to remove one; or a function that gives them for the record as it is stored."""
 
 
+Upsert = bool | Mapping[str, Any]
+"""Whether a record is made where there is none, and of what beside what is given otherwise."""
+
 Rev = str | frozenset[str] | None
 """The revision that a record must have, or those of which it must have one."""
 
@@ -100,7 +103,7 @@ class Put:
     place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
     `keeping` those that stay as they are stored where a mapping leaves them out, since whoever gives it may not see
     them. `from_json`: see `prepare`. `refused` is why it is not carried out, where that is known already: the item of a
-    batch fails with it."""
+    batch fails with it. `returning`: what was there is wanted, as `Written.before`."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | str | None = None
@@ -112,11 +115,14 @@ class Put:
     related: Related | None = None
     from_json: bool = False
     refused: ShardweaveError | None = None
+    returning: bool = False
 
 
 @dataclass(frozen=True)
 class Update:
-    """Change properties of a live record. With `rev` only if that is its revision. `from_json`: see `prepare`."""
+    """Change properties of a live record. With `rev` only if that is its revision. With `upsert` one is made where
+    there is none, of the key, the changes and what `upsert` maps properties to. `from_json`: see `prepare`. `refused`
+    is as in Put."""
 
     model: type[Entity] | str
     key: Key
@@ -125,25 +131,45 @@ class Update:
     visibility: Among | None = None
     related: Related | None = None
     from_json: bool = False
+    upsert: Upsert = False
+    refused: ShardweaveError | None = None
+
+
+@dataclass(frozen=True)
+class Add:
+    """Add to numbers and sets of a live record: to a number that is missing as to 0, to a set that is missing as to an
+    empty one. `rev` and `upsert` are as in Update."""
+
+    model: type[Entity] | str
+    key: Key
+    amounts: Mapping[str, Any]
+    rev: Rev = None
+    visibility: Among | None = None
+    related: Related | None = None
+    from_json: bool = False
+    upsert: Upsert = False
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove a record. With `rev` only if that is its revision."""
+    """Remove a record. With `rev` only if that is its revision. `returning` is as in Put."""
 
     model: type[Entity] | str
     key: Key
     rev: Rev = None
     visibility: Among | None = None
     related: Related | None = None
+    returning: bool = False
 
 
 @dataclass(frozen=True)
 class Written:
-    """What one operation left: the record as stored (None after a delete or check), and whether it is a new one."""
+    """What one operation left: the record as stored (None after a delete or check), and whether it is a new one; and,
+    where it was wanted, the record that was there `before`."""
 
     record: Entity | None
     created: bool
+    before: Entity | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +182,7 @@ class Check:
     exists: bool = True
 
 
-Operation = Create | Put | Update | Delete | Check
+Operation = Create | Put | Update | Add | Delete | Check
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ Costs, in requests:
                            `shard_by` outside the identity, lookups, enforced relations, or where events are
                            projected too; a sequence one more
     put, update, delete    a get and a write; delete by `rev` with one generation: 1
+    add                    as update; where the table adds (see `additions`) and there is one generation: 1
     get_by                 a read and a get
     find_by, expand        see `lookup_queries`, `relation_loader`
     apply                  see `event_applier`
@@ -47,6 +48,7 @@ from .lookups.backfill import Backfill, BackfillReport
 from .lookups.backfill_state import Readiness
 from .lookups.lookup_queries import Finder, FoundPage, lookup_of, lookup_values
 from .operations import (
+    Add,
     Among,
     BatchWriteResult,
     Changes,
@@ -57,6 +59,7 @@ from .operations import (
     Put,
     Rev,
     Update,
+    Upsert,
     Written,
     shard_of,
 )
@@ -67,10 +70,11 @@ from .relations.enforced import enforced
 from .relations.parent_deletion import Course, Follow, Removing
 from .relations.relation_loader import Expander, First, Limits, Related
 from .sequences import Numbering, scope_of, sequence_of
+from .writing.adder import Adder
 from .writing.sender import Sender
 from .writing.step_maker import StepMaker
 from .writing.write_actions import AttemptContext
-from .writing.write_steps import Context, WritePlan, WriteStep
+from .writing.write_steps import AddStep, Context, WritePlan, WriteStep
 from .writing.writer import Writer
 
 E = TypeVar("E", bound=Entity)
@@ -122,6 +126,7 @@ class Store:
         sender = Sender(table, waiting, new_token)
         self._readiness = readiness = Readiness(schema, reader, sender, moment)
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
+        self._adder = Adder(reader, sender, self._writer, context, moment)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
         self._finder = Finder(reader, readiness, waiting.monotonic)
         self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
@@ -167,7 +172,7 @@ class Store:
         """Carry out one operation and say what it left. Raises what the method of its name raises."""
         (numbered,) = self._numbering.numbered([operation])
         plan = self._run(self._steps.make(numbered))
-        return Written(plan.record, plan.creates)
+        return written_by(plan)
 
     def get(self, model: type[E], key: Key, *, visibility: Among | None = None) -> E | None:
         """The live record, or None. The shard in a shard key spares the search for it. `visibility` says which there
@@ -176,12 +181,20 @@ class Store:
         (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
         return record_among(entity, seen, visibility)
 
-    def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None) -> E:
+    def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None, upsert: Upsert = False) -> E:
         """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
         None to remove one; or it is a function from the stored record to that, called again when another writer was
-        faster. With `rev`, only that revision is changed. Raises NotFound, RevisionConflict, AlreadyExists,
+        faster. With `rev`, only that revision is changed. With `upsert` a record is made where there is none, of the
+        key, the changes, and what `upsert` maps properties to. Raises NotFound, RevisionConflict, AlreadyExists,
         ParentMissing, ImmutableProperty and other InputErrors."""
-        return cast("E", self._written(Update(model, key, changes, rev)))
+        return cast("E", self._written(Update(model, key, changes, rev, upsert=upsert)))
+
+    def add(
+        self, model: type[E], key: Key, amounts: Mapping[str, Any], *, rev: Rev = None, upsert: Upsert = False
+    ) -> E:
+        """Add to numbers and sets of a record and give it as stored: concurrent additions are all carried out, each
+        once. `rev` and `upsert` are as in `update`, and it raises as that does."""
+        return cast("E", self._written(Add(model, key, amounts, rev, upsert=upsert)))
 
     def delete(
         self,
@@ -226,7 +239,7 @@ class Store:
         course = self._removing.course(seconds, follow)
 
         def said(plans: Sequence[WritePlan]) -> bytes:
-            return answer(tuple(Written(plan.record, plan.creates) for plan in plans))
+            return answer(tuple(map(written_by, plans)))
 
         if once is not None:
             return self._once(once, operations, said, course).answer
@@ -384,12 +397,19 @@ class Store:
         return self._idempotency.transacted(once, said, write)
 
     def _run(self, step: WriteStep, course: Course | None = None) -> WritePlan:
+        if isinstance(step, AddStep):
+            return self._adder.run(step)
         return self._removing.run(step, lambda: self._writer.run(step), course)
 
     def _written(self, operation: Operation) -> Entity:
         record = self.write(operation).record
         assert record is not None, "a create, put or update ends with the record that it wrote"
         return record
+
+
+def written_by(plan: WritePlan) -> Written:
+    """What an operation left that was carried out as planned."""
+    return Written(plan.record, plan.creates, plan.before)
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:

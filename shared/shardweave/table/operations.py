@@ -263,7 +263,8 @@ class PutItem(Operation[WriteAnswer]):
 @dataclass(frozen=True)
 class UpdateItem(Operation[WriteAnswer]):
     """Change attributes of an item, making it when it does not exist, unless all that it does is to remove. `set`
-    assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set."""
+    assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set. One that is not
+    `repeatable` may be carried out twice where it is sent twice, although it has a condition."""
 
     key: Item
     set: Mapping[str, Value] = field(default_factory=dict)
@@ -272,6 +273,7 @@ class UpdateItem(Operation[WriteAnswer]):
     condition: Condition | None = None
     return_values: Literal["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_NEW"] = "NONE"
     return_on_failure: bool = False
+    repeatable: bool = True
     method: ClassVar[str] = "update_item"
 
     def request(self, table: str) -> dict[str, Any]:
@@ -395,6 +397,8 @@ WRITES = (PutItem, UpdateItem, DeleteItem, BatchWrite, TransactWrite)
 def may_be_repeated(operation: Operation[Any]) -> bool:
     """Whether an operation may be sent again while nothing is known of an earlier attempt: what reads, what has a
     token, and a write on a condition, which it makes false itself."""
+    if isinstance(operation, UpdateItem) and not operation.repeatable:
+        return False
     if isinstance(operation, PutItem | UpdateItem | DeleteItem):
         return operation.condition is not None
     return not isinstance(operation, BatchWrite)

@@ -143,6 +143,35 @@ def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> Prepared
     return PreparedRecord(item | {REVISION: rev})
 
 
+def upserted_draft(
+    entity: EntityType[Any], identity: Item, start: Mapping[str, Any], changes: Changes, now_ms: int, rev: str
+) -> PreparedRecord:
+    """A record to be made where none was to be changed: of what it starts with and the changes, which, where a function
+    gives them, are those of a record of the start alone. Raises ImmutableProperty for another identity, and what
+    `new_draft` does."""
+    values = _of_identity(entity, identity, entity.by_stored_name(start))
+    if isinstance(changes, Mapping):
+        given = entity.by_stored_name(changes)
+    else:
+        first = new_draft(entity, values, now_ms, rev, identity)
+        given = entity.by_stored_name(_told(changes(entity.record_of(first.item))))
+    for name, value in given.items():
+        each = entity.properties.get(name)
+        if value is None and each is not None and not (each.null_stored or each.none_when_missing):
+            values.pop(name, None)
+        else:
+            values[name] = value
+    return new_draft(entity, _of_identity(entity, identity, values), now_ms, rev, identity)
+
+
+def _of_identity(entity: EntityType[Any], identity: Item, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties by stored name with their identity, which they may repeat."""
+    for name, value in identity.items():
+        if name in values and entity.properties[name].parse(values[name]) != value:
+            raise _immutable(name)
+    return {**values, **identity}
+
+
 def _told(changes: Any) -> Mapping[str, Any]:
     """What a function gave as changes. Raises InputError where that is none."""
     if isinstance(changes, Mapping):
@@ -212,15 +241,16 @@ def _draft(
 def _set_missing_times(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
     for name in (entity.timestamp, entity.updated):
         if name is not None and values.get(name) is None:
-            values[name] = _in_unit(entity, name, now_ms)
+            values[name] = in_unit(entity, name, now_ms)
 
 
 def _set_updated(entity: EntityType[Any], values: dict[str, Any], now_ms: int) -> None:
     if entity.updated is not None:
-        values[entity.updated] = _in_unit(entity, entity.updated, now_ms)
+        values[entity.updated] = in_unit(entity, entity.updated, now_ms)
 
 
-def _in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
+def in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
+    """A time in the unit of a property."""
     codec = entity.properties[name].codec
     return now_ms // 1000 if isinstance(codec, TimestampCodec) and codec.unit == "s" else now_ms
 
@@ -252,7 +282,7 @@ def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> Non
     codecs = [entity.properties[name].codec for name in (created, updated)]
     if all(isinstance(codec, TimestampCodec) for codec in codecs):
         milliseconds = int(item[created]) * (1000 if entity.time_unit == "s" else 1)
-        item[updated] = max(item[updated], _in_unit(entity, updated, milliseconds))
+        item[updated] = max(item[updated], in_unit(entity, updated, milliseconds))
 
 
 def _check_identity(entity: EntityType[Any], item: Item) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...errors import (
     CancellationReason,
@@ -73,7 +74,15 @@ class Sender:
         """Send actions as one write, a transaction when there are several. None when it was carried out. No attempt
         goes out unless every lease passes its check. Raises ShardMapChanged when what was planned is no longer to be
         sent, and nothing was; OutcomeUnknown; or what the table raises, and then nothing was carried out."""
-        sending = _Sending(self._operation(actions))
+        return self._send(_Sending(self._operation(actions)), leases)
+
+    def send_update(self, update: UpdateItem, leases: Sequence[Lease] = ()) -> Item | Refusal:
+        """Send an update alone, and give what it answers. Raises as `send` does."""
+        sending = _Sending(update)
+        refusal = self._send(sending, leases)
+        return (sending.answer.attributes or {}) if refusal is None else refusal
+
+    def _send(self, sending: _Sending, leases: Sequence[Lease]) -> Refusal | None:
         try:
             return self._sent(sending, leases)
         except ShardweaveError as error:
@@ -90,7 +99,7 @@ class Sender:
         pauses, conflict_pauses = self._waiting.pauses(UNANSWERED), self._waiting.pauses(IN_CONFLICT)
         while True:
             try:
-                self._table.run(sending.operation, guard=guard)
+                sending.answer = self._table.run(sending.operation, guard=guard)
             except ShardweaveError as error:
                 sending.unknown = sending.unknown or error.maybe_written
                 if isinstance(error, (ConditionFailed, TransactionCanceled)) and (refusal := _refusal(error)):
@@ -117,10 +126,11 @@ class Sender:
 
 @dataclass
 class _Sending:
-    """One write on its way. `unknown`: an attempt at it may have been carried out."""
+    """One write on its way. `unknown`: an attempt at it may have been carried out; `answer` is that to the last."""
 
-    operation: Operation[object]
+    operation: Operation[Any]
     unknown: bool = False
+    answer: Any = None
 
     def goes_on(self, error: ShardweaveError, leases: Sequence[Lease]) -> bool:
         """Whether the write is to be sent again after `error`."""

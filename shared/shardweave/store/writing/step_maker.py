@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ShardweaveError, ValueRefused
+from ...errors import InputError, ShardweaveError, ValueRefused
 from ...schema.entity_type import EntityType
 from ...schema.schema import Schema
 from ...table.values import Item
-from ..operations import Check, Create, Delete, Operation, Put, Update
+from ..operations import Add, Check, Create, Delete, Operation, Put, Update, Upsert
 from ..relations.enforced import enforced
+from .additions import additions_of, start_with, sums
 from .prepare import PreparedRecord, new_draft
 from .write_actions import AttemptContext
-from .write_steps import CheckStep, Context, CreateStep, DeleteStep, PutStep, UpdateStep, WriteStep
+from .write_steps import AddStep, CheckStep, Context, CreateStep, DeleteStep, PutStep, UpdateStep, WriteStep
 
 
 class StepMaker:
@@ -37,12 +38,15 @@ class StepMaker:
         entity = self._schema[operation.model]
         identity = entity.identify(operation.key)
         if isinstance(operation, Update):
-            changes, rev, from_json = operation.changes, operation.rev, operation.from_json
-            return UpdateStep(entity, identity, changes, rev, from_json, **_asker(operation))
+            return self._updating(entity, identity, operation)
+        if isinstance(operation, Add):
+            return self._adding(entity, identity, operation)
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
-        direct = isinstance(operation.rev, str) and operation.visibility is None and self._has_one_place(entity)
-        return DeleteStep(entity, identity, operation.rev, strict, direct, **_asker(operation))
+        unseen = operation.visibility is None and not operation.returning
+        direct = isinstance(operation.rev, str) and unseen and self._has_one_place(entity)
+        asker = _asker(operation)
+        return DeleteStep(entity, identity, operation.rev, strict, direct, operation.returning, **asker)
 
     def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[WriteStep, ...]:
         """The steps of a transaction. With `named` an error says which operation it is about."""
@@ -73,6 +77,21 @@ class StepMaker:
         return self._putting(entity, identity, operation, draft)
 
     @staticmethod
+    def _updating(entity: EntityType[Any], identity: Item, operation: Update) -> UpdateStep:
+        if operation.refused is not None:
+            raise operation.refused
+        start = start_of(entity, operation.upsert)
+        return UpdateStep(
+            entity, identity, operation.changes, operation.rev, operation.from_json, start, **_asker(operation)
+        )
+
+    @staticmethod
+    def _adding(entity: EntityType[Any], identity: Item, operation: Add) -> AddStep:
+        additions = additions_of(entity, operation.amounts, from_json=operation.from_json)
+        start = start_with(additions, start_of(entity, operation.upsert))
+        return AddStep(entity, identity, sums(additions), operation.rev, False, start, additions, **_asker(operation))
+
+    @staticmethod
     def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: PreparedRecord | None) -> PutStep:
         return PutStep(entity, identity, operation, draft, **_asker(operation))
 
@@ -93,7 +112,18 @@ class StepMaker:
         return not seen_first and self._moment_of(entity).shard_map.sole is not None
 
 
-def _asker(operation: Create | Put | Update | Delete) -> dict[str, Any]:
+def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | None:
+    """What a record starts with that is made where none is to be changed; None where none is made. Raises InputError
+    for an entity whose records are numbered."""
+    if upsert is False:
+        return None
+    if entity.sequences:
+        message = f"the records of {entity.token!r} are numbered as they are created"
+        raise InputError(message, where="upsert", fix="create or put the record")
+    return {} if upsert is True else upsert
+
+
+def _asker(operation: Create | Put | Update | Add | Delete) -> dict[str, Any]:
     """What there is for whoever asks for an operation."""
     return {"visibility": operation.visibility, "related": operation.related}
 

@@ -32,8 +32,9 @@ from ..locations import ReadResult, locations
 from ..lookups.unique_values import NOTHING_MET, Conflicts
 from ..operations import Among, Changes, Put, Related, Rev
 from ..relations.enforced import COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
+from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
-from .prepare import PreparedRecord, changed_draft, new_draft, replacing_draft, unknown_attributes
+from .prepare import PreparedRecord, changed_draft, new_draft, replacing_draft, unknown_attributes, upserted_draft
 from .record_actions import create_actions, remove_actions, replace_actions
 from .write_actions import ActionRole, AttemptContext, WriteAction, as_read, has_revision, is_known, key_of
 
@@ -44,7 +45,8 @@ Refused = Sequence[tuple[WriteAction, CancellationReason]]
 @dataclass(frozen=True)
 class WritePlan:
     """The actions of one attempt. `rev` is the revision that they write, `record` the record they leave; `creates` says
-    that there was none before, `removes` that they leave none. Still to be made into actions: `parents` that must be
+    that there was none before, `removes` that they leave none; `before` is the record that was there, where that is
+    wanted. Still to be made into actions: `parents` that must be
     there, `tallies` of their children; `closes` says that the record removed must have no children."""
 
     actions: tuple[WriteAction, ...] = ()
@@ -55,6 +57,7 @@ class WritePlan:
     parents: tuple[Parent, ...] = ()
     tallies: tuple[Tally, ...] = ()
     closes: bool = False
+    before: Entity | None = None
 
     @property
     def writes(self) -> bool:
@@ -138,6 +141,11 @@ class WriteStep:
             for planned, reason in refused
         )
 
+    @property
+    def may_only_replace(self) -> bool:
+        """Whether an id that is given names no new record: it could be that of another's."""
+        return self.visibility is not None and self.entity.shares_ids
+
     def is_hidden(self, seen: ReadResult) -> bool:
         """Whether what was found does not exist for whoever asks."""
         return seen.found is not None and self.visibility is not None and not self.visibility(seen.found.item)
@@ -206,22 +214,19 @@ class PutStep(WriteStep):
 
     @property
     def makes(self) -> bool:
-        return not (self.put.exists or self._may_only_replace) and self.put.rev is None
-
-    @property
-    def _may_only_replace(self) -> bool:
-        return self.visibility is not None and self.entity.shares_ids
+        return not (self.put.exists or self.may_only_replace) and self.put.rev is None
 
     def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
         self.check_revision(seen, self.put.rev)
         if self.is_hidden(seen):
             raise self.not_found()
         if seen.found is None:
-            if self.put.exists or self._may_only_replace:
+            if self.put.exists or self.may_only_replace:
                 raise self.not_found()
             return _made_by_hand(self, self._admitted(self.drafted(None, moment, context)), seen, moment, context)
         draft = self._admitted(self.drafted(seen.found.item, moment, context))
-        return replacement(self.entity, draft, seen, moment, context, self.met)
+        plan = replacement(self.entity, draft, seen, moment, context, self.met)
+        return replace(plan, before=self.entity.load(seen.found.item)) if self.put.returning else plan
 
     def drafted(self, stored: Item | None, moment: AttemptContext, context: Context) -> PreparedRecord:
         """The record to be written in place of a stored one, or of none. Raises ValidationFailed, ValueRefused,
@@ -242,15 +247,28 @@ class PutStep(WriteStep):
 
 @dataclass(frozen=True)
 class UpdateStep(WriteStep):
-    """Reads, changes what was read, and replaces it if it is still that."""
+    """Reads, changes what was read, and replaces it if it is still that. `start` is what a record starts with that is
+    made where there is none; None where none is made."""
 
     changes: Changes
     rev: Rev
     from_json: bool
+    start: Mapping[str, Any] | None = None
+
+    @property
+    def makes(self) -> bool:
+        return self.start is not None and self.rev is None and not self.may_only_replace
 
     def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
-        if seen.found is None or self.is_hidden(seen):
+        if self.is_hidden(seen):
             raise self.not_found()
+        if seen.found is None:
+            if self.start is None or self.may_only_replace:
+                raise self.not_found()
+            self.check_revision(seen, self.rev)
+            rev, now_ms = context.new_revision(), moment.now_ms
+            made = upserted_draft(self.entity, self.identity, self.start, self.changes, now_ms, rev)
+            return _made_by_hand(self, made, seen, moment, context)
         self.check_revision(seen, self.rev)
         stored = seen.found.item
         rev, from_json = context.new_revision(), self.from_json
@@ -261,8 +279,16 @@ class UpdateStep(WriteStep):
 
 
 @dataclass(frozen=True)
+class AddStep(UpdateStep):
+    """An update by the sums of what is there and the `additions`."""
+
+    additions: tuple[Addition, ...] = ()
+
+
+@dataclass(frozen=True)
 class DeleteStep(WriteStep):
-    """Reads, then removes what was read if it is still that. `strict`: nothing to remove is an error.
+    """Reads, then removes what was read if it is still that. `strict`: nothing to remove is an error; `returning`: what
+    was removed is wanted.
 
     With a given revision nothing is read where the record can be in one place only: `direct`.
     """
@@ -270,6 +296,7 @@ class DeleteStep(WriteStep):
     rev: Rev
     strict: bool = False
     direct: bool = False
+    returning: bool = False
 
     @property
     def wanted(self) -> Item | None:
@@ -296,7 +323,8 @@ class DeleteStep(WriteStep):
         key = key_of(self.entity, stored)
         actions = remove_actions(self.entity, key, self.identity, as_read(stored), moment, stored, self.met)
         tallies = kinship(self.entity, stored, None, context.entities).tallies
-        return WritePlan(actions, removes=True, tallies=tallies, closes=bool(self.entity.children))
+        before = self.entity.load(stored) if self.returning else None
+        return WritePlan(actions, removes=True, tallies=tallies, closes=bool(self.entity.children), before=before)
 
     def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
         counters = [reason.item for planned, reason in refused if planned.part is ActionRole.COUNTER]
