@@ -58,9 +58,9 @@ def test_rules_hold() -> None:
 
 def test_both_guides_say_alike_whose_a_cursor_is_and_so_it_is() -> None:
     http = " ".join((Path(__file__).parents[2] / "docs" / "http-queries.md").read_text(encoding="utf-8").split())
-    assert "Cursors and idempotency keys belong to a tenant and a principal." in FLAT
-    assert "from another [principal or tenant](access.md), even for the same query, it is refused" in http
-    assert "every page is answered by the rights that its caller has then" in http
+    assert "Cursors and idempotency keys are bound to the tenant and the principal." in FLAT
+    assert "refused if another [principal or tenant](access.md) sends it, even with the same query" in http
+    assert "each page follows the rights that the caller has at that time" in http
     tenants = api_of(NAMES["TENANTS"])
     ann, other = person(tenants, tenant="acme"), person(tenants, tenant="bolt")
     for each in (ann, other):
@@ -83,7 +83,7 @@ def test_both_guides_say_alike_whose_a_cursor_is_and_so_it_is() -> None:
 
 
 def test_every_operation_is_named() -> None:
-    listed = re.search(r"The operations are (.*?)\. Rules", FLAT)
+    listed = re.search(r"The operations are (.*?)\. An operation", FLAT)
     assert listed is not None
     assert tuple(re.findall(r"`(\w+)`", listed[1])) == OPERATIONS
 
