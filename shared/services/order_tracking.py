@@ -31,6 +31,7 @@ from shardweave import (
     DecimalCodec,
     Entity,
     Event,
+    GraphQL,
     HashKey,
     Index,
     KeyFormat,
@@ -296,6 +297,9 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
         key_format=key_format,
         projections=[ORDERS],
     )
+
+
+graphql = GraphQL()
 
 
 def sample_data(day: dt.date) -> Iterator[Entity | Event]:

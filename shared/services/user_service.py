@@ -20,6 +20,7 @@ from shardweave import (
     CanonicalBegin,
     Create,
     Entity,
+    GraphQL,
     HashKey,
     Index,
     KeyFormat,
@@ -154,6 +155,9 @@ INDEXES = (
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     return Schema(entities=[User, Email], indexes=INDEXES, key_format=key_format)
+
+
+graphql = GraphQL()
 
 
 # -- routes of its own ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import errors, shard_key
     from .database.async_database import AsyncDatabase
     from .database.database import Database
+    from .graphql_api.options import GraphQL
     from .keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
     from .keys.sharding import ShardBump
     from .query.cursor import CursorKeys
@@ -57,6 +58,7 @@ __all__ = [
     "DeleteRecord",
     "Entity",
     "Event",
+    "GraphQL",
     "HashKey",
     "IdempotencyKey",
     "Index",
@@ -100,6 +102,7 @@ _MODULES = ("errors", "shard_key")
 _PLACES = {
     "database.async_database": ("AsyncDatabase",),
     "database.database": ("Database",),
+    "graphql_api.options": ("GraphQL",),
     "keys.key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
     "keys.sharding": ("ShardBump",),
     "query.cursor": ("CursorKeys",),

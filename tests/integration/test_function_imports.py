@@ -17,6 +17,9 @@ import pytest
 from shardweave.shard_key.key_ring import KeyRing, encode_key_ring
 
 ROOT = Path(__file__).resolve().parents[2]
+GRAPHQL = ROOT / "shared" / "shardweave" / "graphql_api"
+KNOWN = {f"shardweave.graphql_api.{name}" for name in ("__init__", "names", "options", "route")}
+"""What every request may need of GraphQL: that there is a route of it, which has a name for everything."""
 FUNCTIONS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))
 
 HEAVY = {
@@ -115,8 +118,10 @@ ANSWERED = {
     "a create": ("POST", "/v1/users", "", json.dumps(USER), 201),
     "a record": ("GET", "/v1/users/u2", "", "", 404),
     "a page": ("GET", "/v1/users", "limit=1", "", 200),
+    "a document": ("POST", "/graphql", "", json.dumps({"query": '{ user(id: "u2") { phone } }'}), 200),
 }
 NEVER = {"boto3", "botocore.session", "http.client", "rich", "sqlite3", "urllib3", "uvicorn"}
+OF_GRAPHQL = {"graphql", *(f"shardweave.graphql_api.{each.stem}" for each in sorted(GRAPHQL.glob("*.py")))} - KNOWN
 WITHOUT_CURSORS = {"cryptography"}
 
 
@@ -136,7 +141,9 @@ assert {name != "a page"} or json.loads(answer["body"])["nextToken"], answer
 """
         modules = imported_by(code)
         unwanted = NEVER | (set() if name == "a page" else WITHOUT_CURSORS)
+        unwanted |= set() if name == "a document" else OF_GRAPHQL
         assert not unwanted & modules, name
+        assert (name == "a document") == ("graphql" in modules)
 
 
 def test_the_collector_rests_while_the_api_is_imported_and_no_longer() -> None:

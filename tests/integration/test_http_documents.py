@@ -22,6 +22,7 @@ DOCUMENTS = {
     "docs/http-records.md": 8,
     "docs/http-queries.md": 6,
     "docs/http-errors.md": 3,
+    "docs/graphql.md": 3,
 }
 """The documents with examples, and how many there are at least: an example that is no longer found is noticed."""
 

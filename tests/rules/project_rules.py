@@ -80,6 +80,7 @@ LAYERS = """
     wire database
     routing
     api
+    graphql_api
     service testing
     cli
     cdk local

@@ -25,6 +25,7 @@ GROUPS = {
     "Operations of a transaction": "Create Put Update Add Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
     "Events": "Event ReadModel SetRecord UpdateRecord DeleteRecord",
+    "Services": "GraphQL",
     "The package": "__version__",
 }
 MODULES = {"shard_key": "shardweave.shard_key", "errors": "shardweave.errors"}

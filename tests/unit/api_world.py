@@ -27,6 +27,7 @@ from shardweave.api.expansion import MAX_RELATED
 from shardweave.api.http import Response
 from shardweave.api.lambda_event import event_of
 from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
+from shardweave.graphql_api.options import GraphQL
 from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.fanout import DEFAULT_THROTTLE, Outcome
@@ -230,9 +231,10 @@ def api_of(
     max_related: int = MAX_RELATED,
     throttle: int = DEFAULT_THROTTLE,
     stopwatch: Stopwatch | None = None,
+    graphql: GraphQL | None = None,
     **options: Any,
 ) -> Api:
-    """The API of a schema on a table, by default a new one in memory."""
+    """The API of a schema on a table, by default a new one in memory, with its GraphQL where that is given."""
     clock, stopwatch = clock or Clock(), stopwatch or Stopwatch()
     table = table or EmbeddedTable(schema.layout, clock=lambda: clock() / 1000)
     waiting = stopwatch.waiting
@@ -251,9 +253,13 @@ def api_of(
     )
     store = Store(schema, table, maps=StaticMaps(), clock=clock, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, EXTERNAL_KEYS)
-    operations = operations_of(ModuleType("no_operations_of_its_own"), parts, max_related=max_related)
+    module = ModuleType("no_operations_of_its_own")
+    module.graphql = graphql  # type: ignore[attr-defined]
+    operations = operations_of(module, parts, max_related=max_related)
+    described = schema if graphql is None else (schema, "graphql")
     return described_by(
-        Api(operations, title="Test", claims=parts.access.claims, restricted=parts.access.restricts, **options), schema
+        Api(operations, title="Test", claims=parts.access.claims, restricted=parts.access.restricts, **options),
+        described,
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from shardweave import ORDERED, Entity, KeyFormat, Schema
+from shardweave import ORDERED, Entity, GraphQL, KeyFormat, Schema
 
 from .custom_fields import declare_custom_field, set_custom_values
 from .grid import issue_grid
@@ -29,6 +29,9 @@ __all__ = ["declare_custom_field", "issue_grid", "merge_projects", "sample_data"
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
     return Schema(entities=[Tenant, Project, Issue, Merge], indexes=INDEXES, key_format=key_format)
+
+
+graphql = GraphQL()
 
 
 def sample_data(day: dt.date) -> Iterator[Entity]:

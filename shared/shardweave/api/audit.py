@@ -12,7 +12,8 @@ Format, one JSON object for each request that writes and each of an operator, wh
 
 One more for each record that was written beside: children that went, or were let go, with their parent. Its `entity`
 and `keys` are the child's, and `effect` is `deleted`, `detached`, or `unknown` where the table did not say. They are
-there too where the deletion was cut before its end.
+there too where the deletion was cut before its end. A document of GraphQL that writes has one of these for each of its
+mutations; its `effect` is the mutation's kind, such as `update`, or `refused`.
 
 So writes of one record can be found by whoever knows its key, and nobody learns a key or a value from the trail. A
 write that was repeated with its idempotency key is there as often as it was asked for.
@@ -59,7 +60,7 @@ class AuditEntry:
 def audit_entry(operation: Operation, call: Call, response: Response | None) -> AuditEntry | None:
     """What the trail says of a request, None for one that it says nothing of. `response` is None for one that was
     refused."""
-    if not operation.is_audited:
+    if not operation.is_audited or (response is not None and response.quiet):
         return None
     names = _names(operation, call, response)
     keys = tuple(key_hash(name) for name in names)

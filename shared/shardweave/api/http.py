@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from ..errors import MalformedRequest, Unreadable
+from ..errors import MalformedRequest, ShardweaveError, Unreadable
 
 MAX_QUERY_PAIRS = 200
 
@@ -37,7 +37,9 @@ class PageFacts:
 class Response:
     """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
     describes a list for whoever observes answers, `places` are the paths of records that were written, `unreadable`
-    are stored records that a query met and that can't be read, also those that the answer does not tell."""
+    are stored records that a query met and that can't be read, also those that the answer does not tell; `failures`
+    are errors that it tells beside what went well. `quiet`: the request wrote nothing, so that the audit trail says
+    nothing of it, although others of its operation write."""
 
     status: int
     body: bytes = b""
@@ -45,6 +47,8 @@ class Response:
     page: PageFacts | None = None
     places: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    failures: tuple[ShardweaveError, ...] = ()
+    quiet: bool = False
 
     @classmethod
     def json(cls, status: int, body: bytes, **headers: str) -> Response:

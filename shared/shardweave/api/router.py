@@ -71,6 +71,14 @@ class Exchange:
     noticed: Noticed = field(default_factory=dict)
     beside: list[Beside] = field(default_factory=list)
 
+    def says(self, error: ShardweaveError) -> None:
+        """An error is answered, alone or beside what went well: the first is named, and what fails is no less so for
+        it."""
+        self.problem = self.problem or error.code
+        self.failing = self.failing or is_failure(error)
+        if status_of(type(error)) == HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.failure = self.failure or error
+
 
 EXCHANGE = "exchange"
 """Where a resolver's context has the Exchange."""
@@ -144,6 +152,8 @@ def _handler(
             response = operation.run(call)
         exchange.page, exchange.unreadable = response.page, response.unreadable
         exchange.audit = audit_entry(operation, call, response)
+        for error in response.failures:
+            exchange.says(error)
         return _answered(response)
 
     return handle
@@ -197,10 +207,8 @@ def _answer_errors(router: APIGatewayHttpResolver, paths: Paths) -> None:
         raise RouteNotFound("the API has no such path", where="path", fix=fix)
 
     def refused(error: ShardweaveError) -> RouterResponse[str]:
-        response, exchange = problem(error), router.context[EXCHANGE]
-        exchange.problem, exchange.failing = error.code, is_failure(error)
-        exchange.failure = error if response.status == HTTPStatus.INTERNAL_SERVER_ERROR else None
-        return _answered(response)
+        router.context[EXCHANGE].says(error)
+        return _answered(problem(error))
 
     def failed(error: Exception) -> RouterResponse[str]:
         exchange = router.context[EXCHANGE]

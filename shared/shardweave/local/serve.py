@@ -215,6 +215,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
         waits=options.reshard_waits,
         operators=options.operators or operators_here(schema),
         rates=Rates(options.tenant_requests, options.tenant_read_units),
+        introspection=True,
     )
     table = folder.open_table(schema, options.service, options.key_format, create=True, serving=True, say=say)
     service = build(

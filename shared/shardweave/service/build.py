@@ -25,6 +25,7 @@ from ..api.rate_limit import RateLimit, Rates
 from ..api.routes.events import Events
 from ..api.routes.records import Collection
 from ..errors import ConfigurationError
+from ..graphql_api.options import GraphQL
 from ..keys.key_format import key_format
 from ..query.cursor import CursorKeys
 from ..query.fanout import DEFAULT_THROTTLE, Wait, wait_for
@@ -44,7 +45,7 @@ from ..table import Table
 from ..table.layout import TableLayout
 from ..table.metered import MeteredTable
 from ..table.retry import RetryClock
-from .loader import module_schema, service_module, service_operations, service_schema
+from .loader import module_schema, service_graphql, service_module, service_operations, service_schema
 
 if TYPE_CHECKING:
     from ..reshard.admin import ReshardAdmin
@@ -64,7 +65,8 @@ class Settings:
     `max_read_units` are the most that one query over HTTP may spend, `max_related` the related records that one request
     may read. `rates` are what one tenant may ask for in a minute, by default anything.
     `cursor_keys` may be a function that gives them, which is called with the first cursor. `external_keys` gives the
-    secrets of external keys, and is asked only where an entity has an origin.
+    secrets of external keys, and is asked only where an entity has an origin. `introspection`: GraphQL tells its
+    schema, unless the service says otherwise.
     """
 
     cursor_keys: CursorKeys | Callable[[], CursorKeys]
@@ -82,6 +84,7 @@ class Settings:
     rates: Rates = Rates()  # noqa: RUF009 - it is frozen
     hidden_indexes: tuple[str, ...] = ()
     external_keys: Callable[[], ExternalKeys] | None = None
+    introspection: bool = False
 
     @classmethod
     def from_environment(
@@ -166,7 +169,9 @@ def build(
     )
     store = Store(schema, table, clock=clock, maps=maps, waiting=waiting, first=queries.first)
     parts = Parts(schema, table, store, queries, _external_keys(settings, schema), maps)
-    operations = operations_of(module, parts, settings.operators, settings.max_related)
+    operations = operations_of(
+        module, parts, settings.operators, settings.max_related, introspection=settings.introspection
+    )
     if settings.operators:
         operator = reshard_operator(table, settings.waits, clock)
         operations += operators_operations(parts, settings.operators, operator)
@@ -184,10 +189,16 @@ def build(
 
 
 def operations_of(
-    module: ModuleType, parts: Parts, operators: Operators = ALL_OPERATORS, max_related: int = MAX_RELATED
+    module: ModuleType,
+    parts: Parts,
+    operators: Operators = ALL_OPERATORS,
+    max_related: int = MAX_RELATED,
+    *,
+    introspection: bool = False,
 ) -> tuple[Operation, ...]:
-    """The operations of every collection and every projection, then those that the service declares. `operators` are
-    who may send events, `max_related` the related records that one request may read."""
+    """The operations of every collection and every projection, GraphQL where the service has it, then those that the
+    service declares. `operators` are who may send events, `max_related` the related records that one request may read;
+    `introspection` is that of the settings."""
     collections = [
         Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access, max_related=max_related)
         for entity in parts.schema.entities.values()
@@ -196,10 +207,21 @@ def operations_of(
     found = (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in events),
+        *_graphql_operations(service_graphql(module), parts, max_related, introspection=introspection),
         *service_operations(module, parts),
     )
     check_distinct(found)
     return found
+
+
+def _graphql_operations(
+    options: GraphQL | None, parts: Parts, max_related: int, *, introspection: bool
+) -> tuple[Operation, ...]:
+    if options is None:
+        return ()
+    from ..graphql_api.route import GraphQLRoute
+
+    return (GraphQLRoute(parts, options, max_related=max_related, introspects=introspection).operation(),)
 
 
 def _external_keys(settings: Settings, schema: Schema) -> ExternalKeys | None:

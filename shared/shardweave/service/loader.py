@@ -1,4 +1,5 @@
-"""Services as modules: one has `schema(key_format)`, `operations(parts)` if it has routes of its own, and
+"""Services as modules: one has `schema(key_format)`, `operations(parts)` if it has routes of its own, a value `graphql`
+(`GraphQL()`) if it is to answer GraphQL, and
 `sample_data(day)` if the local server is to begin with records: an iterable of records, and of events that its
 projections take, which looks back from a day and is the same each time.
 
@@ -19,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ConfigurationError, SchemaError, ShardweaveError
+from ..graphql_api.options import GraphQL
 from ..keys.key_format import KeyFormat
 from ..schema.schema import Schema
 from .files import SERVICES, service_file
@@ -102,6 +104,18 @@ def _own_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
                 where=_place(name),
                 fix="return a sequence of shardweave.api.operation.Operation",
             )
+    return found
+
+
+def service_graphql(module: ModuleType) -> GraphQL | None:
+    """What the service says about its GraphQL; None where it has none. Raises ConfigurationError."""
+    found = vars(module).get("graphql")
+    if found is not None and not isinstance(found, GraphQL):
+        raise ConfigurationError(
+            f"graphql must be a GraphQL, got {type(found).__name__}",
+            where=_place(module.__name__.rpartition(".")[2]),
+            fix="write graphql = GraphQL(), or call it otherwise",
+        )
     return found
 
 

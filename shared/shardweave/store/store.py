@@ -362,6 +362,17 @@ class Store:
         TooManyReads where the first record alone is over a limit."""
         return self._expander.expand(records, names, deadline, visible, limits)
 
+    def expanding_each(
+        self,
+        records: Sequence[tuple[Entity, Sequence[str]]],
+        *,
+        deadline: float | None = None,
+        visible: RelatedRecords | None = None,
+        limits: Limits | None = None,
+    ) -> Iterator[dict[str, Related]]:
+        """As `expanding`, for records of any entities, each with relations of its own, which are read together."""
+        return self._expander.expand_each(records, deadline, visible, limits)
+
     # -- once
 
     def idempotent(self, once: IdempotencyKey, operations: Sequence[Operation], answer: Answer) -> KeptAnswer:

@@ -174,10 +174,10 @@ class RecordModels:
         return "" if self.external is None else self.keys.text(key)
 
     def _writable(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in document.items() if name not in self._passed_over}
+        return {name: value for name, value in document.items() if name not in self.passed_over}
 
     @cached_property
-    def _passed_over(self) -> frozenset[str]:
+    def passed_over(self) -> frozenset[str]:
         """What an answer has that a body need not say."""
         key = [KEY] if self.entity.origin is not None else []
         expanded = [EXPANDED] if self._expands else []

@@ -178,10 +178,21 @@ class Expander:
         were read by the deadline (of `monotonic`), and before the first that is over a limit. What nobody asks for
         any more is not read; what is not `visible` is not there. Raises UnknownName, and where the first record is over
         a limit AnswerTooLarge, TooManyReads."""
+        return self.expand_each([(record, names) for record in records], deadline, visible, limits)
+
+    def expand_each(
+        self,
+        records: Sequence[tuple[Entity, Sequence[str]]],
+        deadline: float | None = None,
+        visible: RelatedRecords | None = None,
+        limits: Limits | None = None,
+    ) -> Iterator[dict[str, Related]]:
+        """As `expand`, for records of any entities, each with relations of its own, which are read together."""
         page, place, coming = _Page(visible or (lambda token: Visible()), limits), 0, iter(records)
         led: list[dict[str, list[_Link]]] = []
         while place < len(records):
-            while len(page.waiting) < MAX_LINKS_AT_ONCE and (record := next(coming, None)) is not None:
+            while len(page.waiting) < MAX_LINKS_AT_ONCE and (asked := next(coming, None)) is not None:
+                record, names = asked
                 entity, before = self.schema[type(record)], len(page.waiting)
                 led.append({name: self._links(record, relation_of(entity, name), page) for name in names})
                 if limits is not None and len(page.known) > limits.reads:
@@ -194,7 +205,7 @@ class Expander:
                 return
             self._follow(page, deadline)
             while place < len(led) and _is_read(led[place], page):
-                entity = self.schema[type(records[place])]
+                entity = self.schema[type(records[place][0])]
                 yield {name: self._related(entity, name, links, page) for name, links in led[place].items()}
                 place += 1
             if limits is not None and place < len(led) and _bytes_of(led[place], page) > limits.bytes:

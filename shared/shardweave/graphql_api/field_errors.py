@@ -1,0 +1,36 @@
+"""Errors as GraphQL answers them: the message says what was wrong, `extensions` has the members of the problem document
+that the other routes answer, `code` first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from graphql import GraphQLError
+
+from ..api.problems import TYPE_PREFIX, problem
+from ..errors import ShardweaveError
+
+
+class FieldError(GraphQLError):
+    """A field that could not be answered. `problem` is why."""
+
+    def __init__(self, error: ShardweaveError) -> None:
+        document = json.loads(problem(error).body)
+        super().__init__(document.pop("detail"), extensions=_extensions(document))
+        self.problem = error
+
+
+def of_whole(error: ShardweaveError) -> dict[str, Any]:
+    """The error of a whole document."""
+    return dict(FieldError(error).formatted)
+
+
+def of_document(error: GraphQLError, code: str) -> dict[str, Any]:
+    """An error of what the document says."""
+    return {**error.formatted, "extensions": {"code": code, "status": 400}}
+
+
+def _extensions(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {"code": document["type"].removeprefix(TYPE_PREFIX), **document}

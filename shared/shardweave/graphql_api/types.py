@@ -1,0 +1,349 @@
+"""The GraphQL schema of a service: types of records, lists, conditions, filters and bodies, and the fields of `Query`
+and `Mutation`.
+
+A field carries what it means (`Meaning`); what resolves it finds a value that was read before (see `reading`). A
+property is null where a record has no value, so that all but those that identify a record may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from graphql import (
+    GraphQLArgument,
+    GraphQLBoolean,
+    GraphQLField,
+    GraphQLID,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLInt,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLScalarType,
+    GraphQLSchema,
+    GraphQLString,
+)
+
+from ..schema.entity_type import EntityType, IndexView
+from ..schema.property import Property
+from ..schema.relations import RelationType
+from ..wire.record_keys import KEY
+from ..wire.record_models import RecordModels
+from .names import Names, argument_name, has_sort
+from .nodes import Node, related, root
+from .scalars import JSON, LONG, scalar_of, type_of, type_of_annotation
+
+Kind = Literal["one", "by_id", "every", "by_index", "create", "update", "put", "delete"]
+MEANING = "shardweave"
+"""Where a field's extensions have its Meaning."""
+WORDS = {"beginsWith": "begins_with"}
+"""Tests of a filter that are called otherwise in its JSON form."""
+CONNECTIVES = ("and", "or", "not")
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a field asks for: of `Query` and `Mutation`, of what `entity`, by which index; of a record's type, which
+    relation or property."""
+
+    kind: Kind | None = None
+    entity: EntityType[Any] | None = None
+    index: str | None = None
+    relation: RelationType | None = None
+    stored: str = ""
+
+
+def meaning_of(field: GraphQLField) -> Meaning:
+    """What a field means."""
+    found: Meaning = field.extensions.get(MEANING, Meaning())
+    return found
+
+
+class Types:
+    """The types of one service. `models` are of each entity as it is, `entities` as they are over HTTP, by token."""
+
+    def __init__(
+        self, names: Names, models: Mapping[str, RecordModels], entities: Mapping[str, EntityType[Any]]
+    ) -> None:
+        self._names = names
+        self._models = models
+        self._entities = entities
+        self._records = {token: self._record(entity) for token, entity in entities.items()}
+        self._tests: dict[str, GraphQLInputObjectType] = {}
+        self._conditions: dict[str, GraphQLInputObjectType] = {}
+        self._filters: dict[str, GraphQLInputObjectType] = {}
+
+    @cached_property
+    def schema(self) -> GraphQLSchema:
+        """The schema."""
+        query: dict[str, GraphQLField] = {}
+        mutation: dict[str, GraphQLField] = {}
+        for entity in self._entities.values():
+            query |= self._questions(entity)
+            if not entity.read_only:
+                mutation |= self._writes(entity)
+        return GraphQLSchema(
+            GraphQLObjectType("Query", query), GraphQLObjectType("Mutation", mutation) if mutation else None
+        )
+
+    # -- records
+
+    def _record(self, entity: EntityType[Any]) -> GraphQLObjectType:
+        described = entity.model.__doc__
+        return GraphQLObjectType(self._names.type(entity), lambda: self._fields(entity), description=described)
+
+    def _fields(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
+        found: dict[str, GraphQLField] = {}
+        if entity.origin is not None:
+            found[KEY] = _plain_field(KEY, GraphQLID, "Names the record.")
+        for name, each in entity.properties.items():
+            kind = type_of(each)
+            found[name] = _plain_field(
+                name, GraphQLNonNull(kind) if name in entity.identity else kind, _described(each, entity)
+            )
+        for name, info in entity.computed.items():
+            found[name] = _plain_field(name, type_of_annotation(info.return_type), info.description)
+        revision = "The record's revision, which a write may require."
+        found["rev"] = GraphQLField(
+            GraphQLString, resolve=_revision, description=revision, extensions=_meant(stored="rev")
+        )
+        for name, relation in entity.relations.items():
+            target: Any = self._records[relation.target]
+            kind = GraphQLNonNull(GraphQLList(target)) if relation.many else target
+            found[name] = GraphQLField(kind, resolve=related, extensions=_meant(relation=relation))
+        return found
+
+    def _connection(self, entity: EntityType[Any]) -> GraphQLObjectType:
+        record = self._records[entity.token]
+
+        def fields() -> dict[str, GraphQLField]:
+            return {
+                "items": GraphQLField(
+                    GraphQLNonNull(GraphQLList(GraphQLNonNull(record))),
+                    resolve=related,
+                    description="The records of this page.",
+                ),
+                "nextToken": _plain_field("nextToken", GraphQLString, "What asks for the next page; null at the end."),
+                "complete": _plain_field(
+                    "complete", GraphQLNonNull(GraphQLBoolean), "False when the page was cut short; the token goes on."
+                ),
+                "unreadable": _plain_field(
+                    "unreadable",
+                    GraphQLNonNull(GraphQLList(GraphQLNonNull(JSON))),
+                    "Stored records that can't be read.",
+                ),
+            }
+
+        return GraphQLObjectType(
+            self._names.type(entity, "Connection"), fields, description=f"A page of {entity.collection}."
+        )
+
+    # -- questions
+
+    def _questions(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
+        names, page = self._names, self._connection(entity)
+        ids = self.id_arguments(entity, sort_required=False)
+        found = {
+            names.one(entity): _root(self._records[entity.token], ids, _meant("one", entity), f"One {entity.token}.")
+        }
+        listed = f"A page of {entity.collection}"
+        if None in entity.views and entity.identity:
+            if has_sort(entity):
+                arguments = self._sorted(entity) | self._paging(entity)
+                found[names.by_id(entity)] = _root(
+                    page, arguments, _meant("by_id", entity), f"{listed}: one partition, in the order of its sort key."
+                )
+            elif not entity.keys.design.partition:
+                arguments = self._narrowing(entity, entity.views[None]) | self._paging(entity)
+                found[names.every(entity)] = _root(page, arguments, _meant("every", entity), f"{listed}.")
+        for index, view in entity.views.items():
+            if index is not None:
+                arguments = self._narrowing(entity, view) | self._paging(entity)
+                meant = _meant("by_index", entity, index)
+                found[names.by_index(entity, index)] = _root(page, arguments, meant, f"{listed}, by {index}.")
+        return found
+
+    def id_arguments(self, entity: EntityType[Any], *, sort_required: bool) -> dict[str, GraphQLArgument]:
+        """What names one record."""
+        if entity.origin is not None:
+            return {"id": GraphQLArgument(GraphQLNonNull(GraphQLID), description="The record's `key`.")}
+        design, found = entity.keys.design, {}
+        lead = [each.name for each in design.partition] or [each.name for each in design.sort]
+        if lead:
+            said = set(lead) <= entity.claims.keys()
+            found["id"] = GraphQLArgument(
+                GraphQLID if said else GraphQLNonNull(GraphQLID), description=entity.separator.join(lead)
+            )
+        if design.partition and design.sort:
+            names = entity.separator.join(each.name for each in design.sort)
+            more = "" if sort_required else "; left out, the last one"
+            kind: Any = GraphQLNonNull(GraphQLString) if sort_required else GraphQLString
+            found["sort"] = GraphQLArgument(kind, description=f"{names}{more}")
+        return found
+
+    def _sorted(self, entity: EntityType[Any]) -> dict[str, GraphQLArgument]:
+        sort = entity.keys.design.sort
+        kind: Any = scalar_of(entity.properties[sort[0].name]) if len(sort) == 1 else GraphQLString
+        names = entity.separator.join(each.name for each in sort)
+        found = {"id": self.id_arguments(entity, sort_required=False)["id"]}
+        if entity.origin is not None:
+            partition = entity.separator.join(each.name for each in entity.keys.design.partition)
+            found = {"id": GraphQLArgument(GraphQLNonNull(GraphQLID), description=partition)}
+        return found | {
+            "eq": GraphQLArgument(kind, description=f"{names} equal to this."),
+            "prefix": GraphQLArgument(GraphQLString, description=f"{names} begins with this."),
+            "from": GraphQLArgument(kind, description=f"{names} at or after this."),
+            "to": GraphQLArgument(kind, description=f"{names} at or before this."),
+        }
+
+    def _narrowing(self, entity: EntityType[Any], view: IndexView) -> dict[str, GraphQLArgument]:
+        found: dict[str, GraphQLArgument] = {}
+        for element in view.hash_elements:
+            kind: Any = scalar_of(entity.properties[element.name])
+            needed = kind if element.name in entity.claims else GraphQLNonNull(kind)
+            found[argument_name(element.name)] = GraphQLArgument(needed, description="Equal to this.")
+        for element in view.range_elements:
+            if element.name in entity.properties:
+                condition = self._condition_input(entity.properties[element.name])
+                found.setdefault(argument_name(element.name), GraphQLArgument(condition))
+        return found
+
+    def _paging(self, entity: EntityType[Any]) -> dict[str, GraphQLArgument]:
+        return {
+            "filter": GraphQLArgument(self._filter(entity), description="A test that every record must pass."),
+            "reverse": GraphQLArgument(GraphQLBoolean, description="The reverse of the order."),
+            "limit": GraphQLArgument(GraphQLInt, description="Records a page, 1 to 500; 100 if not given."),
+            "nextToken": GraphQLArgument(GraphQLString, description="The token of the page before."),
+        }
+
+    def _condition_input(self, each: Property) -> GraphQLInputObjectType:
+        kind = scalar_of(each)
+        name = f"{kind.name}Condition"
+        if name not in self._conditions:
+            fields = {word: GraphQLInputField(kind) for word in ("eq", "from", "to")}
+            if kind not in (LONG, GraphQLBoolean):
+                fields["prefix"] = GraphQLInputField(GraphQLString)
+            described = "`eq`, `prefix`, or `from`, `to` or both, which are included."
+            self._conditions[name] = GraphQLInputObjectType(name, fields, description=described)
+        return self._conditions[name]
+
+    # -- filters
+
+    def _filter(self, entity: EntityType[Any]) -> GraphQLInputObjectType:
+        if entity.token not in self._filters:
+
+            def fields() -> dict[str, GraphQLInputField]:
+                tests = {
+                    name: GraphQLInputField(self._test(each))
+                    for name, each in entity.properties.items()
+                    if name not in CONNECTIVES
+                }
+                several = GraphQLInputField(GraphQLList(GraphQLNonNull(made)))
+                return tests | {"and": several, "or": several, "not": GraphQLInputField(made)}
+
+            made = GraphQLInputObjectType(
+                self._names.type(entity, "Filter"), fields, description="All of these tests; of one property, too."
+            )
+            self._filters[entity.token] = made
+        return self._filters[entity.token]
+
+    def _test(self, each: Property) -> GraphQLInputObjectType:
+        kind, one = type_of(each), scalar_of(each)
+        listed = not isinstance(kind, GraphQLScalarType)
+        name = f"{one.name}{'List' if listed else ''}Tests"
+        if name not in self._tests:
+            fields = {word: GraphQLInputField(JSON if listed else one) for word in ("eq", "ne")}
+            if not listed:
+                fields |= {word: GraphQLInputField(one) for word in ("lt", "le", "gt", "ge")}
+                fields |= {word: GraphQLInputField(GraphQLList(GraphQLNonNull(one))) for word in ("in", "between")}
+                fields["beginsWith"] = GraphQLInputField(one)
+            fields |= {
+                "contains": GraphQLInputField(one),
+                "exists": GraphQLInputField(GraphQLBoolean),
+                "size": GraphQLInputField(self._size),
+            }
+            self._tests[name] = GraphQLInputObjectType(name, fields, description="All of these tests.")
+        return self._tests[name]
+
+    @cached_property
+    def _size(self) -> GraphQLInputObjectType:
+        fields = {word: GraphQLInputField(GraphQLInt) for word in ("eq", "ne", "lt", "le", "gt", "ge")}
+        return GraphQLInputObjectType("SizeTests", fields, description="The length of a text, or a number of members.")
+
+    # -- writes
+
+    def _writes(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
+        record, names = self._records[entity.token], self._names
+        once = {"idempotencyKey": GraphQLArgument(GraphQLString, description="Repeated with it, it is done once.")}
+        rev = {"rev": GraphQLArgument(GraphQLString, description="The revision that the record must have.")}
+        ids = self.id_arguments(entity, sort_required=True)
+        found = {}
+        for verb, suffix, word in (("create", "Input", "input"), ("put", "Put", "input"), ("update", "Patch", "patch")):
+            body = self._body(entity, suffix)
+            taken = {} if body is None else {word: GraphQLArgument(GraphQLNonNull(body))}
+            if body is not None or verb == "create":
+                arguments = taken | once if verb == "create" else ids | taken | rev | once
+                found[names.mutation(verb, entity)] = _root(record, arguments, _meant(verb, entity), _SAID[verb])  # type: ignore[arg-type]
+        found[names.mutation("delete", entity)] = _root(
+            GraphQLBoolean, ids | rev | once, _meant("delete", entity), _SAID["delete"]
+        )
+        return found
+
+    def _body(self, entity: EntityType[Any], suffix: str) -> GraphQLInputObjectType | None:
+        models = self._models[entity.token]
+        form = {"Input": models.write, "Put": models.put, "Patch": models.patch}[suffix]
+        required = {each.alias or name for name, each in form.model_fields.items() if each.is_required()}
+        if suffix == "Put":
+            required -= set(entity.identity)
+        fields: dict[str, GraphQLInputField] = {}
+        for name, each in models.entity.properties.items():
+            if name not in models.passed_over:
+                kind = type_of(each)
+                fields[name] = GraphQLInputField(GraphQLNonNull(kind) if name in required else kind)
+        if not fields:
+            return None
+        return GraphQLInputObjectType(self._names.type(entity, suffix), fields, description=_BODIES[suffix])
+
+
+_SAID = {
+    "create": "Makes a record.",
+    "update": "Changes properties of a record: what is given replaces, null removes.",
+    "put": "Writes a whole record: makes it, or replaces the one that is there.",
+    "delete": "Removes a record; an error when there is none.",
+}
+_BODIES = {
+    "Input": "What makes a record.",
+    "Put": "A whole record; what names it may be left out.",
+    "Patch": "What changes a record: null removes a property.",
+}
+
+
+def _root(kind: Any, arguments: dict[str, GraphQLArgument], meant: dict[str, Any], described: str) -> GraphQLField:
+    return GraphQLField(kind, arguments, resolve=root, description=described, extensions=meant)
+
+
+def _meant(
+    kind: Kind | None = None, entity: EntityType[Any] | None = None, index: str | None = None, **more: Any
+) -> dict[str, Any]:
+    return {MEANING: Meaning(kind, entity, index, **more)}
+
+
+def _plain_field(name: str, kind: Any, described: str | None) -> GraphQLField:
+    return GraphQLField(kind, resolve=_reader(name), description=described, extensions=_meant(stored=name))
+
+
+def _reader(name: str) -> Callable[[Node, Any], Any]:
+    return lambda node, info: node.values.get(name)
+
+
+def _revision(node: Node, info: Any) -> Any:
+    return node.rev
+
+
+def _described(each: Property, entity: EntityType[Any]) -> str | None:
+    described: str | None = entity.model.model_fields[each.name].description
+    return described
