@@ -105,6 +105,19 @@ def test_pages_go_on_where_they_ended_also_over_the_other_routes(asked: Graph) -
     assert asked.codes(text, token="none") == ["invalid_cursor"]
 
 
+def test_pages_go_back_to_those_that_were_read_before(asked: Graph) -> None:
+    text = """query($next: String, $prev: String) {
+        people(limit: 2, nextToken: $next, prevToken: $prev) { items { personId } nextToken prevToken }
+    }"""
+    first = asked.data(text)["people"]
+    second = asked.data(text, next=first["nextToken"])["people"]
+    assert first["prevToken"] is None
+    back = asked.data(text, prev=second["prevToken"])["people"]
+    assert (back["items"], back["prevToken"]) == (first["items"], None)
+    assert asked.data(text, next=back["nextToken"])["people"]["items"] == second["items"]
+    assert asked.codes(text, next=first["nextToken"], prev=second["prevToken"]) == ["unsupported_query"]
+
+
 def test_lists_by_an_index_take_its_properties_from_the_left(asked: Graph) -> None:
     found = asked.data(
         """{

@@ -158,6 +158,7 @@ class Reading:
         answering.items += len(page.items)
         values = {
             "nextToken": page.cursor,
+            "prevToken": page.prev_token,
             "complete": page.complete,
             "unreadable": [records.models.unreadable_json(each) for each in page.unreadable],
         }

@@ -128,6 +128,11 @@ class Types:
                     description="The records of this page.",
                 ),
                 "nextToken": _plain_field("nextToken", GraphQLString, "What asks for the next page; null at the end."),
+                "prevToken": _plain_field(
+                    "prevToken",
+                    GraphQLString,
+                    "What asks for the page before; null without a token, and at the beginning.",
+                ),
                 "complete": _plain_field(
                     "complete", GraphQLNonNull(GraphQLBoolean), "False when the page was cut short; the token goes on."
                 ),
@@ -217,7 +222,8 @@ class Types:
             "filter": GraphQLArgument(self._filter(entity), description="A test that every record must pass."),
             "reverse": GraphQLArgument(GraphQLBoolean, description="The reverse of the order."),
             "limit": GraphQLArgument(GraphQLInt, description="Records a page, 1 to 500; 100 if not given."),
-            "nextToken": GraphQLArgument(GraphQLString, description="The token of the page before."),
+            "nextToken": GraphQLArgument(GraphQLString, description="Asks for the page after the one that gave it."),
+            "prevToken": GraphQLArgument(GraphQLString, description="Asks for the page before the one that gave it."),
         }
 
     def _condition_input(self, each: Property) -> GraphQLInputObjectType:
