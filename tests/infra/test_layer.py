@@ -16,6 +16,7 @@ from shardweave.cdk.layer_packages import CALLED_SERVICES, LOCK, PLATFORMS, TARG
 from shardweave.cdk.sources import ROOT, source_files
 from shardweave.service.dataclass_code import FILE
 from shardweave.service.files import service_names
+from shardweave.table.dynamodb.transport.endpoint import CA_FOLDER
 
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -65,7 +66,14 @@ def test_of_the_library_it_holds_what_functions_run_and_not_a_file_more(layer: P
     inside = layer / "python" / "shardweave"
     held = {path.relative_to(inside) for path in inside.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert {path.parts[0] for path in outer} == {"cdk", "cli", "local"}
-    assert held - {Path(FILE.name)} == there - outer
+    certificates = {path for path in held if path.parent == CA_FOLDER.relative_to(library)}
+    assert held - {FILE.relative_to(library)} - certificates == there - outer
+
+
+def test_the_authorities_that_botocore_trusts_have_a_file_each(layer: Path) -> None:
+    bundle = (layer / "python" / "botocore" / "cacert.pem").read_bytes()
+    folder = layer / "python" / CA_FOLDER.relative_to(ROOT / "shared")
+    assert len(list(folder.iterdir())) == bundle.count(b"-----BEGIN CERTIFICATE-----") > 100
 
 
 def test_a_change_outside_of_what_functions_run_changes_no_layer() -> None:

@@ -26,6 +26,8 @@ from uv import find_uv_bin
 from ..database.project import LIBRARY, brought, tools_folder
 from ..errors import ConfigurationError
 from ..service.files import service_file
+from ..table.dynamodb.transport.endpoint import CA_FOLDER
+from .ca_folder import make_ca_folder
 from .sources import copy_sources
 
 TARGET_VERSION = "3.14"
@@ -60,6 +62,7 @@ class Platform:
         shutil.copytree(self.packages(), inside)
         for source in layer_sources(service):
             copy_sources(source, inside)
+        make_ca_folder(inside / "botocore" / "cacert.pem", inside / CA_FOLDER.relative_to(LIBRARY.parent))
         self._compile_if_possible(inside)
 
     def packages(self) -> Path:

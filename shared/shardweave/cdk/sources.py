@@ -12,7 +12,8 @@ ROOT = project_folder()
 NOT_DEPLOYED = ("cdk", "cli", "local")
 """What of the library no function needs: folders below it."""
 
-_NOT_SOURCES = ("__pycache__", "*.pyc")
+_NOT_SOURCES = ("__pycache__", "*.pyc", "_samples")
+"""What Python made of sources, and sample data, which only the local server asks a service for."""
 
 
 def source_files(sources: Collection[Path]) -> list[Path]:

@@ -6,6 +6,7 @@ for them can't be given a time limit, and asked for anew after a connection fail
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import re
 import socket
@@ -23,6 +24,8 @@ KEPT_SECONDS, KEPT_AFTER_FAILURE = 5.0, 0.5
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.\-_]*[a-z0-9])?")
 _IPV6 = re.compile(r"[0-9a-f:.]+")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+CA_FOLDER = Path(__file__).with_name("certificates")
+"""Of a layer: the certificates of `ca_file`, a file each, which OpenSSL reads when it meets them."""
 AWS_SUFFIXES = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
@@ -65,20 +68,28 @@ def ca_file() -> str:
     try:
         import certifi
     except ImportError:
-        import botocore
-
-        return str(Path(botocore.__file__).with_name("cacert.pem"))
+        # The package itself is not imported: only its file is wanted.
+        botocore = importlib.util.find_spec("botocore")
+        assert botocore is not None
+        assert botocore.origin is not None
+        return str(Path(botocore.origin).with_name("cacert.pem"))
     return str(certifi.where())
 
 
 class HostEndpoint:
-    """Implements `Endpoint` for a place. `trusted` is a file of certificates, that of `ca_file` if None."""
+    """Implements `Endpoint` for a place. `trusted` is a file of certificates; if None, those of `ca_folder` are trusted
+    where a layer has that folder, else those of `ca_file`."""
 
     def __init__(
-        self, place: Place, trusted: str | None = None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        place: Place,
+        trusted: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        ca_folder: Path = CA_FOLDER,
     ) -> None:
         self.place = place
         self._trusted = trusted
+        self._ca_folder = ca_folder
         self._monotonic = monotonic
         self._literal = _literal(place)
         self._context: ssl.SSLContext | None = None
@@ -112,7 +123,10 @@ class HostEndpoint:
             if self._context is None:
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                 context.minimum_version = ssl.TLSVersion.TLSv1_2
-                context.load_verify_locations(cafile=self._trusted or ca_file())
+                if self._trusted is None and self._ca_folder.is_dir() and any(self._ca_folder.iterdir()):
+                    context.load_verify_locations(capath=str(self._ca_folder))
+                else:
+                    context.load_verify_locations(cafile=self._trusted or ca_file())
                 self._context = context
             return self._context
 
