@@ -14,6 +14,7 @@ from shardweave.store.writing.condition_checks import absence_actions, presence_
 from shardweave.store.writing.write_actions import ActionRole, AttemptContext, WriteAction, has_revision
 from shardweave.table.conditions import Condition
 from shardweave.table.operations import ConditionCheck, DeleteItem, PutItem
+from shardweave.table.values import item_bytes
 from tests.unit.store_world import ADDRESSES, DAY, FIRST_BUMP, PEOPLE, SCHEMA, SECOND_BUMP, START, Version
 
 NOW = SECOND_BUMP + DAY
@@ -196,10 +197,9 @@ def test_absence_is_required_in_every_generation_or_of_the_lookup() -> None:
     ]
 
 
-# -- what an action counts for ----------------------------------------------------------------------------------------
+# -- how large an action is --------------------------------------------------------------------------------------------
 
 
-def test_only_actions_on_records_are_mirrored_and_count_twice() -> None:
+def test_an_action_counts_for_the_bytes_of_its_item() -> None:
     planned = record_actions.create_actions(ADDRESSES, ADDRESS, MOMENT, generated=False)
-    assert [each.weight for each in planned] == [2, 1, 1, 1]
-    assert planned[0].bytes > 2 * planned[1].bytes
+    assert planned[0].bytes == item_bytes(planned[0].key_or_item) > planned[1].bytes

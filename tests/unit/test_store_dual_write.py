@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shardweave.errors import AlreadyExists, ReshardRefused, RevisionConflict
+from shardweave.errors import AlreadyExists, LimitExceeded, ReshardRefused, RevisionConflict
 from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.control import encode_control
 from shardweave.reshard.declaration_guard import placement_of
@@ -22,11 +22,11 @@ from shardweave.schema.entity import Entity, nanoid
 from shardweave.schema.entity_type import MARK, REVISION
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store import Create, Delete, Put, RetryClock, Store, Update
+from shardweave.store import Create, Delete, Operation, Put, RetryClock, Store, Update
 from shardweave.table.conditions import And, Condition, Or
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.fault_injection import Script, SimulatedTable
-from shardweave.table.operations import BatchWrite, Scan, TransactWrite
+from shardweave.table.fault_injection import WRITES, Script, SimulatedTable
+from shardweave.table.operations import BatchWrite, Scan, TransactWrite, UpdateItem
 from shardweave.table.operations import DeleteItem as TableDelete
 from shardweave.table.operations import PutItem as TablePut
 from shardweave.values.codecs import Timestamp
@@ -46,6 +46,7 @@ class Thing(Entity, token="thing", shard_bumps=[EARLIER, LATER, COMING]):
     thing_id: str = unique_property(default_factory=nanoid)
     created: Timestamp = timestamp_property()
     word: str
+    number: int = 0
     ttl: int | None = ttl_property()
 
 
@@ -265,3 +266,45 @@ def test_a_declaration_that_places_records_otherwise_is_refused_while_they_move(
     world.table.run(TablePut(encode_control(THING, control, "r2")))
     with pytest.raises(ReshardRefused, match="was changed while they move"):
         world.store.create(written("a"), Thing)
+
+
+# -- as many as fit ---------------------------------------------------------------------------------------------------
+
+
+def test_as_many_records_fit_a_transaction_as_their_copies_leave_room_for(world: World) -> None:
+    dual = world.phase in (Phase.DUAL_OLD, Phase.DUAL_NEW)
+
+    def creates(count: int) -> list[Operation]:
+        return [Create(written(str(at)), Thing) for at in range(count)]
+
+    most = 50 if dual else 100
+    assert len(world.store.transact(creates(most))) == most
+    world.table.calls.clear()
+    with pytest.raises(LimitExceeded) as refused:
+        world.store.transact(creates(most + 1))
+    assert refused.value.fix == f"write at most {most} of its {most + 1} operations at once"
+    assert ("while a re-shard moves thing" in str(refused.value)) == dual
+    assert not [each for each in world.table.calls if isinstance(each, WRITES)]
+
+
+def test_additions_are_writes_of_the_whole_record_while_it_moves(world: World) -> None:
+    world.store.create(written("a", thing_id="t", number=1), Thing)
+    world.table.calls.clear()
+    assert world.store.add(Thing, "t", {"number": 4}).number == 5
+    (write,) = [call for call in world.table.calls if isinstance(call, WRITES)]
+    alone = world.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW)
+    updates = [write] if alone else [each for each in write.actions if isinstance(each, UpdateItem)]
+    assert all(isinstance(each, UpdateItem) for each in updates)
+    assert len(updates) == int(alone)
+    assert world.keys("t")
+
+
+def test_an_addition_meets_a_mark_that_it_does_not_know(world: World) -> None:
+    if world.phase is not Phase.STABLE:
+        return
+    world.store.create(written("a", thing_id="t", number=1), Thing)
+    (item,) = [each for each in world.table.run(Scan()).items if each.get("thingId") == "t"]
+    world.table.run(TablePut({**item, MARK: VERSION + 1}))
+    with pytest.raises(RevisionConflict):
+        world.store.add(Thing, "t", {"number": 4})
+    assert next(each for each in world.table.run(Scan()).items if each.get("thingId") == "t")["number"] == 1

@@ -230,9 +230,9 @@ def test_a_key_has_a_length(key: str) -> None:
 
 def test_what_is_kept_counts_as_an_action() -> None:
     world = filled()
-    assert ask(world, *[Create({"name": str(n)}, Customer) for n in range(49)]).answer
+    assert ask(world, *[Create({"name": str(n)}, Customer) for n in range(99)]).answer
     with pytest.raises(LimitExceeded, match="101 actions"):
-        ask(world, *[Create({"name": str(n)}, Customer) for n in range(50)], once=IdempotencyKey("k", "", b""))
+        ask(world, *[Create({"name": str(n)}, Customer) for n in range(100)], once=IdempotencyKey("k", "", b""))
 
 
 # -- work that is more than one transaction ---------------------------------------------------------------------------

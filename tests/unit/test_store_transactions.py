@@ -156,23 +156,25 @@ def test_two_operations_on_one_record_are_refused() -> None:
     assert world.requests() == []
 
 
-def test_each_action_on_a_record_counts_twice() -> None:
+def test_a_hundred_records_are_one_transaction() -> None:
     world = World()
-    most = [Create({"text": str(number)}, Note) for number in range(50)]
-    assert len(world.store.transact(most)) == 50
+    most = [Create({"text": str(number)}, Note) for number in range(100)]
+    assert len(world.store.transact(most)) == 100
     world.requests()
-    with pytest.raises(LimitExceeded, match="102 actions"):
-        world.store.transact([Create({"text": str(number)}, Note) for number in range(51)])
+    with pytest.raises(LimitExceeded, match="101 actions") as refused:
+        world.store.transact([Create({"text": str(number)}, Note) for number in range(101)])
+    assert refused.value.fix == "write at most 100 of its 101 operations at once"
     assert world.requests() == []
 
 
-def test_lookups_and_the_same_id_in_other_generations_count_once() -> None:
+def test_lookups_and_the_same_id_in_other_generations_count_too() -> None:
     world = World()
     world.clock.now = SECOND_BUMP
-    # The record twice, its lookup, and its id in two other generations.
-    world.store.transact([Create({"address": str(number), "ownerId": "o"}, Address) for number in range(20)])
-    with pytest.raises(LimitExceeded, match="105 actions"):
-        world.store.transact([Create({"address": f"x{number}", "ownerId": "o"}, Address) for number in range(21)])
+    # The record, its lookup, and its id in two other generations.
+    world.store.transact([Create({"address": str(number), "ownerId": "o"}, Address) for number in range(25)])
+    with pytest.raises(LimitExceeded, match="104 actions") as refused:
+        world.store.transact([Create({"address": f"x{number}", "ownerId": "o"}, Address) for number in range(26)])
+    assert refused.value.fix == "write at most 25 of its 26 operations at once"
 
 
 def test_more_than_four_megabytes_are_refused() -> None:
@@ -181,10 +183,11 @@ def test_more_than_four_megabytes_are_refused() -> None:
     def creates(count: int) -> list[Any]:
         return [Create({"text": "x" * 390_000}, Note) for _ in range(count)]
 
-    world.store.transact(creates(5))
+    world.store.transact(creates(10))
     world.requests()
-    with pytest.raises(LimitExceeded, match="bytes"):
-        world.store.transact(creates(6))
+    with pytest.raises(LimitExceeded, match="bytes") as refused:
+        world.store.transact(creates(11))
+    assert refused.value.fix == "write at most 10 of its 11 operations at once"
     assert world.requests() == []
 
 

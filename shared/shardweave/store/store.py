@@ -219,8 +219,8 @@ class Store:
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
         error says which operation it is about in `where` (`operations[1]`). Here, deleting what is not there raises
-        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB: an action on a record counts twice, each of
-        its lookup records and parents' counters once."""
+        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard
+        moves it, one for each of its lookup records and parents' counters."""
         steps = self._steps.make_all(self._numbering.numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
 

@@ -50,18 +50,10 @@ class WriteAction:
         return key_or_item(self.action)
 
     @property
-    def weight(self) -> int:
-        """How many actions it counts for: while an entity moves, each on a record is carried out on its copy too, and
-        what can't be moved one day is not accepted today."""
-        if self.part is ActionRole.MIRROR:
-            return 0
-        return 2 if self.part in (ActionRole.RECORD, ActionRole.OWNER) else 1
-
-    @property
     def bytes(self) -> int:
         """What it adds to the size of a transaction."""
         changed = self.action.set if isinstance(self.action, UpdateItem) else {}
-        return self.weight * (item_bytes(self.key_or_item) + item_bytes(changed))
+        return item_bytes(self.key_or_item) + item_bytes(changed)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Carrying out operations: read, plan, send, and again when another writer was faster.
 
-Guarantees: several operations are one transaction, all or none. What can't fit a transaction is refused before the
-table is called: every action on a record counts twice, since it is mirrored while its entity moves to other shards.
+Guarantees: several operations are one transaction, all or none. What can't fit a transaction is refused before anything
+is written, with the number of operations that fit: while an entity moves to other shards, each of its records is
+written twice.
 A refusal that shows our own revision in the table is a success whose answer was lost. A single write that was sent
 without an answer and is then refused is OutcomeUnknown: it is never planned again.
 """
@@ -117,7 +118,12 @@ class Writer:
                 plans = combined(steps, plans, placed)
                 planned = [action for plan in plans for action in plan.actions]
                 planned += [] if keeping is None else keeping(plans)
-                check_size(planned)
+                moving = {
+                    step.entity.token: None
+                    for step, moment in zip(steps, moments, strict=True)
+                    if moment.mirror is not None
+                }
+                check_size(planned, plans, [*moving])
                 leases += [moment.lease for moment in moments if moment.lease is not None]
                 refusal = self._sender.send([each.action for each in planned], leases) if planned else None
             except TransactionCanceled as error:
@@ -296,24 +302,36 @@ def check_distinct(steps: Sequence[WriteStep], names: Sequence[str] = ()) -> Non
             )
 
 
-def check_size(planned: Sequence[WriteAction]) -> None:
-    """Refuse what could not be carried out in one transaction. Raises LimitExceeded with the count."""
-    count = sum(action.weight for action in planned)
+def check_size(planned: Sequence[WriteAction], plans: Sequence[WritePlan] = (), moving: Sequence[str] = ()) -> None:
+    """Refuse what could not be carried out in one transaction. `plans` are those of its operations, `moving` the
+    entities whose records are written twice, since they move. Raises LimitExceeded with how many operations fit."""
+    if len(planned) <= 1:
+        return
+    count, size = len(planned), sum(action.bytes for action in planned)
     if count > MAX_TRANSACTION_ACTIONS:
-        raise LimitExceeded(
-            f"the transaction has {count} actions (each on a record counts twice), "
-            f"{MAX_TRANSACTION_ACTIONS} are possible",
-            where="operations",
-            fix="write fewer records at once",
-        )
-    if len(planned) > 1:
-        size = sum(action.bytes for action in planned)
-        if size > MAX_TRANSACTION_BYTES:
-            raise LimitExceeded(
-                f"the transaction has {size} bytes (each record counts twice), {MAX_TRANSACTION_BYTES} are possible",
-                where="operations",
-                fix="write fewer records at once",
-            )
+        amount, most = f"{count} actions", str(MAX_TRANSACTION_ACTIONS)
+    elif size > MAX_TRANSACTION_BYTES:
+        amount, most = f"{size} bytes", str(MAX_TRANSACTION_BYTES)
+    else:
+        return
+    fit = _fitting(plans, len(planned) - sum(len(plan.actions) for plan in plans))
+    why = f" while a re-shard moves {', '.join(moving)}, whose records are written twice" if moving else ""
+    raise LimitExceeded(
+        f"the transaction has {amount}{why}, {most} are possible",
+        where="operations",
+        fix=f"write at most {fit} of its {len(plans)} operations at once" if fit else "write fewer records at once",
+    )
+
+
+def _fitting(plans: Sequence[WritePlan], beside: int) -> int:
+    """How many of the first operations fit into one transaction, with the actions that stand `beside` them."""
+    count, size = beside, 0
+    for position, plan in enumerate(plans):
+        count += len(plan.actions)
+        size += sum(action.bytes for action in plan.actions)
+        if count > MAX_TRANSACTION_ACTIONS or size > MAX_TRANSACTION_BYTES:
+            return position
+    return len(plans)
 
 
 def _look_again_at_marks(refused: Sequence[Refused], moments: Sequence[AttemptContext]) -> None:
