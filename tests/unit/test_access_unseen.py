@@ -134,21 +134,24 @@ def world(mine: list[tuple[str, int]], theirs: list[tuple[str, int]]) -> World:
 def told(answer: Response) -> Any:
     """What a caller learns from an answer: of a token, which nobody can read, that there is one."""
     document = json.loads(answer.body)
-    if document.get("nextToken"):
-        document["nextToken"] = "a token"
+    for name in ("nextToken", "prevToken"):
+        if document.get(name):
+            document[name] = "a token"
     return answer.status, document
 
 
 def walked(caller: Person, verb: str, asked: dict[str, Any]) -> list[Any]:
-    """All that a caller learns from a query and the pages after it."""
-    found = []
-    for _ in range(30):
-        answer = caller.post(f"/v1/entries/{verb}", asked)
+    """All that a caller learns from a query and the pages after it, and on the way back."""
+    found, way, token = [], "nextToken", None
+    for _ in range(60):
+        answer = caller.post(f"/v1/entries/{verb}", asked if token is None else {**asked, way: token})
         found.append(told(answer))
-        token = json.loads(answer.body).get("nextToken")
+        tokens = json.loads(answer.body)
+        if way == "nextToken" and tokens.get(way) is None:
+            way = "prevToken"
+        token = tokens.get(way)
         if token is None:
             return found
-        asked = {**asked, "nextToken": token}
     raise AssertionError("the walk does not end")
 
 

@@ -39,7 +39,7 @@ def listed(client: Client, query: str, collection: str = "users") -> list[dict[s
     answer = client.get(f"/v1/{collection}?{query}")
     assert answer.status == 200, answer.body
     page = json_of(answer)
-    assert set(page) == {"items", "nextToken", "complete"}
+    assert set(page) == {"items", "nextToken", "prevToken", "complete"}
     assert page["complete"] is True
     items: list[dict[str, Any]] = page["items"]
     return items

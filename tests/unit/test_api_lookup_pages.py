@@ -124,7 +124,7 @@ def test_a_list_says_that_its_page_was_cut_and_its_token_tells_nothing_of_others
         pages.append(json_of(client.answer(event, Context(remaining_ms=0))))
         token = f"&nextToken={pages[-1]['nextToken']}"
     assert [len(page["items"]) for page in pages if page["items"]] == [1]
-    assert pages[0] == {"items": [], "nextToken": pages[0]["nextToken"], "complete": False}
+    assert pages[0] == {"items": [], "nextToken": pages[0]["nextToken"], "prevToken": None, "complete": False}
     assert b"secret" not in opened(pages[0]["nextToken"])
 
 

@@ -68,6 +68,7 @@ def test_every_list_parameter_is_described_with_the_indexes_that_use_it(document
         "reverse",
         "limit",
         "nextToken",
+        "prevToken",
         "consistent",
         "timeLimitMs",
         "onShardError",

@@ -100,7 +100,9 @@ def test_what_is_left_out_of_an_answer_is_not_said_to_be_null(schemas: dict[str,
         ("Ware", "rating"),
         ("WarePart", "rating"),
         ("WareList", "nextToken"),
+        ("WareList", "prevToken"),
         ("WarePage", "nextToken"),
+        ("WarePage", "prevToken"),
     }, "null where leaving it out would say the default, and where nothing follows"
 
 

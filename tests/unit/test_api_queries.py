@@ -81,7 +81,7 @@ class TestQuery:
     def test_branches_are_answered_in_one_order_each_record_once(self, world: World) -> None:
         answer = json_of(world.ask(EITHER))
         assert [user["firstName"] for user in answer.pop("items")] == IN_ORDER
-        assert answer == {"nextToken": None, "complete": True, "failed": [], "late": 0}
+        assert answer == {"nextToken": None, "prevToken": None, "complete": True, "failed": [], "late": 0}
 
     @pytest.mark.parametrize("reverse", [False, True])
     def test_pages_put_together_are_the_whole(self, kept: World, reverse: bool) -> None:
@@ -296,7 +296,7 @@ class TestFailingShards:
 
     def test_a_list_says_so_too_and_only_then(self, world: World) -> None:
         usual = json_of(world.client.get("/v1/users?index=firstName&onShardError=partial"))
-        assert usual.keys() == {"items", "nextToken", "complete"}
+        assert usual.keys() == {"items", "nextToken", "prevToken", "complete"}
         world.fail("user!2")
         partial = json_of(world.client.get("/v1/users?index=firstName&onShardError=partial&limit=1"))
         assert (partial["complete"], partial["failed"]) == (False, ["firstName user!2"])
@@ -368,7 +368,7 @@ class TestUserSearch:
     def test_either_name_is_found_however_it_is_written(self, kept: World, name: str) -> None:
         page = json_of(kept.client.get(f"/v1/user-search?name={name.replace(' ', '%20')}".replace("á", "%C3%A1")))
         assert [user["firstName"] for user in page["items"]] == IN_ORDER
-        assert page.keys() == {"items", "nextToken", "complete"}
+        assert page.keys() == {"items", "nextToken", "prevToken", "complete"}
 
     def test_it_is_paged_in_both_directions(self, kept: World) -> None:
         for reverse, expected in (("false", IN_ORDER), ("true", IN_ORDER[::-1])):

@@ -351,7 +351,10 @@ MISTAKES: dict[str, tuple[Ask, str]] = {
     "a word for true": (lambda db: db.query(Account, team_id="red", reverse="yes"), "reverse: must be True or False"),
     "a text as a time": (lambda db: db.query(Account, team_id="red", earliest="x"), "earliest: must be a whole number"),
     "a token that is none": (lambda db: db.query(Account, team_id="red", next_token="x"), "next_token: the cursor"),
-    "a number as a token": (lambda db: db.query(Account, team_id="red", next_token=5), "next_token: a cursor must be"),
+    "a number as a token": (
+        lambda db: db.query(Account, team_id="red", next_token=5),
+        "next_token: must be text",
+    ),
     "a mapping as a filter": (lambda db: db.query(Account, team_id="red", filter={}), "filter: must be a condition"),
     "a filter on nothing": (lambda db: db.count(Account, index="created", filter=where("x") == 1), "no property 'x'"),
     "a property of no name": (lambda db: where(5), "where: a property must be named by text, got int"),

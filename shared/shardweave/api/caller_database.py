@@ -164,13 +164,15 @@ class CallerDatabase(Database):
         within: Mapping[str, Any] = NOTHING,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
     ) -> Page[E]:
         """A page of the caller's records with a value."""
         grant = self._grant(entity, "list")
         check_lookup(name, within)
         within = grant.scope(lookup_of(grant.entity, name), within)
-        asked: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
-        return found_page(self._store, self._queries, grant.entity, name, value, within, limit, next_token, **asked)
+        page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        seen: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
+        return found_page(self._store, self._queries, grant.entity, name, value, within, **page, **seen)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records that there are for the caller."""

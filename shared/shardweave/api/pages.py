@@ -3,6 +3,7 @@
     reverse       true for the reverse of the order
     limit         records a page, 1 to 500, 100 if not given
     nextToken     the token of the page before; only these parameters, but for `reverse`, may change
+    prevToken     the token back of a page, in place of `nextToken`: the page that stands before it
     timeLimitMs   the page is cut after these milliseconds
     onShardError  `fail`, or `partial` to go on without lanes that fail
 
@@ -39,7 +40,7 @@ from ..schema.entity import Entity
 from ..store.lookups.lookup_queries import FoundPage
 from ..store.noticed import notice
 from ..values.json_types import json_bytes
-from ..wire.paging import CONTINUATION
+from ..wire.paging import CONTINUATION, PREVIOUS, name_of_token
 from ..wire.record_models import RecordModels
 from .expansion import Expansion
 from .http import PageFacts, Response
@@ -77,12 +78,12 @@ def deadline_in(milliseconds: int | None, monotonic: Callable[[], float]) -> flo
 
 
 @contextmanager
-def token_named() -> Iterator[None]:
-    """What is wrong with a cursor is wrong with the parameter that it came in."""
+def token_named(given: Mapping[str, Any]) -> Iterator[None]:
+    """What is wrong with a cursor is wrong with the one of these that it came in."""
     try:
         yield
     except (InvalidCursor, CursorMismatch, CursorExpired) as error:
-        error.where = CONTINUATION
+        error.where = name_of_token(given)
         raise
 
 
@@ -133,9 +134,10 @@ class Pages:
             shown = self.texts(answered, expand, call.caller, deadline)
             return [each.size for each in shown.texts]
 
-        with token_named(), limit_named(spec, call):
+        with token_named({**call.document, **call.query}), limit_named(spec, call):
             page = queries.run(asked, room=PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self._form))
-        items = tuple(each.text for each in shown.texts[: len(page.items)])
+        read = [each.text for each in shown.texts[: len(page.items)]]
+        items = tuple(reversed(read) if page.backwards else read)
         late = page.stats.out_of_time and not has_own_limit(spec, call)
         fell_short = late or page.stats.lanes_broke or bool(page.stats.unreadable)
         return AnsweredPage(replace(page, items=items), fell_short)
@@ -192,7 +194,8 @@ class Pages:
         page = answered.page
         items = b",".join(page.items)
         unreadable = self._models.told(page.unreadable)
-        rest = json_bytes({CONTINUATION: page.cursor, "complete": page.complete, **more, **unreadable})
+        tokens = {CONTINUATION: page.cursor, PREVIOUS: page.prev_token}
+        rest = json_bytes({**tokens, "complete": page.complete, **more, **unreadable})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         facts = PageFacts(len(page.items), answered.fell_short)
         return replace(written, page=facts, unreadable=page.stats.unreadable)

@@ -134,6 +134,9 @@ class QueryBody(BranchBody):
     reverse: bool | None = Field(False, description="The reverse of the order.")
     limit: int | None = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Records a page.")
     next_token: str | None = Field(None, alias="nextToken", description="The token of the page before.")
+    prev_token: str | None = Field(
+        None, alias="prevToken", description="In place of `nextToken`, for the page that stands before."
+    )
     consistent: bool | None = Field(False, description="A consistent read, from the table itself alone.")
     earliest: Time | None = Field(None, description="Records made before are left out.")
     latest: Time | None = Field(None, description="Records made after are left out.")

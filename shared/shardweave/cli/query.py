@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -47,18 +47,24 @@ def add_query_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_paging_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `query` alone."""
-    parser.add_argument("--all", action="store_true", help="every page, not just the first")
+    parser.add_argument("--all", action="store_true", help="every page in the token's direction, not just the first")
     parser.add_argument("--count", action="store_true", help="only how many records there are")
     parser.add_argument("--private", action="store_true", help="private properties too, as copies of records need them")
 
 
 def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
     """The query that the arguments ask. Raises InputError's kinds."""
+    return _asked(options, entity)[0]
+
+
+def _asked(options: argparse.Namespace, entity: EntityType[Any]) -> tuple[QuerySpec, Mapping[str, Any]]:
+    """The query that the arguments ask, and the parameters or the document that say it."""
     if options.query is not None:
         if options.parameters:
             raise InputError("--query and parameters exclude one another", where="--query", fix="give one of them")
         try:
-            return spec_from_json(entity, parse_json(_read(options.query)))
+            document = parse_json(_read(options.query))
+            return spec_from_json(entity, document), document
         except InputError as error:
             error.where = error.where or "--query"
             raise
@@ -78,17 +84,17 @@ def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
         if name in given:
             raise InputError("the parameter is given more than once", where=name, fix="give it once")
         given[name] = value
-    return lists.spec(given)
+    return lists.spec(given), given
 
 
 def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
     """`shardweave query`."""
-    spec = spec_of(options, entity)
+    spec, given = _asked(options, entity)
     if options.count:
         answer = runner.count(spec)
         _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
         return 0
-    with token_named():
+    with token_named(given):
         return _write_pages(options, entity, runner, spec)
 
 
@@ -128,6 +134,8 @@ def _write_pages(options: argparse.Namespace, entity: EntityType[Any], runner: Q
             print(visible(f"unreadable: {each.place}{stored}: {each.message}"), file=sys.stderr)
         if page.cursor is not None and not options.all:
             print(f"next page: nextToken={page.cursor}", file=sys.stderr)
+        if page.prev_token is not None and not options.all:
+            print(f"page before: prevToken={page.prev_token}", file=sys.stderr)
     return status
 
 
@@ -145,8 +153,9 @@ def _written_out(shown: Callable[[Any], dict[str, Any]], page: Page) -> Page:
 
 def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
     """`shardweave explain`."""
-    with token_named():
-        explanation = runner.explain(spec_of(options, entity), run=options.run)
+    spec, given = _asked(options, entity)
+    with token_named(given):
+        explanation = runner.explain(spec, run=options.run)
     if options.json:
         print(explained(explanation).decode(), flush=True)
         return 0
@@ -224,6 +233,7 @@ def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
     return {
         "items": list(page.items),
         "nextToken": page.cursor,
+        "prevToken": page.prev_token,
         "complete": page.complete,
         "failed": list(page.failed),
         "late": page.late,

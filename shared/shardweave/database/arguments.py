@@ -13,6 +13,7 @@ from ..schema.entity import Entity
 from ..schema.schema import Schema
 from ..store import RetryClock
 from ..store.operations import Delete, Operation, Put
+from ..wire.paging import token_of
 
 MAX_THREADS = 1_000
 _OPERATIONS = get_args(Operation)
@@ -155,17 +156,32 @@ def _check_list(given: Any, where: str, example: str) -> None:
         raise InputError(f"must be a list, got {kind_of(given)}", where=where, fix=f"give {example}")
 
 
-_PLACES = {"cursor": "next_token", "after": "next_token", "timeLimitMs": "time_limit_ms", "--data": "path"}
+_PLACES = {"timeLimitMs": "time_limit_ms", "--data": "path"}
+_TOKENS = ("next_token", "prev_token")
 
 
 @contextmanager
-def named_here() -> Iterator[None]:
-    """What is wrong is wrong with the parameter as a database calls it."""
+def named_here(prev_token: str | None = None) -> Iterator[None]:
+    """What is wrong is wrong with the parameter as a database calls it; with a token, where there is none back, with
+    `next_token`."""
+    token = _TOKENS[prev_token is not None]
     try:
         yield
     except ShardweaveError as error:
-        error.where = _PLACES.get(error.where, error.where)
+        error.where = {"cursor": token, "after": token, **_PLACES}.get(error.where, error.where)
         raise
+
+
+def token_given(next_token: str | None, prev_token: str | None) -> str | None:
+    """The token that a page is asked for with. Raises InputError for two."""
+    given = {"next_token": next_token, "prev_token": prev_token}
+    for name, each in given.items():
+        if each is not None and not isinstance(each, str):
+            raise InputError(
+                f"must be text, got {kind_of(each)}", where=name, fix=f"give the {name} of a page as it is"
+            )
+    token: str | None = token_of(given, _TOKENS)
+    return token
 
 
 def branches_of(given: Any) -> tuple[BranchSpec, ...] | None:

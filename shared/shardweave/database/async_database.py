@@ -230,9 +230,11 @@ class AsyncDatabase:
         within: Mapping[str, Any] = NOTHING,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
     ) -> Page[E]:
         """A page of the live records with a value, through a Lookup."""
-        asked = partial(self._database.find_by, entity, name, value, within=within, limit=limit, next_token=next_token)
+        how: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        asked = partial(self._database.find_by, entity, name, value, within=within, **how)
         return cast("Page[E]", await self._run(asked))
 
     async def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
@@ -253,6 +255,7 @@ class AsyncDatabase:
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
         consistent: bool = False,
         earliest: int | None = None,
         latest: int | None = None,
@@ -270,6 +273,7 @@ class AsyncDatabase:
             reverse=reverse,
             limit=limit,
             next_token=next_token,
+            prev_token=prev_token,
             consistent=consistent,
             earliest=earliest,
             latest=latest,
@@ -423,6 +427,7 @@ class AsyncDatabase:
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
         consistent: bool = False,
         earliest: int | None = None,
         latest: int | None = None,
@@ -440,6 +445,7 @@ class AsyncDatabase:
             reverse=reverse,
             limit=limit,
             next_token=next_token,
+            prev_token=prev_token,
             consistent=consistent,
             earliest=earliest,
             latest=latest,

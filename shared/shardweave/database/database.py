@@ -51,6 +51,7 @@ from .arguments import (
     key_list,
     named_here,
     record_of,
+    token_given,
 )
 from .parts import check_place, found_page, opened_parts, records_of
 
@@ -301,12 +302,14 @@ class Database:
         within: Mapping[str, Any] = NOTHING,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
     ) -> Page[E]:
         """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. The page's
         `unreadable` has the records that can't be read. Raises LookupNotReady, LimitExceeded, InvalidCursor and other
         InputErrors."""
         check_lookup(name, within)
-        return found_page(self.store, self._queries, self.schema[entity], name, value, within, limit, next_token)
+        page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        return found_page(self.store, self._queries, self.schema[entity], name, value, within, **page)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
         """The related records of each record, by the relations' names: a record or None, or a tuple. All of a page are
@@ -328,24 +331,25 @@ class Database:
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
         consistent: bool = False,
         earliest: int | None = None,
         latest: int | None = None,
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> Page[E]:
-        """One page of the records that meet the conditions, in order, exactly `limit` while that many remain.
+        """One page of the records that meet the conditions, in order, exactly `limit` while that many remain: the
+        first, the one after the page whose `next_token` is given, or the one before the page whose `prev_token` is.
 
         Conditions are given by name; those of a property that is called like a parameter go into `conditions`. A plain
         value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
         chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
         answer, other InputErrors, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
+        page = {"limit": limit, "cursor": token_given(next_token, prev_token)}
         window = {"earliest": earliest, "latest": latest, "time_limit_ms": time_limit_ms}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
-        spec = self._spec(
-            entity, constraints(conditions, equal), branches, limit=limit, cursor=next_token, **window, **options
-        )
-        with named_here():
+        spec = self._spec(entity, constraints(conditions, equal), branches, **page, **window, **options)
+        with named_here(prev_token):
             queries, spec = self._asked(spec, "query")
             return queries.run(queries.for_whole_records(spec))
 
@@ -459,18 +463,18 @@ class Database:
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
+        prev_token: str | None = None,
         consistent: bool = False,
         earliest: int | None = None,
         latest: int | None = None,
         **equal: Any,
     ) -> Explanation:
         """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        page = {"limit": limit, "cursor": token_given(next_token, prev_token)}
         window = {"earliest": earliest, "latest": latest}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
-        spec = self._spec(
-            entity, constraints(conditions, equal), branches, limit=limit, cursor=next_token, **window, **options
-        )
-        with named_here():
+        spec = self._spec(entity, constraints(conditions, equal), branches, **page, **window, **options)
+        with named_here(prev_token):
             queries, spec = self._asked(spec, "explain")
             return queries.explain(queries.for_whole_records(spec), run=run)
 
@@ -484,13 +488,7 @@ class Database:
     def _model(self, entity: type[E] | str) -> type[E]:
         return cast("type[E]", self.schema[entity].model)
 
-    def _spec(
-        self,
-        entity: type[Entity] | str,
-        conditions: Mapping[str, Any],
-        branches: Sequence[BranchSpec] | None,
-        **options: Any,
-    ) -> QuerySpec:
+    def _spec(self, entity: Any, conditions: Mapping[str, Any], branches: Any, **options: Any) -> QuerySpec:
         return QuerySpec(self.schema[entity].token, conditions, branches=branches_of(branches), **options)
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:

@@ -22,7 +22,7 @@ from ..store import RetryClock, Store
 from ..store.lookups.lookup_queries import lookup_of, lookup_values
 from ..store.operations import Among
 from ..table import Table
-from .arguments import kind_of, named_here
+from .arguments import kind_of, named_here, token_given
 
 if TYPE_CHECKING:
     from ..table.layout import TableLayout
@@ -115,20 +115,23 @@ def found_page(
     name: str,
     value: Any,
     within: Mapping[str, Any],
-    limit: int,
-    token: str | None,
     *,
+    limit: int,
+    next_token: str | None,
+    prev_token: str | None,
     visibility: Among | None = None,
     scope: str = "",
 ) -> Page[Any]:
-    """A page of the live records with a value, by a lookup; its token is bound to what was asked, and to `scope`."""
+    """A page of the live records with a value, by a lookup; its tokens are bound to what was asked, and to `scope`."""
     walk = lookup_walk(entity, lookup_of(entity, name).name, lookup_values(entity, name, value, within), scope)
-    tokens = LookupTokens(queries.cursors, queries.now_ms)
-    with named_here():
+    tokens, token = LookupTokens(queries.cursors, queries.now_ms), token_given(next_token, prev_token)
+    with named_here(prev_token):
         state = tokens.opened(token, walk)
-        asked: dict[str, Any] = {"limit": limit, "after": id_reached(state), "visibility": visibility}
+        asked: dict[str, Any] = {"limit": limit, "visibility": visibility}
+        asked |= {"after": id_reached(state), "backwards": state.backwards}
         found = store.find_by(entity.model, name, value, within=within, **asked)
-    return Page(found.items, tokens.sealed(state, found.after, walk), not found.cut, unreadable=found.unreadable)
+    read = Page(found.items, None, not found.cut, unreadable=found.unreadable)
+    return tokens.page(read, state, walk, found.after, None if token is None else (found.begins,))
 
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:

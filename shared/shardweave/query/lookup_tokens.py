@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..schema.entity_type import EntityType
 from .cursor import CursorCodec, CursorState, Position, fingerprint_of
+from .spec import Page
+
+R = TypeVar("R")
 
 _LOOKUP = "lookup"
 _NO_MAP = 0
@@ -30,11 +33,19 @@ class LookupTokens:
         now = self.clock()
         return CursorState(now, _NO_MAP, None) if token is None else self.cursors.decode(token, walk, now)
 
-    def sealed(self, state: CursorState, after: str | None, walk: bytes) -> str | None:
-        """The token that goes on after an id, None where nothing follows."""
-        if after is None:
-            return None
-        return self.cursors.encode(replace(state, position=Position(None, (after,))), walk)
+    def page(
+        self, read: Page[R], state: CursorState, walk: bytes, after: str | None, begins: tuple[str | None] | None
+    ) -> Page[R]:
+        """The page that is answered of what was read from a state on, with its tokens. It goes on after an id, None
+        where nothing follows. The page before is asked for from where it `begins`: at an id, at None, which is the end
+        that was reached, or not at all."""
+        onward = None if after is None else self._sealed(state, after, walk)
+        back = None if begins is None else self._sealed(replace(state, backwards=not state.backwards), begins[0], walk)
+        page = replace(read, cursor=onward, prev_token=back)
+        return page.turned() if state.backwards else page
+
+    def _sealed(self, state: CursorState, owner: str | None, walk: bytes) -> str:
+        return self.cursors.encode(replace(state, position=None if owner is None else Position(None, (owner,))), walk)
 
 
 def lookup_walk(entity: EntityType[Any], name: str, values: Mapping[str, Any], scope: str) -> bytes:

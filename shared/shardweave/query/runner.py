@@ -272,7 +272,7 @@ class QueryRunner:
             stats=stats,
             prev_token=None if spec.cursor is None else self._token(plan, turned(plan, state, first)),
         )
-        return (_answer(page) if plan.backwards else page, plan, begins), lease
+        return (page.turned() if plan.backwards else page, plan, begins), lease
 
     def _token(self, plan: Plan, state: CursorState | None) -> str | None:
         return None if state is None else self.cursors.encode(state, plan.fingerprint)
@@ -298,11 +298,6 @@ class QueryRunner:
 
 def _as_read(page: Page) -> Page:
     return page.turned() if page.backwards else page
-
-
-def _answer(read: Page) -> Page:
-    """The page that is answered of one that was read backwards."""
-    return replace(read.turned(), cursor=read.prev_token, prev_token=read.cursor, backwards=True)
 
 
 def _as_it_is(record: Any) -> Any:

@@ -198,13 +198,20 @@ class Page(Generic[R]):
         return self.cursor
 
     def turned(self) -> Page[R]:
-        """The page with its end first."""
+        """The page as it is from its other end: what was read backwards in order, or in the order of reading."""
         count = len(self.items)
         unreadable = tuple(
             each if each.position is None else replace(each, position=count - each.position)
             for each in reversed(self.unreadable)
         )
-        return replace(self, items=self.items[::-1], unreadable=unreadable)
+        return replace(
+            self,
+            items=self.items[::-1],
+            unreadable=unreadable,
+            cursor=self.prev_token,
+            prev_token=self.cursor,
+            backwards=not self.backwards,
+        )
 
     def in_order(self) -> Iterator[R]:
         """The items one by one. Raises RecordUnreadable in the place of what can't be read."""

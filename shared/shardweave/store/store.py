@@ -295,15 +295,17 @@ class Store:
         within: Mapping[str, Any] = MappingProxyType({}),
         limit: int = 100,
         after: str | None = None,
+        backwards: bool = False,
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with this value, in the order of their ids. `after` is that of the page before,
-        see `FoundPage`; `visibility` says which records there are for whoever asks; `deadline` (of `monotonic`) cuts
-        the page short. Raises as `get_by` does, and InputError, LimitExceeded."""
+        """A page of the live records with this value, in the order of their ids, or in its reverse. `after` is that of
+        the page before, see `FoundPage`; `visibility` says which records there are for whoever asks; `deadline` (of
+        `monotonic`) cuts the page short. Raises as `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
         values = lookup_values(entity, name, value, within)
-        return self._finder.page(entity, name, values, limit, after, visibility=visibility, deadline=deadline)
+        how: dict[str, Any] = {"backwards": backwards, "visibility": visibility, "deadline": deadline}
+        return self._finder.page(entity, name, values, limit, after, **how)
 
     def backfill(
         self,

@@ -3,6 +3,7 @@
 reverse       true for the reverse of the order
 limit         records a page, 1 to 500, 100 if not given
 nextToken     the token of the page before; only these parameters, but for `reverse`, may change
+prevToken     the token back of a page, in place of `nextToken`: the page that stands before it
 timeLimitMs   the page is cut after these milliseconds
 onShardError  `fail`, or `partial` to go on without lanes that fail
 """
@@ -23,7 +24,7 @@ from ..query.spec import DEFAULT_LIMIT, LIMIT_FIX, MAX_LIMIT, MAX_TIME_LIMIT_MS
 from .parameter import Parameter
 
 CONTINUATION = "nextToken"
-
+PREVIOUS = "prevToken"
 
 _NUMBER = re.compile("-?[0-9]{1,30}")
 
@@ -32,6 +33,7 @@ PAGING = (
     Parameter("reverse", "True for the reverse of the order.", bool, default=False),
     Parameter("limit", "Records a page.", Annotated[int, Field(ge=1, le=MAX_LIMIT)], DEFAULT_LIMIT),
     Parameter(CONTINUATION, "The token of the page before, whose other parameters must be the same."),
+    Parameter(PREVIOUS, "The `prevToken` of a page, in place of `nextToken`: for the page that stands before it."),
     Parameter(
         "timeLimitMs",
         "The page is cut after these milliseconds.",
@@ -54,10 +56,23 @@ def paging(given: Mapping[str, str]) -> dict[str, Any]:
     return {
         "reverse": flag(given, "reverse"),
         "limit": _limit(given),
-        "cursor": given.get(CONTINUATION),
+        "cursor": token_of(given),
         "time_limit_ms": _number(given, "timeLimitMs", "write a number of milliseconds"),
         "on_shard_error": mode,
     }
+
+
+def token_of(given: Mapping[str, Any], names: tuple[str, str] = (CONTINUATION, PREVIOUS)) -> Any:
+    """The token that a page is asked for with; it says itself which way it reads. Raises InputError for two."""
+    tokens = [given[name] for name in names if given.get(name) is not None]
+    if len(tokens) > 1:
+        raise InputError(f"{' and '.join(names)} exclude one another", where=names[1], fix="give one of them")
+    return tokens[0] if tokens else None
+
+
+def name_of_token(given: Mapping[str, Any]) -> str:
+    """What the token that a page is asked for with was given as."""
+    return CONTINUATION if given.get(PREVIOUS) is None else PREVIOUS
 
 
 def flag(given: Mapping[str, str], name: str) -> bool:

@@ -9,7 +9,8 @@
 
 A condition is a value (equality), a list of values (one of them), or an object with `eq`, `in`, `prefix`, or `from`
 and `to`. `branches` holds objects with `conditions`, `index` and `filter`, in place of the first two. Further:
-`properties`, `hydrate`, `consistent`, `earliest`, `latest`, `timeLimitMs`, `budget`, `onShardError`.
+`prevToken` (in place of `nextToken`), `properties`, `hydrate`, `consistent`, `earliest`, `latest`, `timeLimitMs`,
+`budget`, `onShardError`.
 
 What is not known, or of another type, is refused with its place; a null is as if left out.
 """
@@ -31,6 +32,7 @@ from ..values.json_types import integral
 from ..values.json_validation import MAX_UNKNOWN
 from ..values.stored_form import stored_form
 from ..values.times import iso_time, parse_instant
+from .paging import token_of
 
 ShardErrorMode = Literal["fail", "partial"]
 
@@ -42,6 +44,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "reverse": bool,
     "limit": int,
     "nextToken": str,
+    "prevToken": str,
     "consistent": bool,
     "earliest": (int, str),
     "latest": (int, str),
@@ -80,7 +83,7 @@ def spec_from_json(entity: EntityType[Any], content: Any, scope: str = "", besid
         index=content.get("index"),
         reverse=content.get("reverse", False),
         limit=content.get("limit", DEFAULT_LIMIT),
-        cursor=content.get("nextToken"),
+        cursor=token_of(content),
         consistent=content.get("consistent", False),
         earliest=_time(entity, content.get("earliest"), "earliest"),
         latest=_time(entity, content.get("latest"), "latest"),

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from ..query.explain import Explanation
 from ..query.spec import CutBy, QueryStats
 from ..values.json_types import left_out
-from .record_models import RecordModels
+from .record_models import LATE, RecordModels
 
 _ANSWERED = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, defer_build=True)
 
@@ -119,6 +119,6 @@ def page_model(records: RecordModels) -> type[BaseModel]:
         __doc__="A page of records, in the query's order.",
         items=(list[item], Field(description="The records of this page.")),
         failed=(list[str], Field(description="Lanes that failed.")),
-        late=(int, Field(description="How many of the first records were kept back before.")),
+        late=(int, Field(description=LATE)),
         stats=(Costs, left_out("Given when the query asks for `stats`.")),
     )

@@ -345,6 +345,9 @@ def validated(
     return {fields[name].alias or name: getattr(record, name) for name in record.model_fields_set}
 
 
+LATE = "How many of the first records (of a page before: of the last ones) were kept back earlier."
+
+
 def page_model(name: str, item: Any, members: Mapping[str, Any] | None = None) -> type[BaseModel]:
     """A page of some form of records, with more members where there are any."""
     made: type[BaseModel] = create_model(
@@ -353,9 +356,16 @@ def page_model(name: str, item: Any, members: Mapping[str, Any] | None = None) -
         __doc__="A page of records, in the order of the index.",
         items=(list[item], Field(description="The records of this page.")),
         nextToken=(str | None, Field(description="What asks for the next page; null when nothing follows.")),
+        prevToken=(
+            str | None,
+            Field(
+                description="What asks for the page before; null when nothing stands before, and where the page was "
+                "asked for without a token."
+            ),
+        ),
         complete=(bool, Field(description="False when the page was cut short; the token goes on from there.")),
         failed=(list[str], left_out("Lanes that failed; left out when none did.")),
-        late=(int, left_out("How many of the first records were kept back before.")),
+        late=(int, left_out(LATE)),
         unreadable=TOLD,
         **(members or {}),
     )

@@ -1,13 +1,13 @@
 """Lists by a lookup: `lookup=phone&phone=123`, the records with a value, consistently.
 
     lookup      the lookup
-    its own properties, each by equality; `limit`, `nextToken` and `expand` as in every list
+    its own properties, each by equality; `limit`, `nextToken`, `prevToken` and `expand` as in every list
 
 An index may lag behind and a lookup does not: what is answered had the value at some moment of the request. Records
 come in the order of their ids, of a unique value at most one. Nothing else goes with it.
 
 As of every list, a page has `limit` records while that many remain that the caller may see, unless the request's time
-ended it or they fill an answer, which it says. Its token is a cursor (see `query.cursor`) whose position is an id:
+ended it or they fill an answer, which it says. Its tokens are cursors (see `query.cursor`) whose position is an id:
 sealed, since that may be the id of a record that the caller may not see, and bound to the lookup, its value and the
 caller.
 """
@@ -29,14 +29,14 @@ from ...store import Store
 from ...store.lookups.lookup_records import owner_text
 from ...store.noticed import notice
 from ...wire.list_parameters import equality_names
-from ...wire.paging import CONTINUATION, EXPAND, paging
+from ...wire.paging import CONTINUATION, EXPAND, PREVIOUS, paging
 from ...wire.parameter import Parameter
 from ..operation import Call
 from ..pages import AnsweredPage, Pages, deadline_in, token_named
 from ..response_size import fitting_page
 
 LOOKUP = "lookup"
-_BESIDE = (LOOKUP, "limit", CONTINUATION, EXPAND)
+_BESIDE = (LOOKUP, "limit", CONTINUATION, PREVIOUS, EXPAND)
 
 
 class LookupList:
@@ -85,17 +85,18 @@ class LookupList:
         values = self._values(lookup, given, grant)
         walk = lookup_walk(self._entity, lookup.name, values, grant.caller.scope)
         value = values.pop(lookup.property_name)
-        with token_named():
-            state = self._tokens.opened(given.get(CONTINUATION), walk)
-        limit = paging(given)["limit"]
+        asked = paging(given)
+        with token_named(given):
+            state = self._tokens.opened(asked["cursor"], walk)
         deadline = deadline_in(call.time_left_ms, self._store.monotonic)
         found = self._store.find_by(
             self._entity.model,
             lookup.name,
             value,
             within=values,
-            limit=limit,
+            limit=asked["limit"],
             after=id_reached(state),
+            backwards=state.backwards,
             visibility=grant.visibility,
             deadline=deadline,
         )
@@ -117,10 +118,12 @@ class LookupList:
             notice(each)
         page = Page(
             tuple(each.text for each in texts[:room]),
-            self._tokens.sealed(state, after, walk),
+            None,
             complete=not cut,
             unreadable=tuple(unreadable),
         )
+        begins = None if asked["cursor"] is None else (found.begins,)
+        page = self._tokens.page(page, state, walk, after, begins)
         late = found.cut or (room == len(texts) and short_of == "time")
         return AnsweredPage(page, late or bool(unreadable))
 

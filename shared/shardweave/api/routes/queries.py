@@ -83,7 +83,7 @@ class Queries:
         run = _says(call, "run")
         given = self._spec(call, "run")
         queries, spec = self._pages.asked(given, call, "explain", run=run)
-        with token_named(), limit_named(given, call):
+        with token_named(call.document), limit_named(given, call):
             return Response.json(200, explained(queries.explain(spec, run=run)))
 
     def operations(self, path: str) -> tuple[Operation, ...]:
@@ -100,8 +100,8 @@ class Queries:
                 name=f"query{name}",
                 summary=f"A page of {collection}, of any query",
                 description="Several indexes at once, filters, chosen properties. The next page is asked for with the "
-                "same body and the token; only `limit`, `timeLimitMs`, `budget`, `onShardError` and what is shown "
-                "(`properties`, `hydrate`, `stats`) may change.",
+                "same body and its token, and so is the page before; only `limit`, `timeLimitMs`, `budget`, "
+                "`onShardError` and what is shown (`properties`, `hydrate`, `stats`) may change.",
                 run=self.query,
                 answer=Answer(200, "The page.", lambda: page_model(self._models)),
                 body=Body(lambda: bodies.query),
@@ -111,8 +111,8 @@ class Queries:
                 path=f"{path}/count",
                 name=f"count{name}",
                 summary=f"How many {collection} answer a query",
-                description="Exact, on all pages: `limit`, `nextToken`, `budget`, `onShardError` and what would be "
-                "shown do not matter, but numbers have to be in their limits. `timeLimitMs` does: no part is counted.",
+                description="Exact, on all pages: `limit`, tokens, `budget`, `onShardError` and what would be shown "
+                "do not matter, but numbers have to be in their limits. `timeLimitMs` does: no part is counted.",
                 run=self.count,
                 answer=Answer(200, "The number.", Counted),
                 body=Body(lambda: bodies.query),

@@ -46,17 +46,21 @@ MAX_FOUND = 500
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Records in the order of their ids. `after` is what asks for the next page, None when nothing follows. `cut` says
-    that the deadline ended the page, or as many records that can't be read as a page tells: it may hold fewer records
-    than were asked for. `unreadable` are these, each with the number of items before it.
+    """Records in the order in which they were read, that of their ids or its reverse. `after` is what asks for the next
+    page, None when nothing follows. `cut` says that the deadline ended the page, or as many records that can't be read
+    as a page tells: it may hold fewer records than were asked for. `unreadable` are these, each with the number of
+    items before it. `begins` asks for the page before, read the other way: the first id that was given or told, of an
+    empty page that was cut the same as `after`; None is the end that the page reached.
 
-    `after` is for the caller alone: it is the text of an id, plain and for ever, and of a page that was cut it may be
-    that of a record which does not exist for whoever asks. Whoever hands it on seals it, as lists over HTTP do."""
+    `after` and `begins` are for the caller alone: they are texts of ids, plain and for ever, and of a page that was cut
+    `after` may be that of a record which does not exist for whoever asks. Whoever hands them on seals them, as lists
+    over HTTP do."""
 
     items: tuple[Any, ...]
     after: str | None = None
     cut: bool = False
     unreadable: tuple[Unreadable, ...] = ()
+    begins: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class Finder:
         limit: int,
         after: str | None,
         *,
+        backwards: bool = False,
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
@@ -122,25 +127,28 @@ class Finder:
         records: list[Entity] = []
         unreadable: list[Unreadable] = []
         places: list[str] = []
+        begins: str | None = None
         size = limit + 1
         while True:
-            owners = self._owner_page(entity, key, size, after)
+            owners = self._owner_page(entity, key, size, after, backwards=backwards)
             for owner, record in zip(owners, self._of_texts(entity, lookup, key, owners, visibility), strict=True):
+                if record is not None:
+                    begins = begins or owner
                 if isinstance(record, Unreadable):
                     unreadable.append(replace(record, position=len(records)))
                     if len(unreadable) == MAX_UNREADABLE and len(records) <= limit:
-                        return FoundPage(tuple(records), owner, cut=True, unreadable=tuple(unreadable))
+                        return FoundPage(tuple(records), owner, cut=True, unreadable=tuple(unreadable), begins=begins)
                 elif record is not None:
                     records.append(record)
                     places.append(owner)
             if len(records) > limit:
-                told = (each for each in unreadable if each.position is not None and each.position < limit)
-                return FoundPage(tuple(records[:limit]), places[limit - 1], unreadable=tuple(told))
+                told = tuple(each for each in unreadable if each.position is not None and each.position < limit)
+                return FoundPage(tuple(records[:limit]), places[limit - 1], unreadable=told, begins=begins)
             if not owners:
-                return FoundPage(tuple(records), unreadable=tuple(unreadable))
+                return FoundPage(tuple(records), unreadable=tuple(unreadable), begins=begins)
             after = owners[-1]
             if deadline is not None and self.monotonic() >= deadline:
-                return FoundPage(tuple(records), after, cut=True, unreadable=tuple(unreadable))
+                return FoundPage(tuple(records), after, True, tuple(unreadable), begins or after)
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
@@ -172,8 +180,11 @@ class Finder:
         self.readiness.require(entity, lookup.name)
         return lookup
 
-    def _owner_page(self, entity: EntityType[Any], key: Item, limit: int, after: str | None) -> list[str]:
-        """The ids of owners that follow `after`. Raises InputError for one that no record's id can be."""
+    def _owner_page(
+        self, entity: EntityType[Any], key: Item, limit: int, after: str | None, *, backwards: bool
+    ) -> list[str]:
+        """The ids of owners that follow `after`, or stand before it. Raises InputError for one that no record's id can
+        be."""
         design = entity.keys.design
         hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
         interval = prefix_text(prefix)
@@ -186,6 +197,7 @@ class Finder:
             hash_value,
             design.range_name,
             interval,
+            descending=backwards,
             limit=min(limit, MAX_BATCH_GET),
             start_key=start,
             consistent=True,
