@@ -4,7 +4,8 @@ An example is a fenced block of `sh` with one curl command, or of `python`, foll
 for an answer's body, `http` for its status and some headers, `text` for what a program prints. In what is shown, a
 text that ends with `...` stands for any that begins so, a list of nothing but `"..."` for any list, and a time that is
 later than the day of the sample data for any other such time. In a command, `$TOKEN` is the `nextToken` of the answer
-before, and other variables are those that a block of `sh` sets (`NAME=value`), to a development token also.
+before and `$BACK` its `prevToken`; other variables are those that a block of `sh` sets (`NAME=value`), to a development
+token also.
 
 `WRITE_DOCS=1` writes the outputs that differ into the document instead; of these, what is alike stays as it is shown.
 """
@@ -79,9 +80,9 @@ def check_document(path: Path, server: LocalServer, given: Mapping[str, str] | N
     text = path.read_text(encoding="utf-8")
     found = [replace(each, sent=filled(each.command, given or {})) for each in examples(text)]
     write = bool(os.environ.get("WRITE_DOCS"))
-    token, written, end = "", "", 0
+    tokens, written, end = dict[str, str](), "", 0
     for example in found:
-        output, token = run(example, server, token)
+        output = run(example, server, tokens)
         if same(example, output):
             continue
         line = text.count("\n", 0, example.begins) + 1
@@ -96,22 +97,23 @@ def check_document(path: Path, server: LocalServer, given: Mapping[str, str] | N
 
 
 def filled(command: str, given: Mapping[str, str]) -> str:
-    """A command with its variables filled in; `$TOKEN` stays."""
+    """A command with those of its variables filled in that are given."""
     return re.sub(r"\$([A-Z]+)", lambda each: given.get(each[1], each[0]), command)
 
 
-def run(example: Example, server: LocalServer, token: str) -> tuple[str, str]:
-    """The output of an example as a document shows it, and the token for the next."""
+def run(example: Example, server: LocalServer, tokens: dict[str, str]) -> str:
+    """The output of an example as a document shows it. `tokens` are those of the answer before, and then of this one."""
     if example.language == "python":
-        return run_python(example.sent, server), token
-    answer = send(example.sent.replace("$TOKEN", token), server)
+        return run_python(example.sent, server)
+    answer = send(filled(example.sent, tokens), server)
     if example.kind == "http":
-        return show_head(answer), token
+        return show_head(answer)
     document = answer.json
-    if isinstance(document, dict) and document.get("nextToken"):
-        token = document["nextToken"]
-        document["nextToken"] = token[:9] + "..."
-    return show_json(document), token
+    for variable, name in (("TOKEN", "nextToken"), ("BACK", "prevToken")):
+        if isinstance(document, dict) and document.get(name):
+            tokens[variable] = document[name]
+            document[name] = tokens[variable][:9] + "..."
+    return show_json(document)
 
 
 def send(command: str, server: LocalServer) -> Answer:

@@ -60,7 +60,7 @@ def plan_of(query: str, schema: user_service.Schema, runner: QueryRunner) -> str
     """The plan as text; None for a query that shows a refusal."""
     parts = urlsplit(query)
     entity = schema.collection(parts.path.rpartition("/")[2])
-    given = {name: value for name, value in parse_qsl(parts.query) if name != "nextToken"}
+    given = {name: value for name, value in parse_qsl(parts.query) if name not in ("nextToken", "prevToken")}
     try:
         return runner.explain(ListQuery(entity).spec(given)).plan_text()
     except InputError:
