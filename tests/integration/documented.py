@@ -102,7 +102,7 @@ def filled(command: str, given: Mapping[str, str]) -> str:
 
 
 def run(example: Example, server: LocalServer, tokens: dict[str, str]) -> str:
-    """The output of an example as a document shows it. `tokens` are those of the answer before, and then of this one."""
+    """The output of an example as a document shows it. `tokens` are those of the answer before, then of this one."""
     if example.language == "python":
         return run_python(example.sent, server)
     answer = send(filled(example.sent, tokens), server)
