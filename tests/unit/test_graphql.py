@@ -115,7 +115,7 @@ def test_pages_go_back_to_those_that_were_read_before(asked: Graph) -> None:
     back = asked.data(text, prev=second["prevToken"])["people"]
     assert (back["items"], back["prevToken"]) == (first["items"], None)
     assert asked.data(text, next=back["nextToken"])["people"]["items"] == second["items"]
-    assert asked.codes(text, next=first["nextToken"], prev=second["prevToken"]) == ["unsupported_query"]
+    assert asked.codes(text, next=first["nextToken"], prev=second["prevToken"]) == ["invalid_input"]
 
 
 def test_lists_by_an_index_take_its_properties_from_the_left(asked: Graph) -> None:

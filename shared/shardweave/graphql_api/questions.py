@@ -14,6 +14,7 @@ from ..query.spec import QuerySpec
 from ..schema.entity_type import EntityType
 from ..wire.composite_keys import PARTITION, SORT, composites
 from ..wire.list_parameters import ListQuery
+from ..wire.paging import token_of
 from ..wire.query_json import spec_from_json
 from ..wire.record_keys import KEY
 from .documents import Root
@@ -35,21 +36,13 @@ def spec_of(root: Root) -> QuerySpec:
     """The query of a field that gives a page. Raises InputError's kinds."""
     entity, given = root.entity, root.arguments
     asked: dict[str, Any] = {name: given.get(name) for name in _PAGING}
-    asked["nextToken"] = _token(given)
+    asked["nextToken"] = token_of(given)
     asked["filter"] = filter_json(given.get("filter"))
     if root.kind == "by_id":
         spec = replace(spec_from_json(entity, asked), conditions=ListQuery(entity).spec(_of_partition(root)).conditions)
     else:
         spec = spec_from_json(entity, {**asked, "index": root.index, "conditions": _conditions(root)})
     return replace(spec, hydrate=_needs_whole_records(root))
-
-
-def _token(given: Mapping[str, Any]) -> str | None:
-    """The token of a page, which says itself which way it reads. Raises UnsupportedQuery for two of them."""
-    tokens: list[str] = [given[name] for name in ("nextToken", "prevToken") if given.get(name) is not None]
-    if len(tokens) > 1:
-        raise UnsupportedQuery("a page goes on or back, not both", where="prevToken", fix="give one of the tokens")
-    return tokens[0] if tokens else None
 
 
 def _needs_whole_records(root: Root) -> bool:

@@ -182,7 +182,7 @@ class Reading:
             lambda answered: [text.size for _, text in answered],
             form=models.carried,
         )
-        with token_named(), limit_named(given, answering.call):
+        with token_named(planned.root.arguments), limit_named(given, answering.call):
             page = queries.run(spec if left is None else replace(spec, time_limit_ms=left), room=room)
         answering.fell_short |= page.stats.out_of_time or page.stats.lanes_broke or bool(page.stats.unreadable)
         return page
