@@ -12,7 +12,6 @@ dropped. The clock and the wait are given, so that a test says which reads are l
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,7 @@ from ..errors import ConfigurationError, ShardweaveError, TableUnavailable, Thro
 from ..table import Table
 from ..table.many import Lanes, Outcome, run_many_of, too_late
 from ..table.operations import Operation
+from ..table.retry import system_random
 
 __all__ = ["DEFAULT_THROTTLE", "MAX_THROTTLE", "FanOut", "Outcome", "Wait", "too_late", "wait_for"]
 
@@ -54,7 +54,7 @@ class FanOut:
         throttle: int = DEFAULT_THROTTLE,
         *,
         sleep: Callable[[float], object] = time.sleep,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = system_random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,
     ) -> None:

@@ -14,7 +14,6 @@ Cost: see `walk`. A page costs the same at any depth.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ from ..schema.entity import now_ms
 from ..schema.schema import Schema
 from ..schema.shard_maps import Lease, ShardMaps
 from ..table import Table
+from ..table.retry import system_random
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
 from .explain import Explanation, explain
@@ -79,7 +79,7 @@ class QueryRunner:
         max_units: float | None = None,
         observer: Observer | None = None,
         sleep: Callable[[float], object] = time.sleep,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = system_random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,
     ) -> None:

@@ -33,12 +33,16 @@ CONTENDED = RetryPolicy(attempts=40, base=0.005, longest=0.25)
 """For a record that another writer changed first."""
 
 
+system_random = random.SystemRandom().random
+"""0 to 1, drawn by the system: processes that were one, before a fork or in a snapshot, do not draw the same pauses."""
+
+
 @dataclass(frozen=True)
 class RetryClock:
     """What pauses are made of, so that tests need not wait. `random` is 0 to 1, `monotonic` in seconds."""
 
     sleep: Callable[[float], object] = time.sleep
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = system_random
     monotonic: Callable[[], float] = time.monotonic
 
     def pauses(self, policy: RetryPolicy, seconds: float | None = None) -> Backoff:

@@ -8,7 +8,6 @@ connections and locks of its parent to the parent.
 from __future__ import annotations
 
 import os
-import random
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from ....errors.outcomes import note_maybe_written
 from ... import Guard
 from ...many import Lanes, Outcome, too_late
 from ...operations import Operation
+from ...retry import system_random
 from .calls import call_of
 from .connection import Clocks
 from .exchange import Call, Exchange
@@ -65,8 +65,7 @@ class DirectTransport:
         self._max_attempts = max_attempts
         self._observe = observe
         self._quota = RetryQuota()
-        # The kernel's, so that processes that were one do not draw the same.
-        self._draw = draw or random.SystemRandom().random
+        self._draw = draw or system_random
         self._depth = threading.local()
         self.pool = Pool(connections, self._clocks.monotonic)
         _TRANSPORTS.add(self)
