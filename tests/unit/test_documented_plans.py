@@ -29,8 +29,8 @@ RECORD = ROOT / "docs" / "plans.md"
 DAY = 1_735_689_600_000
 HEADING = """# The plans of the documented queries
 
-What each list query of the documents does, as the planner decides it: the index and why, and every lane with its hash
-key, interval and first fetch. A test compares this page with the planner.
+The plan of each list query in the documents: the index and the reason for it, and every lane with its hash key,
+interval and first fetch. A test compares this page with the planner.
 """
 
 _EXPLAIN = re.compile(r"```sh\n\./run shardweave (explain .*)\n```\n\n```text\n((?:.|\n)*?)```")
