@@ -8,8 +8,26 @@ from pathlib import Path
 import pytest
 
 import shardweave
+from shardweave.access.grant import Grant
+from shardweave.errors.fault_text import Fault
+from shardweave.keys.key_design import Element
 from shardweave.keys.sharding import Generation, ShardBump, ShardMap, ShardSpace
+from shardweave.query.branches import Branch
+from shardweave.query.cursor import Position
+from shardweave.query.fanout import FanOut
+from shardweave.query.lanes import Lane
+from shardweave.query.merge import Frontier, Snapshot
+from shardweave.reshard.coordinator import Coordinator
+from shardweave.reshard.copy_actions import Stray
+from shardweave.reshard.load.policy import Policy, Verdict
+from shardweave.reshard.mover import Mover
 from shardweave.reshard.phases import Phase
+from shardweave.reshard.work_items import WorkItem
+from shardweave.schema.read_models import ReadModel
+from shardweave.schema.shard_maps import Lease
+from shardweave.store.idempotency import IdempotencyKey
+from shardweave.table.operations import Interval
+from shardweave.values.codecs import Codec
 
 from .guide_page import DOCS, page_text
 
@@ -37,7 +55,14 @@ def test_every_phase_of_a_re_shard_is_named() -> None:
     assert re.findall("`(.*?)`", meaning) == [phase.name.lower() for phase in Phase]
 
 
-@pytest.mark.parametrize("kind", [Generation, ShardBump, ShardMap, ShardSpace])
-def test_what_shards_are_made_of_is_there(kind: type) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(Generation, ShardBump, ShardMap, ShardSpace, Lease),
+        *(Element, Codec, Fault, Grant, Branch, Lane, Interval, FanOut, Frontier, Snapshot, Position),
+        *(Coordinator, Mover, WorkItem, Stray, Policy, Verdict, ReadModel, IdempotencyKey),
+    ],
+)
+def test_a_type_with_a_name_of_our_own_is_explained(kind: type) -> None:
     word = re.sub(r"(?<!^)([A-Z])", r" \1", kind.__name__).lower()
-    assert word in WORDS or word.removeprefix("shard ") in WORDS
+    assert {word, word.removeprefix("shard "), word.replace(" ", "-")} & set(WORDS)
