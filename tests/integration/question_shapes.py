@@ -48,6 +48,15 @@ UNREADABLE = tuple(f"unreadable, {cut}, {direction}" for cut in CUTS for directi
 """Pages that tell records which can't be read, by what cuts the walk. They are met by every kind of question."""
 
 
+BEFORE = tuple(f"page before, {cut}, {direction}" for cut in CUTS for direction in ("ascending", "descending"))
+"""Pages that were asked for with the token back of another, by what cut them."""
+
+
+def before_shape(cut: str, *, reverse: bool) -> str:
+    """The name of a page before another one."""
+    return BEFORE[2 * CUTS.index(cut) + reverse]
+
+
 def unreadable_shape(cut: str, *, reverse: bool) -> str:
     """The name of a page that tells records which can't be read."""
     return UNREADABLE[2 * CUTS.index(cut) + reverse]
@@ -66,7 +75,7 @@ def met(shapes: Counter[Shape | str]) -> dict[str, int]:
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    every = [*(shape.text for shape in SHAPES), *UNREADABLE]
+    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE]
     return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 
@@ -80,5 +89,5 @@ def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
         word = "staged" if staged else "together"
         name = f"{branches} branches, {generations} generations, {word}"
         lines.append(f"{name:34}" + "".join(f"{counts.get(shape.text, 0):>20}" for shape in shapes))
-    lines += [f"{name:34}{counts.get(name, 0):>20}" for name in UNREADABLE]
+    lines += [f"{name:34}{counts.get(name, 0):>20}" for name in (*UNREADABLE, *BEFORE)]
     return lines

@@ -1,7 +1,8 @@
 """Queries against a model: random schemas, data, generations, branches, filters, limits, directions, and what cuts a
 page: deadlines, budgets, bytes, and lanes that fail and recover. In half of them some records are damaged. The pages
 put together equal a brute-force evaluation of the question, exactly: each record is given once, or, where it can't be
-read, told once in its place.
+read, told once in its place. After each walk some steps go back and forth with other limits, and each of their pages is
+what stands next to its place.
 
 `./run test integration -k query_model --questions N --first-question M` asks N questions from the Mth on instead of the
 first 2,000. Each aims at one of the shapes in `question_shapes`; the run fails when one was met too rarely, and
@@ -32,7 +33,7 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, PutItem, Query
 from tests.integration.query_questions import DAY, NOW, make_branches, make_filter, make_items, make_schema
-from tests.integration.question_shapes import SHAPES, Shape, met, shape_of, unreadable_shape
+from tests.integration.question_shapes import SHAPES, Shape, before_shape, met, shape_of, unreadable_shape
 from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
@@ -226,7 +227,9 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
         return None
     walk = Walk(chooser, runner, table, plan, cut)
     walk.run(spec)
-    check(walk, brute_force(plan, items, spec), spec, harmed)
+    expected = brute_force(plan, items, spec)
+    check(walk, expected, spec, harmed)
+    go_back_and_forth(walk, spec, {place[3]: place[:3] for place in expected}, random.Random(f"back {seed}"))
     runner.close()
     table.close()
     return walk.met
@@ -258,6 +261,66 @@ def check(walk: Walk, expected: list[tuple[Any, str, int, str]], spec: QuerySpec
     whole = replace(spec, time_limit_ms=None, budget=None)
     assert walk.runner.count(whole).count == len(expected)
     assert walk.runner.exists(whole) == bool(expected)
+
+
+def go_back_and_forth(
+    walk: Walk, spec: QuerySpec, places: Mapping[str, tuple[Any, str, int]], chooser: random.Random
+) -> None:
+    """Some steps from the first page on, in both directions. `gap` is how many records stand before a token's place."""
+    walk.table.broken = set()
+    whole = walk.runner.run(replace(spec, limit=500, time_limit_ms=None, budget=None))
+    every, token, gap, back = list(in_order(whole)), None, 0, False
+    unreadable = {each.key["thingId"] for each in whole.unreadable}
+    for _ in range(STEPS):
+        asked = replace(spec, cursor=token, limit=chooser.choice([1, 2, 3, 7]))
+        page = step(walk, asked, chooser, back=back)
+        if page is None:
+            continue
+        left = every[:gap][::-1] if back else every[gap:]
+        failed = {(lane.hash_value, lane.rank) for lane in walk.plan.lanes if walk.plan.name(lane) in page.failed}
+        possible = [name for name in left if places[name][1:] not in failed]
+        read = list(in_order(page))[:: -1 if back else 1]
+        assert (page.backwards, read) == (back, possible[: len(read)]), "what stands next to the place"
+        if not page.stats.cut:
+            assert len(page.items) == min(asked.limit, len(possible) - len(unreadable.intersection(possible)))
+            assert page.onward is not None or (read == left and not failed)
+        onward, other = (page.prev_token, page.cursor) if back else (page.cursor, page.prev_token)
+        if failed and not (read and other):
+            continue
+        if other is not None and (failed or onward is None or chooser.random() < 0.6):
+            if read:
+                gap = every.index(read[0]) + back
+            token, back = other, not back
+        elif onward is not None:
+            gap += -len(read) if back else len(read)
+            token = onward
+        else:
+            return
+
+
+STEPS = 8
+"""Steps back and forth after each walk."""
+
+
+def step(walk: Walk, spec: QuerySpec, chooser: random.Random, *, back: bool) -> Page | None:
+    """A page of a walk, cut as its shape says; None where it fails."""
+    room = (
+        PageBudget(chooser.choice([1, 300, 900]), lambda records: [0] * len(records)) if walk.cut == "bytes" else None
+    )
+    hashes = sorted({lane.hash_value for lane in walk.plan.lanes if lane.interval is not None})
+    breaks = walk.cut in ("lane fails", "lane left out") and hashes and chooser.random() < 0.5
+    walk.table.broken = {chooser.choice(hashes)} if breaks else set()
+    if walk.cut == "deadline":
+        spec = replace(spec, time_limit_ms=10 * len(walk.plan.lanes) + chooser.choice([5, 15, 25, 45]))
+    try:
+        page = walk.runner.run(spec, room=room)
+    except (LaneFailed, DeadlineTooShort) as error:
+        assert walk.table.broken or spec.time_limit_ms is not None
+        walk.met[before_shape("lane fails", reverse=spec.reverse)] += back and isinstance(error, LaneFailed)
+        return None
+    met = {"nothing": page.complete, "lane left out": bool(page.failed)}.get(walk.cut, page.stats.cut)
+    walk.met[before_shape(walk.cut, reverse=spec.reverse)] += back and met and walk.cut != "lane fails"
+    return page
 
 
 @pytest.mark.parametrize("seed", range(9, 21))
