@@ -16,7 +16,8 @@ from botocore import xform_name
 from botocore.model import ServiceModel, StructureShape
 
 from shardweave.cdk import deploy, destroy, manifest_command
-from shardweave.cdk.configuration import CHOICES, Configuration
+from shardweave.cdk.choices import CHOICES
+from shardweave.cdk.configuration import Configuration
 from shardweave.cdk.options import Given, add_options, choices_of, parsed
 from shardweave.cdk.sources import ROOT
 from shardweave.cli.main import COMMANDS as SHARDWEAVE

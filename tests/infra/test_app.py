@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_all
 
-from shardweave.cdk.configuration import CHOICES, Configuration
+from shardweave.cdk.choices import CHOICES
+from shardweave.cdk.configuration import Configuration
 from shardweave.errors import ConfigurationError
 from shardweave.service.files import service_names
 from tests.infra.conftest import FLAGS, LARGEST, RESTORED, ROOT, app_with, template_for

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from shardweave.cdk.configuration import CHOICES, Configuration, check_names
+from shardweave.cdk.choices import CHOICES, check_names
+from shardweave.cdk.configuration import Configuration
 from shardweave.cdk.options import Given, add_options, choices_of, parsed
 from shardweave.cdk.table_units import TableUnits
 from shardweave.errors import ShardweaveError

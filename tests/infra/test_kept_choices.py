@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from shardweave.cdk.configuration import CHOICES
+from shardweave.cdk.choices import CHOICES
 from shardweave.cdk.deployed_stack import described, outputs_of
 from shardweave.cdk.kept_choices import OF_A_RUN, encode_choices, kept_choices
 from shardweave.cdk.options import add_options, choices_of

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from shardweave.cdk.account import choose_account
-from shardweave.cdk.configuration import Configuration, check_names
+from shardweave.cdk.choices import check_names
+from shardweave.cdk.configuration import Configuration
 from shardweave.cdk.deploy import deployment_of, parser_of
 from shardweave.cdk.deploy import main as deploy_main
 from shardweave.cdk.deploy_local import (

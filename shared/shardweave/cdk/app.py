@@ -10,7 +10,8 @@ import sys
 from aws_cdk import App, Stage
 
 from ..errors import ShardweaveError
-from .configuration import Configuration, check_names
+from .choices import check_names
+from .configuration import Configuration
 from .stack import ShardweaveStack
 from .waves import wave_name
 

@@ -38,7 +38,8 @@ from ..table.layout import IndexLayout, TableLayout
 from ..table.operations import Describe, GetItem
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
-from .configuration import CHOICES, Configuration, chosen_service
+from .choices import CHOICES
+from .configuration import Configuration, chosen_service
 from .deployed_stack import described, outputs_of, stage_record, table_of
 from .existing_table import ExistingTable, existing_table_faults
 from .kept_choices import kept_choices

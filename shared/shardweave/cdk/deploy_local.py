@@ -24,7 +24,8 @@ from ..database.project import command_name, data_folder
 from ..errors import ConfigurationError, ShardweaveError
 from ..errors.exit_codes import EXIT_CODES, Unavailable, exit_code_of
 from .cdk_command import cdk
-from .configuration import CHOICES, Configuration, check_names
+from .choices import CHOICES, check_names
+from .configuration import Configuration
 from .deployed_api import DeployedApi
 from .deployed_stack import described, outputs_of
 from .emulator import ACCOUNT, CREDENTIALS, REGION, Emulator, Process, running

@@ -22,7 +22,7 @@ from ..errors import ConfigurationError, ShardweaveError
 from ..errors.exit_codes import EXIT_CODES, exit_code_of
 from .account import add_account_options, choose_account
 from .cdk_command import cdk
-from .configuration import CHOICES
+from .choices import CHOICES
 from .deployed_stack import described, is_locked, unlock
 from .options import add_options, choices_of, parsed, stack_of
 from .target import target_of

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ..database.project import CDK_FILE, committed_context, guide
 from ..service.files import service_text
-from .configuration import CHOICES, check_names, checked_stage, chosen_service, stack_name
+from .choices import CHOICES, check_names, checked_stage
+from .configuration import chosen_service, stack_name
 from .sources import ROOT
 
 PROJECT = ROOT / CDK_FILE

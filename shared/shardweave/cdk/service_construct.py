@@ -16,7 +16,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from ..errors import ConfigurationError
-from .configuration import CHOICES, Configuration, check_names
+from .choices import CHOICES, check_names
+from .configuration import Configuration
 from .layer_packages import PLATFORMS
 from .options import Given
 from .provision import provision

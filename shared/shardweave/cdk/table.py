@@ -15,7 +15,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct, IValidation
 
 from ..table.layout import IndexLayout, KeyAttribute, TableLayout
-from .configuration import ONE_REGION
+from .choices import ONE_REGION
 from .existing_table import NO_BOUNDS, ExistingTable
 from .removal import kept_when_made
 from .table_units import TableUnits
