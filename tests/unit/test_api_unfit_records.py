@@ -4,9 +4,16 @@ whose fault that is, which record it is, and what still works."""
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from pydantic import computed_field
 
+from shardweave.api.response_size import MAX_PAGE_BYTES
+from shardweave.schema.declarations import Lookup
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import PutItem
 from tests.unit.api_world import PARTS, Client, Observation, api_of, json_of, problem_of
@@ -95,3 +102,45 @@ def test_the_record_can_be_mended(client: Client, mend: str) -> None:
         assert client.delete("/v1/parts/b").status == 204
     found = json_of(client.get("/v1/parts?sku=b"))
     assert ("unreadable" in found, len(found["items"])) == (False, int(mend != "delete"))
+
+
+class Poster(Entity, token="poster"):
+    """What is shown of one is as long as its `size` says."""
+
+    poster_id: str = unique_property()
+    wall: str
+    size: int = 1
+
+    walls = Lookup("wall")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def picture(self) -> str:
+        return '"' * self.size
+
+
+def test_one_that_alone_fills_more_than_an_answer_is_told_in_its_place() -> None:
+    posters = Client(api_of(Schema([Poster])))
+    names = ["a", "b", "c", "d", "e"]
+    for name in names:
+        size = MAX_PAGE_BYTES if name in "bc" else 1
+        assert posters.post("/v1/posters", {"posterId": name, "wall": "w", "size": size}).status == 201
+    for target in ("/v1/posters?posterId.from=a", "/v1/posters?lookup=wall&wall=w"):
+        for limit in (1, 2, 100):
+            found: list[str] = []
+            page: dict[str, Any] = {"nextToken": ""}
+            while page["nextToken"] is not None:
+                token = f"&nextToken={page['nextToken']}" if page["nextToken"] else ""
+                page = json_of(posters.get(f"{target}&limit={limit}{token}"))
+                told = {each["key"]: each["code"] for each in page.get("unreadable", ())}
+                assert set(told.values()) <= {"too_large"}
+                found += [*told, *(each["posterId"] for each in page["items"])]
+            assert sorted(found) == names
+        page = json_of(posters.get(f"{target}&limit=100"))
+        assert [each["posterId"] for each in page["items"]] == ["a", "d", "e"]
+        assert [(each["key"], each["position"]) for each in page["unreadable"]] == [("b", 1), ("c", 1)]
+    batch = json_of(posters.post("/v1/posters/batch-get", {"keys": names}))
+    assert [each and each["posterId"] for each in batch["items"]] == ["a", None, None, "d", "e"]
+    assert (batch["unprocessed"], [each["position"] for each in batch["unreadable"]]) == ([], [1, 2])
+    problem = problem_of(posters.get("/v1/posters/b"), 500, "record_unreadable")
+    assert "does not fit into an answer" in problem["detail"]

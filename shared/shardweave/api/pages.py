@@ -45,7 +45,7 @@ from ..wire.record_models import RecordModels
 from .expansion import Expansion
 from .http import PageFacts, Response
 from .operation import Call
-from .response_size import MAX_PAGE_BYTES, Carried, Texts
+from .response_size import MAX_PAGE_BYTES, Carried, Texts, fills_more_than_an_answer
 
 
 def within(spec: QuerySpec, call: Call) -> QuerySpec:
@@ -135,7 +135,7 @@ class Pages:
             return [each.size for each in shown.texts]
 
         with token_named({**call.document, **call.query}), limit_named(spec, call):
-            page = queries.run(asked, room=PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self._form))
+            page = queries.run(asked, room=PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self.carried))
         read = [each.text for each in shown.texts[: len(page.items)]]
         items = tuple(reversed(read) if page.backwards else read)
         late = page.stats.out_of_time and not has_own_limit(spec, call)
@@ -146,8 +146,9 @@ class Pages:
         """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
         return item_json(self._models, record)
 
-    def _form(self, record: Any) -> tuple[Any, Carried]:
-        return record, Carried(self.text(record))
+    def carried(self, record: Any) -> tuple[Any, Carried]:
+        """A record, or some properties of one, and its JSON text. Raises RecordUnreadable."""
+        return record, carried(self._models, record, self.text(record))
 
     def texts(
         self,
@@ -178,7 +179,7 @@ class Pages:
                 unreadable.append(replace(waiting.pop(0), position=len(answered)))
             if record is not None:
                 try:
-                    answered.append(self._form(record))
+                    answered.append(self.carried(record))
                 except RecordUnreadable as error:
                     notice(error.record)
                     unreadable.append(replace(error.record, position=len(answered)))
@@ -199,6 +200,15 @@ class Pages:
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         facts = PageFacts(len(page.items), answered.fell_short)
         return replace(written, page=facts, unreadable=page.stats.unreadable)
+
+
+def carried(models: RecordModels, record: Any, text: bytes) -> Carried:
+    """The JSON text of a record, or of some properties of one, as an answer carries it. Raises RecordUnreadable where
+    it fills more than an answer, even alone."""
+    found = Carried(text)
+    if fills_more_than_an_answer(found):
+        raise models.unanswerable(record, "too_large")
+    return found
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:

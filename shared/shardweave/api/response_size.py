@@ -13,6 +13,10 @@ from ..query.spec import CutBy
 MAX_PAGE_BYTES = 5 * 1024 * 1024
 """What the records of an answer may take."""
 
+MOST_ESCAPED = 3
+"""How many bytes one of a JSON text becomes at most where that is carried: a character of two or four bytes is escaped
+as six or twelve."""
+
 
 @dataclass(frozen=True)
 class Carried:
@@ -36,6 +40,11 @@ class Texts:
 def fitting_page(records: Iterable[Carried]) -> int:
     """How many of the first records an answer can carry; at least the first, if there is one."""
     return fitting((each.size for each in records), MAX_PAGE_BYTES)
+
+
+def fills_more_than_an_answer(record: Carried) -> bool:
+    """Whether an answer can't carry a record, even alone."""
+    return len(record.text) * MOST_ESCAPED > MAX_PAGE_BYTES and record.size > MAX_PAGE_BYTES
 
 
 def carried_bytes(text: bytes) -> int:

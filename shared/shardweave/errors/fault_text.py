@@ -38,7 +38,7 @@ UNREADABLE_CODES = {
     "wrong_revision": "its revision is not a text",
     "invalid": "it does not fit its entity",
     "not_answerable": "it has no JSON form",
-    "too_large": "it leads to more records than one answer has room for",
+    "too_large": "it does not fit into an answer, alone or with the records that it leads to",
     "lookup_damaged": "the lookup record that leads to it is damaged",
     "counter_damaged": "its counter is damaged",
     "answer_damaged": "the answer that is kept for it is damaged",
@@ -90,7 +90,7 @@ _FIXES = MappingProxyType(
         "another_entity": "remove the item, or its keys in the indexes of this entity, with the table's own tools",
         "wrong_key": "put the record that its properties are of, and remove the item with the table's own tools",
         "not_answerable": "let its properties and computed fields have a JSON form, whatever is stored",
-        "too_large": "expand fewer relations, or read what it leads to by key, some at a time",
+        "too_large": "expand fewer relations, ask for fewer properties, or read what it leads to by key",
         "lookup_damaged": "put the record whole that the value is of, or fill the lookup again",
         "counter_damaged": "set the counter with the table's own tools, to the highest number that was given, or to "
         "how many records belong to it",

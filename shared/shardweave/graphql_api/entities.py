@@ -55,4 +55,4 @@ class EntityRecords:
 
     def carried(self, record: Any) -> tuple[Any, Carried]:
         """A record of a page, and its JSON text. Raises RecordUnreadable."""
-        return record, Carried(self.pages.text(record))
+        return self.pages.carried(record)

@@ -123,9 +123,11 @@ class RecordModels:
         except Exception as error:
             raise self.unanswerable(record, "not_answerable") from error
 
-    def unanswerable(self, record: Entity, code: str) -> RecordUnreadable:
-        """What is said of a record that was read, and can't be answered."""
+    def unanswerable(self, record: Entity | Part, code: str) -> RecordUnreadable:
+        """What is said of a record, or of some properties of one, that was read, and can't be answered."""
         entity = self.entity
+        if isinstance(record, Part):
+            return entity.unreadable(record, code)
         named = {
             name: entity.properties[name].stored_value(getattr(record, entity.properties[name].name))
             for name in entity.identity

@@ -46,7 +46,7 @@ from ..expansion import Expansion
 from ..http import Response
 from ..idempotency import ONCE, ONCE_ERRORS, worked
 from ..operation import Answer, Body, Call, Operation
-from ..pages import deadline_in
+from ..pages import carried, deadline_in
 from ..problems import Problem, problem
 from ..response_size import fitting_page
 
@@ -90,7 +90,8 @@ class Batches:
         whole: dict[int, bytes] = {}
         for at, record in enumerate(records):
             try:
-                whole |= {} if record is None else {at: self._models.json(record)}
+                if record is not None:
+                    whole[at] = carried(self._models, record, self._models.json(record)).text
             except RecordUnreadable as error:
                 notice(error.record)
                 unreadable += [replace(error.record, position=at)] if grant.visibility is None else []

@@ -50,7 +50,7 @@ from ..expansion import MAX_RELATED, Expansion
 from ..http import JSON, Response
 from ..idempotency import ONCE, ONCE_ERRORS, carried_out
 from ..operation import Answer, Body, Call, Operation
-from ..pages import Pages, deadline_in
+from ..pages import Pages, carried, deadline_in
 from ..preconditions import (
     CONDITIONS_OF_CHANGING,
     CONDITIONS_OF_PUTTING,
@@ -128,7 +128,8 @@ class Collection:
             return Response.json(200, shown.text)
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
-        return stored(self._models, record)
+        text = carried(self._models, record, self._models.json(record)).text
+        return Response.json(200, text, **entity_tag(record.rev))
 
     def patch(self, call: Call) -> Response:
         grant = self._grant("update", call)
