@@ -11,10 +11,10 @@ Cost: a batch for each 100 records of a page, and for what is read further, as o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..errors import TableUnavailable
-from ..table.operations import MAX_BATCH_GET, BatchGet
+from ..table.batch_get import Key, KeysToRead
 from ..table.values import Item
 from .fanout import FanOut
 from .plan import Plan
@@ -22,8 +22,6 @@ from .plan import Plan
 MAX_ROUNDS = 8
 PART_OF_LANES = 0.75
 """The part of a page's time that its lanes have, where whole records are read."""
-
-Key = tuple[str, str]
 
 
 class WholeRecords:
@@ -47,27 +45,27 @@ class WholeRecords:
 
     def read(self, items: Sequence[Item]) -> bool:
         """Read those that have not been read; False when the deadline left some unread. Raises TableError."""
-        keys = dict.fromkeys(map(self._key, items))
-        wanted = [key for key in keys if key not in self._read]
+        keys = {self._key(item): item for item in items}
+        names = self._names
+        wanted = KeysToRead(
+            names, [{name: item[name] for name in names} for key, item in keys.items() if key not in self._read]
+        )
         for _ in range(MAX_ROUNDS):
-            if not wanted:
+            if not wanted.left:
                 return True
-            chunks = [wanted[start : start + MAX_BATCH_GET] for start in range(0, len(wanted), MAX_BATCH_GET)]
-            reads = [BatchGet(tuple(dict(zip(self._names, key, strict=True)) for key in chunk)) for chunk in chunks]
-            wanted, late = [], False
-            for chunk, outcome in zip(chunks, self._fanout.read(reads, self._deadline), strict=True):
+            requests, late = wanted.requests(consistent=False), False
+            for request, outcome in zip(requests, self._fanout.read(requests, self._deadline), strict=True):
                 if outcome.late:
                     late = True
                     continue
                 if outcome.error is not None:
                     raise outcome.error
                 assert outcome.answer is not None, "a read has an answer or an error"
-                unprocessed = {self._key(key) for key in outcome.answer.unprocessed}
-                self._take(set(chunk) - unprocessed, outcome.answer.items)
-                wanted += [key for key in chunk if key in unprocessed]
+                wanted.take(request, outcome.answer)
+            self._keep(wanted.found)
             if late:
                 return False
-        if wanted:
+        if wanted.left:
             raise TableUnavailable(
                 "the table leaves whole records unread", where="hydrate", fix="try again, with less load"
             )
@@ -91,10 +89,8 @@ class WholeRecords:
     def _key(self, item: Item) -> Key:
         return item[self._names[0]], item[self._names[1]]
 
-    def _take(self, answered: set[Key], items: Sequence[Item]) -> None:
-        found = {self._key(item): item for item in items}
-        for key in answered:
-            item = found.get(key)
+    def _keep(self, found: Mapping[Key, Item | None]) -> None:
+        for key, item in found.items():
             self._read[key] = item if item is not None and self._is_there(item) else None
 
     def _is_there(self, item: Item) -> bool:

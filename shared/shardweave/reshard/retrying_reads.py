@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from ..errors import ShardweaveError, TableUnavailable, Throttled, TransactionCanceled, TransactionConflict
 from ..schema.entity_type import EntityType
-from ..store.writing.write_actions import PrimaryKey, primary_key
+from ..store.writing.write_actions import PrimaryKey
 from ..table import Table
-from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, Operation, PageAnswer, Query, Scan, TransactGet
+from ..table.batch_get import KeysToRead, read_in_turn
+from ..table.operations import GetItem, Operation, PageAnswer, Query, Scan, TransactGet
 from ..table.retry import IN_CONFLICT, UNANSWERED, RetryClock
 from ..table.values import Item
 from .work_items import Source
@@ -50,21 +51,10 @@ class Asking:
 
     def items(self, entity: EntityType[Any], keys: Iterable[Item]) -> Mapping[PrimaryKey, Item]:
         """Those of the items that exist, by primary key."""
-        left = list({primary_key(entity, key): key for key in keys}.values())
-        found: dict[PrimaryKey, Item] = {}
-        pauses = self._waiting.pauses(UNANSWERED)
-        while left:
-            batch, left = left[:MAX_BATCH_GET], left[MAX_BATCH_GET:]
-            answer = self.run(BatchGet(tuple(batch), consistent=True))
-            found.update((primary_key(entity, item), item) for item in answer.items)
-            left += answer.unprocessed
-            if not answer.unprocessed:
-                continue
-            if len(answer.unprocessed) < len(batch):
-                pauses.progress()
-            if not pauses.pause():
-                raise Throttled
-        return found
+        wanted = KeysToRead((entity.keys.design.hash_name, entity.keys.design.range_name), keys)
+        if not read_in_turn(wanted, self.run, self._waiting.pauses(UNANSWERED)):
+            raise Throttled
+        return {key: item for key, item in wanted.found.items() if item is not None}
 
     def snapshot(self, keys: Iterable[Item]) -> tuple[Item | None, ...]:
         """The items as they were at one moment, in the order of their keys."""

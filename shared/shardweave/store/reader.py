@@ -27,8 +27,9 @@ from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..schema.shard_maps import confirm
 from ..table import Table
+from ..table.batch_get import KeysToRead, read_in_turn
 from ..table.concurrency import MAX_WORKERS, run_concurrently
-from ..table.operations import MAX_BATCH_GET, BatchGet, GetItem, PageAnswer, Query, Scan
+from ..table.operations import MAX_BATCH_GET, BatchGet, BatchGetAnswer, GetItem, PageAnswer, Query, Scan
 from ..table.retry import CONTENDED, UNANSWERED, Backoff, RetryClock
 from ..table.values import Item
 from .locations import Location, ReadResult, StoredItem, location_of, locations
@@ -221,25 +222,15 @@ class Reader:
 
     def _batch(self, keys: Sequence[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
         """Up to 100 items, as far as the pauses allow."""
-        items: dict[PrimaryKey, Item | None] = {}
-        left = tuple(keys)
-        while left:
-            unprocessed = left
-            try:
-                answer = self._table.run(BatchGet(left, consistent=True))
-            except (Throttled, TableUnavailable):
-                pass
-            else:
-                unprocessed = answer.unprocessed
-                again = {self._tuple(key) for key in unprocessed}
-                items.update({self._tuple(key): None for key in left if self._tuple(key) not in again})
-                items.update({self._tuple(item): item for item in answer.items})
-            if len(unprocessed) < len(left):
-                pauses.progress()
-            if unprocessed and not pauses.pause():
-                break
-            left = unprocessed
-        return items
+        wanted = KeysToRead(self._names, keys)
+        read_in_turn(wanted, self._answer, pauses)
+        return wanted.found
+
+    def _answer(self, request: BatchGet) -> BatchGetAnswer | None:
+        try:
+            return self._table.run(request)
+        except (Throttled, TableUnavailable):
+            return None
 
     def _tuple(self, item: Item) -> PrimaryKey:
         return item[self._names[0]], item[self._names[1]]
