@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import Forbidden, InputError, UnknownName, UnsupportedQuery
+from ..errors import Forbidden, InputError, NotFound, UnknownName, UnsupportedQuery
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
 from ..schema.caller import Caller, is_member
 from ..schema.entity_type import EntityType
 from ..schema.relations import LookupType
 from ..shard_key import AnyKey
-from ..store.operations import Related, Visible
+from ..store.operations import Among, Related, Visible
 from ..table.conditions import Compare, Condition, Or
 from ..table.values import Item, Value
 from ..values.stored_form import stored_form
@@ -55,6 +55,11 @@ class Grant:
         return self.sees if self.is_limited else None
 
     @property
+    def asker(self) -> dict[str, Any]:
+        """What an operation says of whoever asks for it."""
+        return {"visibility": self.visibility, "related": self.related}
+
+    @property
     def visible(self) -> Visible:
         """Which records there are, and what decides it."""
         claims = frozenset(self.entity.claims.values())
@@ -66,11 +71,25 @@ class Grant:
         """Whether a record of the caller could have an identity."""
         return all(identity[name] == value for name, value in self.bound.items() if name in identity)
 
-    def key(self, given: Any) -> Any:
-        """What identifies a record of the caller's: what was given, and what the claims say where that is left out."""
-        said = {
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the claims say of the identity of the caller's records."""
+        return {
             name: self._property(name).python(self.bound[name]) for name in self.entity.identity if name in self.bound
         }
+
+    def check_decided(self, identity: Item) -> None:
+        """That an identity alone tells whether a record is the caller's. Raises Forbidden where it does not, NotFound
+        for another's."""
+        if self.owners is not None or not self.entity.claims.keys() <= set(self.entity.identity):
+            fix = "read the record instead"
+            raise Forbidden("whose record it is can't be told from its key", where="key", fix=fix)
+        if not self.names_it(identity):
+            raise NotFound(f"there is no such {self.entity.token}", where="key", fix="check the key")
+
+    def key(self, given: Any) -> Any:
+        """What identifies a record of the caller's: what was given, and what the claims say where that is left out."""
+        said = self.said
         if not said or isinstance(given, AnyKey):
             return given
         if isinstance(given, Mapping):
@@ -244,6 +263,13 @@ class Grant:
             return stored_form(value) if isinstance(value, str) else self._property(name).parse(value)
         except InputError:
             raise self._another(name) from None
+
+
+def both_see(grant: Grant, other: Grant) -> Among | None:
+    """Tells which records there are for a caller by both grants, None when all are."""
+    if not (grant.is_limited or other.is_limited):
+        return None
+    return lambda item: grant.sees(item) and other.sees(item)
 
 
 def _branches(spec: QuerySpec) -> tuple[BranchSpec, ...]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, NoReturn, cast, overload
 
 from ..access.authorization import Authorization
-from ..access.grant import Grant
+from ..access.grant import Grant, both_see
 from ..database.arguments import (
     check_batch,
     check_lookup,
@@ -24,7 +24,7 @@ from ..database.arguments import (
 )
 from ..database.database import NOTHING, Database, E
 from ..database.parts import found_page
-from ..errors import Forbidden, InputError, NotFound
+from ..errors import InputError
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
 from ..schema.caller import Caller
@@ -32,7 +32,7 @@ from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
 from ..store.lookups.lookup_queries import lookup_of
-from ..store.operations import Among, Changes, Key, Upsert
+from ..store.operations import Changes, Key, Upsert
 from ..store.relations.relation_loader import Related
 
 
@@ -133,12 +133,15 @@ class CallerDatabase(Database):
             self._model(entity), [*map(grant.key, key_list(keys))], visibility=grant.visibility
         )
 
-    def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
-        """Carry out puts and deletes of the caller's records, each on its own."""
-        check_batch(puts, deletes)
+    def batch_write(
+        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
+    ) -> BatchWriteResult:
+        """Carry out puts, deletes and updates of the caller's records, each on its own."""
+        check_batch(puts, deletes, updates)
         put = [self.granted(each if isinstance(each, Put) else Put(each), "batchWrite") for each in puts]
         deleted = [self.granted(each, "batchWrite") for each in deletes]
-        return self._store.batch_write(cast("list[Put]", put), cast("list[Delete]", deleted))
+        changed = [cast("Update", self.granted(each, "batchWrite")) for each in updates]
+        return self._store.batch_write(cast("list[Put]", put), cast("list[Delete]", deleted), changed)
 
     def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
         """Carry out several operations on the caller's records, all or none."""
@@ -202,7 +205,7 @@ class CallerDatabase(Database):
         if isinstance(operation, Delete):
             return replace(operation, key=grant.key(operation.key), **asker)
         check = replace(operation, key=grant.key(operation.key))
-        _check_is_decided(entity, grant, check)
+        grant.check_decided(entity.identify(check.key))
         return check
 
     def _started(self, entity: EntityType[Any], upsert: Upsert) -> Upsert:
@@ -256,21 +259,6 @@ def _changed(entity: EntityType[Any], grant: Grant, changes: Changes) -> Changes
     if callable(changes):
         return lambda record: grant.changed(entity.by_stored_name(changes(record)))
     return grant.changed(entity.by_stored_name(changes))
-
-
-def _check_is_decided(entity: EntityType[Any], grant: Grant, check: Check) -> None:
-    """A check reads no record, so what it may ask about has to be told by the identity alone."""
-    if grant.owners is not None or not entity.claims.keys() <= set(entity.identity):
-        raise Forbidden("whose record it is can't be told from its key", where="key", fix="read the record instead")
-    if not grant.names_it(entity.identify(check.key)):
-        raise NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
-
-
-def both_see(grant: Grant, other: Grant) -> Among | None:
-    """Tells which records there are for a caller by both grants, None when all are."""
-    if not (grant.is_limited or other.is_limited):
-        return None
-    return lambda item: grant.sees(item) and other.sees(item)
 
 
 def _past_rights(name: str) -> InputError:

@@ -12,7 +12,7 @@ from ..query.spec import BranchSpec
 from ..schema.entity import Entity
 from ..schema.schema import Schema
 from ..store import RetryClock
-from ..store.operations import Delete, Operation, Put
+from ..store.operations import Delete, Operation, Put, Update
 from ..wire.paging import token_of
 
 MAX_THREADS = 1_000
@@ -102,8 +102,8 @@ def check_operations(operations: Any) -> None:
             raise InputError(message, where=f"operations[{number}]", fix=fix)
 
 
-def check_batch(puts: Any, deletes: Any) -> None:
-    """Refuses what is no list of records, or none of deletes."""
+def check_batch(puts: Any, deletes: Any, updates: Any = ()) -> None:
+    """Refuses what is no list of records, of deletes, or of updates."""
     _check_list(puts, "puts", "records")
     _check_list(deletes, "deletes", "[Delete(Order, order_id)]")
     for number, each in enumerate(puts):
@@ -114,6 +114,11 @@ def check_batch(puts: Any, deletes: Any) -> None:
         if not isinstance(each, Delete):
             fix = "give Delete(Order, order_id)"
             raise InputError(f"must be a Delete, got {kind_of(each)}", where=f"deletes[{number}]", fix=fix)
+    _check_list(updates, "updates", '[Update(Order, order_id, {"state": "shipped"})]')
+    for number, each in enumerate(updates):
+        if not isinstance(each, Update):
+            fix = 'give Update(Order, order_id, {"state": "shipped"})'
+            raise InputError(f"must be an Update, got {kind_of(each)}", where=f"updates[{number}]", fix=fix)
 
 
 def key_list(keys: Any) -> Sequence[Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..query.runner import QueryRunner
     from ..query.spec import BranchSpec, Page
     from ..schema.schema import Schema
-    from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store
+    from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
     from ..store.operations import Changes, Key
     from ..store.relations.relation_loader import Related
     from ..table.conditions import Condition
@@ -203,9 +203,11 @@ class AsyncDatabase:
         """The live records of the keys, in their order, None where there is none."""
         return cast("list[E | None]", await self._run(self._database.batch_get, entity, keys))
 
-    async def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
-        """Carry out puts and deletes, each on its own, and say of each what became of it."""
-        return await self._run(self._database.batch_write, puts, deletes)
+    async def batch_write(
+        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
+    ) -> BatchWriteResult:
+        """Carry out puts, deletes and updates, each on its own, and say of each what became of it."""
+        return await self._run(self._database.batch_write, puts, deletes, updates)
 
     async def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none, and give the records written."""

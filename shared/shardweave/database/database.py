@@ -270,10 +270,12 @@ class Database:
         has what was found, where some could not be read in time, and RecordUnreadable."""
         return self.store.batch_get(self._model(entity), key_list(keys))
 
-    def batch_write(self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = ()) -> BatchWriteResult:
-        """Carry out puts and deletes, each on its own, and say of each what became of it."""
-        check_batch(puts, deletes)
-        return self.store.batch_write(puts, deletes)
+    def batch_write(
+        self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
+    ) -> BatchWriteResult:
+        """Carry out puts, deletes and updates, each on its own, and say of each what became of it."""
+        check_batch(puts, deletes, updates)
+        return self.store.batch_write(puts, deletes, updates)
 
     def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none, and give the records written, None for deletes and checks. An

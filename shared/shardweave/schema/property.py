@@ -161,6 +161,11 @@ class Property:
             return self.codec.by_value
         return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
 
+    @property
+    def holds_decimals(self) -> bool:
+        """Whether its values are decimals."""
+        return any(part is Decimal for part in _parts(self.annotation))
+
     @cached_property
     def _is_time(self) -> bool:
         return is_time(self.annotation)
@@ -272,6 +277,11 @@ class Property:
         except ValueRefused as error:
             error.where = error.where or self.stored
             raise
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """A type, and the types that it is made of."""
+    return [annotation, *(part for each in typing.get_args(annotation) for part in _parts(each))]
 
 
 @cache

@@ -24,6 +24,7 @@ from ..api.rate_limit import MOST as MOST_OF_A_MINUTE
 from ..api.rate_limit import RateLimit, Rates
 from ..api.routes.events import Events
 from ..api.routes.records import Collection
+from ..api.routes.transactions import Transactions
 from ..errors import ConfigurationError
 from ..graphql_api.options import GraphQL
 from ..keys.key_format import key_format
@@ -206,6 +207,7 @@ def operations_of(
     events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
     found = (
         *(each for collection in collections for each in collection.operations()),
+        *Transactions(collections, parts.store).operations(),
         *(each.operation() for each in events),
         *_graphql_operations(service_graphql(module), parts, max_related, introspection=introspection),
         *service_operations(module, parts),

@@ -36,7 +36,7 @@ from ..table.retry import UNANSWERED, Backoff, RetryClock
 from ..table.values import Item
 from .locations import ReadResult
 from .lookups.backfill_state import Readiness
-from .operations import Among, BatchWriteResult, Delete, Put, WriteOutcome, shard_of
+from .operations import Among, BatchWriteResult, Delete, Put, Update, WriteOutcome, shard_of
 from .reader import Reader, Wanted, record_among
 from .relations.parent_deletion import Course, Follow, Removing
 from .writing.record_actions import unconditional_item
@@ -102,14 +102,16 @@ class Batches:
         seconds: float,
         failed: Mapping[int, ShardweaveError] = MappingProxyType({}),
         follow: Follow | None = None,
+        updates: Sequence[Update] = (),
     ) -> BatchWriteResult:
-        """Carry out the puts and deletes, but for those that have `failed` already, by position. `follow` is told of
-        children that deletes take along. Raises InputError when two of them are about one record."""
+        """Carry out the puts, deletes and updates, but for those that have `failed` already, by position. `follow` is
+        told of children that deletes take along. Raises InputError when two of them are about one record."""
         ends = self.waiting.monotonic() + seconds
-        names = [f"puts[{at}]" for at in range(len(puts))] + [f"deletes[{at}]" for at in range(len(deletes))]
+        listed = {"puts": puts, "deletes": deletes, "updates": updates}
+        names = [f"{name}[{at}]" for name, given in listed.items() for at in range(len(given))]
         steps: dict[int, WriteStep] = {}
         outcomes: dict[int, WriteOutcome] = {}
-        operations: list[Put | Delete] = [*puts, *deletes]
+        operations: list[Put | Delete | Update] = [*puts, *deletes, *updates]
         for position, operation in enumerate(operations):
             if position in failed:
                 outcomes[position] = WriteOutcome("failed", error=failed[position])
@@ -129,7 +131,8 @@ class Batches:
                 note_maybe_written(error)
             raise
         ordered = [outcomes[position] for position in range(len(names))]
-        return BatchWriteResult(tuple(ordered[: len(puts)]), tuple(ordered[len(puts) :]))
+        first, last = len(puts), len(puts) + len(deletes)
+        return BatchWriteResult(tuple(ordered[:first]), tuple(ordered[first:last]), tuple(ordered[last:]))
 
     # -- identities that were made up in this call
 

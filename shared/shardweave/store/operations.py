@@ -201,12 +201,13 @@ class WriteOutcome:
 
 @dataclass(frozen=True)
 class BatchWriteResult:
-    """One outcome for each put and each delete, in the order of the input."""
+    """One outcome for each put, each delete and each update, in the order of the input."""
 
     puts: tuple[WriteOutcome, ...]
     deletes: tuple[WriteOutcome, ...]
+    updates: tuple[WriteOutcome, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether everything was written."""
-        return all(outcome.status == "written" for outcome in (*self.puts, *self.deletes))
+        return all(outcome.status == "written" for outcome in (*self.puts, *self.deletes, *self.updates))

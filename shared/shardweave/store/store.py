@@ -264,17 +264,18 @@ class Store:
         self,
         puts: Sequence[Entity | Put] = (),
         deletes: Sequence[Delete] = (),
+        updates: Sequence[Update] = (),
         *,
         seconds: float = MOST_SECONDS,
         follow: Follow | None = None,
     ) -> BatchWriteResult:
-        """Carry out puts (as `put` does) and deletes (as `delete` does), each on its own, and say of each what became
-        of it. What could not be done within `seconds` is `unprocessed`. Raises InputError when two are about one
-        record."""
+        """Carry out puts (as `put` does), deletes (as `delete` does) and updates (as `update` does), each on its own,
+        and say of each what became of it. What could not be done within `seconds` is `unprocessed`. Raises InputError
+        when two are about one record."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
         failed: dict[int, ShardweaveError] = {}
         numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, seconds, failed, follow)
+        return self._batches.write(numbered, deletes, seconds, failed, follow, updates)
 
     # -- by a value
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -25,10 +26,11 @@ from ..shard_key import ExternalKeys
 from ..shard_key.key import KINDS, AnyKey
 from ..table.values import Item
 from ..values.derived_models import derived_model
-from ..values.json_types import JSON_CONFIG, json_type, text_of
+from ..values.json_types import JSON_CONFIG, json_type, left_out, text_of
 from .key_paths import key_part
 from .parameter import Parameter
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 ROOT = "/v1"
 KEY = "key"
 
@@ -80,11 +82,11 @@ class RecordKeys:
             return self._path([self.text(record.key)])
         return self._path_of(self.entity.dump(record))
 
-    def path_of_json(self, given: Any) -> str:
+    def path_of_json(self, given: Any, said: Mapping[str, Any] = NOTHING) -> str:
         """Where the record is whose key a body gave, see `of_json`."""
         if self.entity.origin is not None:
             return self._path([given])
-        return self._path_of(self.entity.identify(self.of_json(given, ())))
+        return self._path_of(self.entity.identify(self.of_json(given, (), said)))
 
     def _path_of(self, identity: Mapping[str, Any]) -> str:
         last = len(self.entity.identity) - 1
@@ -108,11 +110,18 @@ class RecordKeys:
         types = {name: json_type(self.entity.properties[name].annotation) for name in self.entity.identity}
         if len(types) == 1:
             return next(iter(types.values()))
-        fields: dict[str, Any] = {name: (annotation, ...) for name, annotation in types.items()}
-        return derived_model(f"{self.entity.model.__name__}Key", JSON_CONFIG, fields)
+        claimed = self.entity.claims
+        fields: dict[str, Any] = {
+            name: (annotation, left_out("What the token says.") if name in claimed else ...)
+            for name, annotation in types.items()
+        }
+        whole = derived_model(f"{self.entity.model.__name__}Key", JSON_CONFIG, fields)
+        left = [annotation for name, annotation in types.items() if name not in claimed]
+        return left[0] | whole if len(left) == 1 else whole
 
-    def of_json(self, given: Any, where: tuple[str | int, ...]) -> Any:
-        """The store's key in a body. Raises ValidationFailed, InvalidShardKey, InputError naming the place."""
+    def of_json(self, given: Any, where: tuple[str | int, ...], said: Mapping[str, Any] = NOTHING) -> Any:
+        """The store's key in a body, in which what is `said` of it otherwise may be left out. Raises ValidationFailed,
+        InvalidShardKey, InputError naming the place."""
         entity = self.entity
         place = location_text(where)
         if entity.origin is not None:
@@ -122,10 +131,14 @@ class RecordKeys:
         if len(entity.identity) == 1:
             (name,) = entity.identity
             return {name: entity.properties[name].read_json(given, where)}
-        if not isinstance(given, Mapping) or given.keys() != set(entity.identity):
-            listed = ", ".join(entity.identity) or "nothing"
+        left = [name for name in entity.identity if name not in said]
+        if len(left) == 1 and not isinstance(given, Mapping):
+            given = {left[0]: given}
+        if not isinstance(given, Mapping) or not set(left) <= given.keys() <= set(entity.identity):
+            listed = ", ".join(left) or "nothing"
             raise InputError(f"must be an object of {listed}", where=place, fix=f"give an object of {listed}")
-        return {name: entity.properties[name].read_json(given[name], (*where, name)) for name in entity.identity}
+        read = {name: entity.properties[name].read_json(given[name], (*where, name)) for name in given}
+        return {**said, **read}
 
     def named(self, document: Mapping[str, Any]) -> Item | None:
         """The identity, in stored form, that `key` in a written record stands for, None where it has none. Raises

@@ -1,7 +1,7 @@
 """Many records of one entity in a request.
 
     POST  /v1/{collection}/batch-get    records by their keys, in the order of the keys
-    POST  /v1/{collection}/batch-write  records put and removed, each on its own
+    POST  /v1/{collection}/batch-write  records put, patched and removed, each on its own
 
 A batch is no transaction: each item has its own outcome, in the order given, and what the table had no time for is said
 to be unprocessed, for the client to send again. What is wrong with the request itself (a value that does not fit, a key
@@ -22,6 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from ...access.authorization import Authorization
+from ...access.grant import Grant
 from ...errors import (
     AnswerTooLarge,
     BatchIncomplete,
@@ -35,7 +36,7 @@ from ...errors import (
     ValidationFailed,
     location_text,
 )
-from ...store import Delete, Put, Store, WriteOutcome
+from ...store import Delete, Put, Store, Update, WriteOutcome
 from ...store.noticed import notice
 from ...values.json_types import JSON_CONFIG, json_bytes, left_out
 from ...values.json_validation import MAX_UNKNOWN
@@ -47,6 +48,7 @@ from ..http import Response
 from ..idempotency import ONCE, ONCE_ERRORS, worked
 from ..operation import Answer, Body, Call, Operation
 from ..pages import carried, deadline_in
+from ..patches import changes_of
 from ..problems import Problem, problem
 from ..response_size import fitting_page
 
@@ -71,7 +73,7 @@ class Batches:
         expand = self._expansion.of_body(call.document)
         listed = _listed(call.document, "keys")
         _check_count("keys", len(listed))
-        keys, faults = self._keys("keys", listed)
+        keys, faults = self._keys(grant, "keys", listed)
         _refuse(faults)
         deadline = deadline_in(round(1000 * _seconds(call)), self._store.monotonic)
         self._check_distinct(keys)
@@ -115,15 +117,15 @@ class Batches:
 
     def write(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
-        _check_members(call.document, "puts", "deletes")
+        _check_members(call.document, "puts", "deletes", "patches")
         model, document = self._models.entity.model, call.document
-        to_put, to_delete = _listed(document, "puts"), _listed(document, "deletes")
-        _check_count("puts, deletes", len(to_put) + len(to_delete))
+        to_put, to_delete, to_patch = (_listed(document, name) for name in ("puts", "deletes", "patches"))
+        _check_count("puts, deletes, patches", len(to_put) + len(to_delete) + len(to_patch))
         written, faults = self._written(to_put)
-        keys, of_keys = self._keys("deletes", to_delete)
-        _refuse([*faults, *of_keys])
-        kept = self._models.kept
-        asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
+        keys, of_keys = self._keys(grant, "deletes", to_delete)
+        updates, of_patches = self._patched(grant, to_patch)
+        _refuse([*faults, *of_keys, *of_patches])
+        kept, asker = self._models.kept, grant.asker
 
         def put(values: dict[str, Any]) -> Put:
             try:
@@ -133,7 +135,7 @@ class Batches:
 
         puts = [put(values) for values in written]
         deletes = [Delete(model, key, **asker) for key in keys]
-        removed = tuple(map(self._models.keys.path_of_json, to_delete))
+        removed = tuple(self._models.keys.path_of_json(each, grant.said) for each in to_delete)
 
         def places(outcomes: Sequence[WriteOutcome]) -> Iterator[str]:
             return (self._models.keys.path(each.record) for each in outcomes if each.record is not None)
@@ -141,15 +143,16 @@ class Batches:
         trail = ChildTrail(self._models.external)
 
         def work() -> Response:
-            done = self._store.batch_write(puts, deletes, seconds=_seconds(call), follow=trail.of(call))
+            done = self._store.batch_write(puts, deletes, updates, seconds=_seconds(call), follow=trail.of(call))
             members = {"puts": done.puts, "deletes": done.deletes}
+            members |= {"patches": done.updates} if updates else {}
             texts = [
                 b'"' + name.encode() + b'":[' + b",".join(map(self._outcome, outcomes)) + b"]"
                 for name, outcomes in members.items()
             ]
             complete = json_bytes(done.complete)
             answer = Response.json(200, b"{" + b",".join(texts) + b',"complete":' + complete + b"}")
-            return replace(answer, places=tuple(places(done.puts)) + removed)
+            return replace(answer, places=(*places(done.puts), *removed, *places(done.updates)))
 
         return worked(self._store, call, work)
 
@@ -174,13 +177,41 @@ class Batches:
                 refused.append(error)
         return read, refused
 
-    def _keys(self, name: str, given: Sequence[Any]) -> tuple[list[Any], list[InputError]]:
+    def _patched(self, grant: Grant, given: Sequence[Any]) -> tuple[list[Update], list[InputError]]:
+        """The update that each patch is, and what is wrong with others."""
+        updates: list[Update] = []
+        refused: list[InputError] = []
+        for at, document in enumerate(given):
+            place = ("patches", at)
+            try:
+                found = _members_of(document, place, key=True, patch=True)
+                key = self._models.keys.of_json(found["key"], (*place, "key"), grant.said)
+                updates.append(self._update(grant, key, found["patch"]))
+            except ValidationFailed as error:
+                faults = [replace(fault, location=_below(place, fault.location)) for fault in error.fields]
+                refused.append(ValidationFailed(faults, where="body", more=error.more))
+            except InputError as error:
+                refused.append(error)
+        return updates, refused
+
+    def _update(self, grant: Grant, key: Any, patch: Mapping[str, Any]) -> Update:
+        model = self._models.entity.model
+        try:
+            changes = changes_of(self._models, grant, patch)
+        except ValidationFailed as error:
+            error.fields = tuple(replace(fault, location=("patch", *fault.location)) for fault in error.fields)
+            raise
+        except Forbidden as error:
+            return Update(model, key, {}, refused=error)
+        return Update(model, key, changes, from_json=True, **grant.asker)
+
+    def _keys(self, grant: Grant, name: str, given: Sequence[Any]) -> tuple[list[Any], list[InputError]]:
         """The store's keys, and what is wrong with others."""
         read: list[Any] = []
         refused: list[InputError] = []
         for at, key in enumerate(given):
             try:
-                read.append(self._models.keys.of_json(key, (name, at)))
+                read.append(self._models.keys.of_json(key, (name, at), grant.said))
             except InputError as error:
                 refused.append(error)
         return read, refused
@@ -225,12 +256,12 @@ class Batches:
                 "POST",
                 f"{path}/batch-write",
                 f"batchWrite{name}",
-                f"Put and remove many {collection}",
+                f"Put, patch and remove many {collection}",
                 self.write,
                 Answer(200, "What became of each, in the order given.", lambda: self._done),
                 description=f"Up to {MAX_ITEMS} in all, each record once, each on its own: this is not a transaction. "
-                "`puts` are carried out as PUT does, `deletes` whether there is a record or not. What is `unprocessed` "
-                "may be sent again, in a new request.",
+                "`puts` are carried out as PUT does, `patches` as PATCH does, `deletes` whether there is a record or "
+                "not. What is `unprocessed` may be sent again, in a new request.",
                 tag=collection,
                 header_parameters=(ONCE,),
                 body=Body(lambda: self._to_write),
@@ -256,8 +287,14 @@ class Batches:
         fields: dict[str, Any] = {
             "puts": (list[self._models.put], Field(default_factory=list)),  # type: ignore[name-defined]
             "deletes": (list[self._models.keys.json_type], Field(default_factory=list)),  # type: ignore[name-defined]
+            "patches": (list[self._patch], Field(default_factory=list)),  # type: ignore[name-defined]
         }
-        return self._model("BatchWrite", "Records to put, and keys of records to remove.", fields)
+        return self._model("BatchWrite", "Records to put and to patch, and keys of records to remove.", fields)
+
+    @cached_property
+    def _patch(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {"key": (self._models.keys.json_type, ...), "patch": (self._models.patch, ...)}
+        return self._model("BatchPatch", "A record's key, and a merge patch of it.", fields)
 
     @cached_property
     def _done(self) -> type[BaseModel]:
@@ -266,13 +303,14 @@ class Batches:
             "What became of one item.",
             {
                 "status": (Literal["written", "unprocessed", "failed"], ...),
-                "item": (self._models.read, left_out("The record that was put.")),
+                "item": (self._models.read, left_out("The record that was put or patched.")),
                 "problem": (Problem, left_out("Why it failed.")),
             },
         )
         fields: dict[str, Any] = {
             "puts": (list[outcome], ...),  # type: ignore[valid-type]
             "deletes": (list[outcome], ...),  # type: ignore[valid-type]
+            "patches": (list[outcome], left_out("Of patches, where there were any.")),  # type: ignore[valid-type]
             "complete": (bool, Field(description="Whether everything was written.")),
         }
         return self._model("BatchWritten", "What became of each item.", fields)
@@ -289,6 +327,25 @@ def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(found, list):
         raise ValidationFailed([FieldFault((name,), "must be a list", "list_type")], where="body")
     return found
+
+
+def _members_of(document: Any, place: tuple[str, int], **required: bool) -> Mapping[str, Any]:
+    """An object with these members and no others; a patch is one itself. Raises ValidationFailed."""
+    if not isinstance(document, Mapping):
+        raise ValidationFailed([FieldFault(place, "must be an object", "dict_type")], where="body")
+    faults = [FieldFault((name,), "Field required", "missing") for name in required if name not in document]
+    faults += [FieldFault((name,), "Extra inputs are not permitted", "extra_forbidden")
+               for name in document if name not in required][:MAX_UNKNOWN]  # fmt: skip
+    if not faults and not isinstance(document["patch"], Mapping):
+        faults = [FieldFault(("patch",), "must be an object", "dict_type")]
+    if faults:
+        raise ValidationFailed(faults, where="body")
+    return document
+
+
+def _below(place: tuple[str, int], location: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Where a fault of an item lies in the list of all."""
+    return location if location[: len(place)] == place else (*place, *location)
 
 
 def _check_members(document: Mapping[str, Any], *names: str) -> None:

@@ -3,9 +3,9 @@
     POST    /v1/{collection}         a new record (201, with its place)
     GET     /v1/{collection}         a page of records
     GET     /v1/{collection}/{key}   one record
-    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property
+    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property; with `upsert` it may make the record
     PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200
-    DELETE  /v1/{collection}/{key}   204, or 404 when there is none
+    DELETE  /v1/{collection}/{key}   204, or 404 when there is none; with `returning=old` 200 and the record
 
 its queries (see `queries`) and its batches (see `batches`).
 
@@ -17,17 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
 from ...access.authorization import ACCESS_ERRORS, Authorization
-from ...access.grant import Grant
+from ...access.grant import Grant, both_see
 from ...errors import (
     AlreadyExists,
     Conflict,
     DeleteIncomplete,
     ImmutableProperty,
+    InputError,
     NotFound,
     PreconditionFailed,
     RecordTooLarge,
@@ -38,19 +39,20 @@ from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...shard_key import ExternalKeys
 from ...store import Create, Delete, Put, Store, Update
-from ...store.operations import Written
+from ...store.operations import Upsert, Written
 from ...store.writing.write_steps import not_found
 from ...wire.list_parameters import ListQuery, index_table
-from ...wire.record_json import record_document
+from ...wire.paging import flag
+from ...wire.parameter import Parameter
 from ...wire.record_keys import ROOT
 from ...wire.record_models import RecordModels
-from ..bodies import merge_patch
 from ..child_trail import ChildTrail
 from ..expansion import MAX_RELATED, Expansion
 from ..http import JSON, Response
 from ..idempotency import ONCE, ONCE_ERRORS, carried_out
 from ..operation import Answer, Body, Call, Operation
 from ..pages import Pages, carried, deadline_in
+from ..patches import changes_of, start_of
 from ..preconditions import (
     CONDITIONS_OF_CHANGING,
     CONDITIONS_OF_PUTTING,
@@ -62,6 +64,7 @@ from ..preconditions import (
     tags_of,
     unmet,
 )
+from .additions import Additions
 from .batches import Batches
 from .lookups import LOOKUP, LookupList
 from .queries import QUERY_ERRORS, Queries
@@ -70,12 +73,15 @@ MERGE_PATCH = "application/merge-patch+json"
 
 TAG = {"ETag": "The record's revision."}
 PLACE = {"Location": "The record's path.", **TAG}
+UPSERT, RETURNING = "upsert", "returning"
+UPSERTS = "True to make the record where there is none, of its key and the patch (201)."
+RETURNS_OLD = "`old` for an answer with the record that was removed."
 CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 
 
 class Collection:
-    """The operations of one entity on a store and a query runner. `max_related` are the related records that one
-    request may read."""
+    """The operations of one entity on a store and a query runner; `models` are the JSON forms of its records.
+    `max_related` are the related records that one request may read."""
 
     def __init__(
         self,
@@ -89,14 +95,15 @@ class Collection:
     ) -> None:
         self._access = access or Authorization(store.schema.entities)
         self._visible = self._access.visible(entity)
-        self._entity = entity
+        self.entity = entity
         self._store = store
-        self._models = RecordModels(entity, external)
-        self._keys = self._models.keys
-        self._expansion = Expansion(self._models, store, self._access, max_related=max_related)
-        self._pages = Pages(self._models, queries, self._access, self._expansion)
-        self._queries = Queries(self._models, self._pages, self._access, self._expansion)
-        self._batches = Batches(self._models, store, self._access, self._expansion)
+        self.models = RecordModels(entity, external)
+        self._keys = self.models.keys
+        self._expansion = Expansion(self.models, store, self._access, max_related=max_related)
+        self._pages = Pages(self.models, queries, self._access, self._expansion)
+        self._queries = Queries(self.models, self._pages, self._access, self._expansion)
+        self._batches = Batches(self.models, store, self._access, self._expansion)
+        self.additions = Additions(self.models, store, self._access)
         self._trail = ChildTrail(external)
         self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
@@ -105,22 +112,22 @@ class Collection:
     # -- what is done
 
     def create(self, call: Call) -> Response:
-        grant = self._grant("create", call)
-        values = grant.made(self._models.written(call.document))
-        return self._write(call, Create(values, self._entity.model, grant.visibility, grant.related))
+        grant = self.grant("create", call)
+        values = grant.made(self.models.written(call.document))
+        return self._write(call, Create(values, self.entity.model, grant.visibility, grant.related))
 
     def list(self, call: Call) -> Response:
         expand = self._expansion.of_query(call.query)
         if LOOKUP in call.query:
-            return self._pages.listed(self._lookup_list.run(call, expand, self._grant("list", call)))
+            return self._pages.listed(self._lookup_list.run(call, expand, self.grant("list", call)))
         return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand, operation="list"))
 
     def get(self, call: Call) -> Response:
-        grant, known = self._grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
+        grant, known = self.grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
         deadline = deadline_in(call.time_left_ms, self._store.monotonic)
-        record = self._store.get(self._entity.model, self._keys.of_path(call.path), visibility=grant.visibility)
+        record = self._store.get(self.entity.model, self._keys.of_path(call.path), visibility=grant.visibility)
         if record is None:
-            raise not_found(self._entity)
+            raise not_found(self.entity)
         expand = self._expansion.of_query(call.query)
         if expand:
             # It is more than the record, so the record's tag is not its tag.
@@ -128,46 +135,36 @@ class Collection:
             return Response.json(200, shown.text)
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
-        text = carried(self._models, record, self._models.json(record)).text
+        text = carried(self.models, record, self.models.json(record)).text
         return Response.json(200, text, **entity_tag(record.rev))
 
     def patch(self, call: Call) -> Response:
-        grant = self._grant("update", call)
-        patch, models, condition = call.document, self._models, required(call.headers)
-        nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
-
-        def merged(record: Entity) -> dict[str, Any]:
-            stored = record_document(record)
-            return changed({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
-
-        def changed(document: Mapping[str, Any]) -> dict[str, Any]:
-            return grant.changed(models.patched(document))
-
-        changes, key = merged if nested else changed(patch), self._keys.of_path(call.path)
-        if self._keys.named(patch) not in (None, self._entity.identify(key)):
+        grant = self.grant("update", call)
+        patch, condition, key = call.document, required(call.headers), self._keys.of_path(call.path)
+        changes, asker = changes_of(self.models, grant, patch), grant.asker
+        if self._keys.named(patch) not in (None, self.entity.identify(key)):
             raise self._keys.contradicted()
+        start: Upsert = False
+        if flag(call.query, UPSERT) and not condition.exists:
+            start = start_of(self.models, self.grant("create", call), patch)
+        update = Update(self.entity.model, key, changes, condition.rev, from_json=True, upsert=start, **asker)
         with condition.or_refuse():
-            return self._write(
-                call,
-                Update(
-                    self._entity.model, key, changes, condition.rev, grant.visibility, grant.related, from_json=True
-                ),
-            )
+            return self._write(call, update)
 
     def put(self, call: Call) -> Response:
-        grant = self._grant("put", call)
-        key, condition = self._entity.identify(self._keys.of_path(call.path)), required(call.headers)
+        grant = self.grant("put", call)
+        key, condition = self.entity.identify(self._keys.of_path(call.path)), required(call.headers)
         if not grant.names_it(key):
-            raise not_found(self._entity)
+            raise not_found(self.entity)
         document = {**to_jsonable_python(key), **call.document}
-        form = self._models.write if condition.absent else self._models.put
-        values = self._models.written(document, form)
-        for name, value in self._entity.identify({name: values[name] for name in key}).items():
+        form = self.models.write if condition.absent else self.models.put
+        values = self.models.written(document, form)
+        for name, value in self.entity.identify({name: values[name] for name in key}).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
-        keeping = frozenset() if condition.absent else self._models.kept
-        values, model = grant.made(values, keeping), self._entity.model
-        asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
+        keeping = frozenset() if condition.absent else self.models.kept
+        values, model = grant.made(values, keeping), self.entity.model
+        asker = grant.asker
         put = Put(values, model, condition.rev, condition.exists, keeping=keeping, from_json=True, **asker)
         try:
             with condition.or_refuse():
@@ -178,23 +175,31 @@ class Collection:
             raise unmet(IF_MATCH) from None
 
     def delete(self, call: Call) -> Response:
-        grant, condition = self._grant("delete", call), required(call.headers)
-        operation = Delete(
-            self._entity.model, self._keys.of_path(call.path), condition.rev, grant.visibility, grant.related
-        )
+        grant, condition = self.grant("delete", call), required(call.headers)
+        returning, asker = _returns_old(call.query), grant.asker
+        if returning:
+            asker["visibility"] = both_see(grant, self.grant("get", call))
+        key, rev = self._keys.of_path(call.path), condition.rev
+        operation = Delete(self.entity.model, key, rev, returning=returning, **asker)
+
+        def answer(made: Sequence[Written]) -> Response:
+            before = made[0].before
+            return Response(204) if before is None else stored(self.models, before)
+
         with condition.or_refuse():
-            return carried_out(self._store, call, [operation], lambda made: Response(204), self._trail.of(call))
+            return carried_out(self._store, call, [operation], answer, self._trail.of(call))
 
     # -- parts
 
-    def _grant(self, operation: str, call: Call) -> Grant:
-        return self._access.grant(self._entity, operation, call.caller)
+    def grant(self, operation: str, call: Call) -> Grant:
+        """What the caller may do. Raises Unauthenticated, Forbidden."""
+        return self._access.grant(self.entity, operation, call.caller)
 
     def _write(self, call: Call, operation: Create | Put | Update) -> Response:
         def answer(made: Sequence[Written]) -> Response:
             (written,) = made
             assert written.record is not None, "the write leaves a record"
-            return (created if written.created else stored)(self._models, written.record)
+            return (created if written.created else stored)(self.models, written.record)
 
         return carried_out(self._store, call, [operation], answer)
 
@@ -202,17 +207,17 @@ class Collection:
 
     def operations(self) -> tuple[Operation, ...]:
         """All operations of the collection; where it is read only, those that write nothing."""
-        path = f"{ROOT}/{self._entity.collection}"
-        beside = (*self._queries.operations(path), *self._batches.operations(path))
+        path = f"{ROOT}/{self.entity.collection}"
+        beside = (*self._queries.operations(path), *self._batches.operations(path), *self.additions.operations(path))
         found = (*self._of_the_collection(path), *beside, *self._of_a_record())
-        if self._entity.read_only:
+        if self.entity.read_only:
             # What writes may be repeated under an idempotency key, and nothing else takes one.
             found = tuple(each for each in found if ONCE not in each.header_parameters)
         refusals = ACCESS_ERRORS if self._access.restricts else ()
         return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
 
     def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
-        entity, models = self._entity, self._models
+        entity, models = self.entity, self.models
         return (
             Operation(
                 "POST",
@@ -246,7 +251,7 @@ class Collection:
         )
 
     def _of_a_record(self) -> tuple[Operation, ...]:
-        entity, models = self._entity, self._models
+        entity, models = self.entity, self.models
         name, token = models.name, entity.token
         answer = Answer(200, "The record as it is stored.", lambda: models.read, TAG)
         hidden = (NotFound,) if self._access.restricts else ()
@@ -257,6 +262,7 @@ class Collection:
             "tag": entity.collection,
             "path_parameters": self._keys.parameters,
         }
+        made = Answer(201, "The new record as it is stored.", lambda: models.read, PLACE)
         return (
             Operation(
                 method="GET",
@@ -278,6 +284,8 @@ class Collection:
                 "`application/json` is taken too.",
                 run=self.patch,
                 answer=answer,
+                also=(made,),
+                query_parameters=(Parameter(UPSERT, UPSERTS, bool, default=False),),
                 header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
                 body=Body(lambda: models.patch, (MERGE_PATCH, JSON)),
                 errors=(NotFound, *CHANGE_ERRORS, ImmutableProperty, RecordTooLarge),
@@ -291,7 +299,7 @@ class Collection:
                 "keeps (200), as it does what its caller does not see or can't change and leaves out.",
                 run=self.put,
                 answer=answer,
-                also=(Answer(201, "The new record as it is stored.", lambda: models.read, PLACE),),
+                also=(made,),
                 header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
                 body=Body(lambda: models.put),
                 errors=(*CHANGE_ERRORS, *hidden, ImmutableProperty, RecordTooLarge),
@@ -303,11 +311,20 @@ class Collection:
                 summary=f"Remove one {token}",
                 run=self.delete,
                 answer=Answer(204, "It is gone."),
+                also=(Answer(200, "The record that was removed, where that is asked for.", lambda: models.read, TAG),),
+                query_parameters=(Parameter(RETURNING, RETURNS_OLD, Literal["old"]),),
                 header_parameters=(*CONDITIONS_OF_CHANGING, ONCE),
                 errors=(NotFound, *CHANGE_ERRORS, *incomplete),
                 **keyed,
             ),
         )
+
+
+def _returns_old(query: Mapping[str, str]) -> bool:
+    """Whether what was there is asked for. Raises InputError."""
+    if query.get(RETURNING, "old") != "old":
+        raise InputError("must be old", where=RETURNING, fix="write old, or leave it out")
+    return RETURNING in query
 
 
 def created(models: RecordModels, record: Entity, body: bytes | None = None) -> Response:

@@ -21,6 +21,7 @@ from ...errors import FieldFault, InputError, ValidationFailed, ValueRefused
 from ...schema.entity import Entity
 from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.property import Property
+from ...schema.property_options import Role
 from ...table.conditions import OPERATORS, And, Between, Comparator, Compare, Condition, Missing, Or
 from ...table.operations import UpdateItem
 from ...table.values import Item, Value
@@ -64,6 +65,15 @@ class Addition:
     def zero(self) -> Any:
         """What it is added to where there is nothing."""
         return set() if self.each.is_set else 0
+
+
+def can_be_added_to(entity: EntityType[Any], each: Property) -> bool:
+    """Whether a property is a number or set that changes, and that the store does not number."""
+    if each.stored in entity.immutable or each.role is Role.UPDATED or each.claim is not None:
+        return False
+    if any(sequence.property_name == each.stored for sequence in entity.sequences):
+        return False
+    return each.is_set or (each.is_number and not isinstance(each.codec, EnumCodec))
 
 
 def additions_of(

@@ -1,0 +1,36 @@
+"""Merge patches (RFC 7396) as changes of records, and as what a record is made of where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..access.grant import Grant
+from ..schema.entity import Entity
+from ..store.operations import Changes
+from ..wire.record_json import record_document
+from ..wire.record_models import RecordModels
+from .bodies import merge_patch
+
+
+def changes_of(models: RecordModels, grant: Grant, patch: Mapping[str, Any]) -> Changes:
+    """The changes that a patch means: those of the stored record where it changes parts of objects. Raises
+    ValidationFailed, Forbidden."""
+    nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
+
+    def merged(record: Entity) -> dict[str, Any]:
+        stored = record_document(record)
+        return changed({**patch, **{name: merge_patch(stored.get(name), patch[name]) for name in nested}})
+
+    def changed(document: Mapping[str, Any]) -> dict[str, Any]:
+        return grant.changed(models.patched(document))
+
+    return merged if nested else changed(patch)
+
+
+def start_of(models: RecordModels, creating: Grant, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record starts with that a patch makes: what the patch says, the objects in it without what they remove.
+    Raises ValidationFailed, Forbidden."""
+    objects = {name: merge_patch(None, value) for name, value in patch.items() if isinstance(value, Mapping)}
+    whole = {name: value for name, value in {**patch, **objects}.items() if value is not None}
+    return creating.made({name: value for name, value in models.patched(whole).items() if value is not None})
