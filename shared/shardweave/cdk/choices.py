@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Protocol
 
-from annotated_types import Ge, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
@@ -233,8 +232,8 @@ def _refusal(name: str, field: FieldInfo, text: str) -> ConfigurationError:
     if name == "alarmTopic":
         fix = "use one like arn:aws:sns:eu-west-1:123456789012:alarms, or leave it out"
         return ConfigurationError(f"{text!r} is not the ARN of an SNS topic.", where=where, fix=fix)
-    least = next((each.ge for each in field.metadata if isinstance(each, Ge)), None)
-    most = next((each.le for each in field.metadata if isinstance(each, Le)), None)
+    least = next((each.ge for each in field.metadata if hasattr(each, "ge")), None)
+    most = next((each.le for each in field.metadata if hasattr(each, "le")), None)
     if most is not None:
         message = f"{text[:40]!r} is not a whole number from {least:,} to {most:,}."
         return ConfigurationError(message, where=where, fix=f"use -c {name}={CHOICES[name] or most}, say")
