@@ -21,11 +21,11 @@ def main(path: str, format_name: str) -> None:
     users = [user["item"] for user in golden["users"]]
     shard_map, build = entity.shard_map, entity.keys.build
     for line in sys.stdin:
-        begun = time.perf_counter()
+        begun = time.thread_time()
         for _ in range(int(line)):
             for user in users:
                 last = {**user, **build(user, shard_map)}
-        seconds = time.perf_counter() - begun
+        seconds = time.thread_time() - begun
         print(json.dumps({"seconds": seconds, "last": last}), flush=True)
 
 

@@ -15,12 +15,14 @@ from shardweave.keys.key_format import (
     ARTICLE,
     ENTITY_MANAGER,
     KEY_FORMATS,
+    LOW_BITS,
     ORDERED,
     KeyFormat,
     crc32,
     escape,
     key_format,
     string_hash,
+    string_hash_low,
     unescape,
 )
 from shardweave.values.codecs import (
@@ -263,6 +265,11 @@ def test_string_hash_goes_from_the_last_utf_16_unit_to_the_first(text: str) -> N
     for unit in reversed(units):
         expected = (expected * 33 ^ unit) % 2**32
     assert string_hash(text) == expected
+
+
+@given(TEXTS | st.text("abc", min_size=60, max_size=200) | st.text(min_size=60, max_size=200))
+def test_the_low_bits_of_string_hash_are_found_without_going_over_its_characters(text: str) -> None:
+    assert string_hash_low(text) == string_hash(text) % 2**LOW_BITS
 
 
 def _utf_16(code: int) -> list[int]:

@@ -22,7 +22,7 @@ from zlib import crc32 as crc32_of_bytes
 
 from ..table.values import MAX_RANGE_KEY_BYTES, Item, Value
 from ..values.codecs import StringCodec, TimestampCodec
-from .key_format import KeyFormat, crc32
+from .key_format import LOW_BITS, KeyFormat, crc32, string_hash, string_hash_low
 from .sharding import MAX_SUFFIX
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ Built = dict[str, Value] | None
 
 class Suffixes(Protocol):
     """What gives the suffixes of a hash: a shard space, or one shard of it."""
+
+    @property
+    def hash_bits(self) -> int:
+        """How many of a hash's low bits they depend on."""
 
     def suffix_of(self, hashed: int) -> str:
         """The suffix in the table's hash key."""
@@ -98,9 +102,7 @@ def compiled(
     _examine(source, _longest_constant(design, sharded, unsharded))
     asked = source.use(lambda item: design.key_format.hash(shard_text(item))) + "(item)"
     if hashed is not None and by_plain_text:
-        value = f"value_{source.slots[hashed.slot]}"
-        is_crc32 = design.key_format.hash is crc32
-        asked = f"crc32({value}.encode())" if is_crc32 else f"{source.use(design.key_format.hash)}({value})"
+        asked = _hash_of(source, f"value_{source.slots[hashed.slot]}")
     head, spread = design.token + design.key_format.shard_delimiter, own_shards(sharded)
     if not spread:
         source.add(f"base = {head!r} + suffixes.suffix_of({asked})")
@@ -116,6 +118,18 @@ def compiled(
     exec(compile(text, f"<keys of {design.token}>", "exec"), source.names)  # noqa: S102
     build: Build = source.names["build"]
     return build
+
+
+def _hash_of(source: _Source, value: str) -> str:
+    """The hash of a plain text, or the part of it that chooses the shard."""
+    function = source.key_format.hash
+    if function is crc32:
+        return f"crc32({value}.encode())"
+    whole = f"{source.use(function)}({value})"
+    if function is not string_hash:
+        return whole
+    low = f"{source.use(string_hash_low)}({value})"
+    return f"({low} if 0 < suffixes.hash_bits <= {LOW_BITS} else suffixes.hash_bits and {whole})"
 
 
 def own_shards(sharded: Iterable[Generated]) -> list[int]:

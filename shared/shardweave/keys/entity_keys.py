@@ -69,6 +69,8 @@ class EntityKeys:
         if name is None:
             return 0
         value = item.get(name)
+        if type(value) is int:
+            return value
         if value is None:
             raise ValueRefused("the timestamp property is missing", where=name, fix="give the record its created time")
         try:

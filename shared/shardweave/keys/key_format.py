@@ -18,6 +18,8 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
 from ..errors import ConfigurationError, ValueRefused
 from ..table.values import Value
@@ -34,6 +36,7 @@ from ..values.codecs import (
 from ..values.js_numbers import number_of_text, text_of_number
 
 MAX_SHORT = 64
+_FOLDED = 32
 _ESCAPED = re.compile("[\x00-!]")
 _ESCAPE = re.compile("!([01][0-9a-f]|2[01])")
 
@@ -56,6 +59,25 @@ def string_hash(text: str) -> int:
     for position in range(len(units) - 2, -1, -2):
         hashed = (hashed * 33 & 0xFFFFFFFF) ^ (units[position] | units[position + 1] << 8)
     return hashed
+
+
+LOW_BITS = 5
+"""How many of string-hash's bits a text's units decide without carrying: modulo 32, 33 is 1."""
+
+
+def string_hash_low(text: str) -> int:
+    """The `LOW_BITS` low bits of `string_hash`: those of 5381 and of all units, each exclusive-or the others. Units are
+    halved together until one is left, so that nothing goes over a text's characters one by one."""
+    if text.isascii() and len(text) <= _FOLDED:
+        units = int.from_bytes(text.encode(), "little")
+        units ^= units >> 8 * 16
+        units ^= units >> 8 * 8
+        units ^= units >> 8 * 4
+        units ^= units >> 8 * 2
+        units ^= units >> 8
+    else:
+        units = reduce(xor, text.encode("utf-16-le", "surrogatepass")[::2], 0)
+    return (units ^ 5381) & (1 << LOW_BITS) - 1
 
 
 def escape(text: str) -> str:

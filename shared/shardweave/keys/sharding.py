@@ -15,6 +15,7 @@ generation that begins up to an hour from now counts as begun for readers, and f
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +46,11 @@ class ShardSpace:
     def shards(self) -> int:
         return int((1 << self.char_bits) ** self.chars)
 
+    @cached_property
+    def hash_bits(self) -> int:
+        """How many of a hash's low bits choose the shard."""
+        return self.char_bits * self.chars
+
     def suffix(self, shard: int) -> str:
         """The suffix of a shard number, 0 to shards - 1."""
         mask = (1 << self.char_bits) - 1
@@ -54,6 +60,8 @@ class ShardSpace:
         """The suffix of the shard that a hash falls into."""
         shards, low_bits, high, low = self._halves
         shard = hashed % shards
+        if not low_bits:
+            return high[shard]
         return high[shard >> low_bits] + low[shard & len(low) - 1]
 
     def suffix_within(self, hashed: int, most: int) -> str:
@@ -92,6 +100,11 @@ class Shard:
 
     space: ShardSpace
     number: int
+
+    @property
+    def hash_bits(self) -> int:
+        """None of a hash's bits choose it."""
+        return 0
 
     @property
     def suffix(self) -> str:
@@ -171,10 +184,12 @@ class ShardMap:
 
     def generation_of(self, timestamp: int) -> Generation:
         """The last generation that begins at or before `timestamp`."""
-        for generation in reversed(self.generations):
-            if generation.begins <= timestamp:
-                return generation
-        return self.generations[0]
+        return self.generations[bisect_right(self._later, timestamp)]
+
+    @cached_property
+    def _later(self) -> list[int]:
+        """When each generation but the first begins."""
+        return [generation.begins for generation in self.generations[1:]]
 
     def between(self, earliest: int | None, latest: int | None) -> tuple[Generation, ...]:
         """The generations that can hold a record with a timestamp in the closed window; None leaves a side open."""
