@@ -37,14 +37,18 @@ from tests.integration.question_shapes import SHAPES, Shape, before_shape, met, 
 from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
+READ_MS = 10
+"""What each read takes."""
 
 
 class FlakyTable:
     """A table of which some hash keys do not answer while they are in `broken`, that gives at most `most` records at
-    once, and each of whose reads takes ten milliseconds of a clock of its own."""
+    once, and each of whose reads takes `READ_MS` of a clock of its own. Reads of a round come from threads, or
+    where it answers `in_turn` one after another, so that the clock is told after each."""
 
-    def __init__(self, inner: Table, most: int | None = None) -> None:
+    def __init__(self, inner: Table, most: int | None = None, *, in_turn: bool = False) -> None:
         self.most = most
+        self.answers_in_process = in_turn
         self.inner = inner
         self.layout = inner.layout
         self.guards_inside_writes = inner.guards_inside_writes
@@ -53,7 +57,7 @@ class FlakyTable:
 
     def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
         if isinstance(operation, Query):
-            self.seconds += 0.01
+            self.seconds += READ_MS / 1000
             if operation.hash_value in self.broken:
                 raise Throttled
             if self.most is not None and operation.limit is not None:
@@ -193,7 +197,8 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
     items = make_items(chooser, thing)
     harmed = damaged(random.Random(f"harm {seed}"), items)
     most = chooser.choice([1, 2, 3] if shape.cut in ("deadline", "budget") else [None, None, None, 2])
-    table = FlakyTable(open_table(schema.layout), most)
+    in_turn = random.Random(f"turn {seed}").random() < 0.5
+    table = FlakyTable(open_table(schema.layout), most, in_turn=in_turn)
     for item in items:
         table.run(PutItem(item))
     runner = QueryRunner(
@@ -225,6 +230,9 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
     except UnsupportedQuery:
         assert not schema.key_format.ordered or any(branch.index == "mineLast" for branch in branches)
         return None
+    if in_turn and spec.time_limit_ms is not None:
+        # A round takes as many turns as it has lanes, and one that was not read to its end makes no page.
+        spec = replace(spec, time_limit_ms=spec.time_limit_ms + READ_MS * len(plan.lanes))
     walk = Walk(chooser, runner, table, plan, cut)
     walk.run(spec)
     expected = brute_force(plan, items, spec)

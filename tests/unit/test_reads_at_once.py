@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from shardweave.table import Guard
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import LoseRequest, Script, SimulatedTable, Throttle
 from shardweave.table.layout import TableLayout
-from shardweave.table.many import Lanes, Outcome, run_many_of, too_late
+from shardweave.table.many import Lanes, Outcome, answers_in_process, run_many_of, too_late
 from shardweave.table.metered import MeteredTable, metered
 from shardweave.table.operations import GetItem, Operation, PutItem, Query
 from shardweave.values.codecs import Timestamp
@@ -128,6 +129,57 @@ def test_nothing_is_sent_after_the_deadline_and_what_is_late_says_so() -> None:
     assert isinstance(outcomes[1].error, DeadlineTooShort)
     assert all(outcome.late for outcome in fanout.read(LANES, deadline=10.0))
     assert len(table.asked) == 1
+
+
+# -- a table in this process ------------------------------------------------------------------------------------------
+
+
+class InProcess(AtOnce):
+    """An embedded table; `threads` are those that read. It answers in process as it says; each read takes a second of
+    `now`."""
+
+    run_many = None  # type: ignore[assignment]
+
+    def __init__(self, *, answers_in_process: bool) -> None:
+        super().__init__()
+        self.answers_in_process = answers_in_process
+        self.threads: set[int] = set()
+        self.now = 10.0
+
+    def run(self, operation: Operation[Any], *, guard: Guard | None = None) -> Any:
+        self.threads.add(threading.get_ident())
+        self.now += 1
+        return super().run(operation, guard=guard)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda table: table,
+        lambda table: MeteredTable(ThrottleNotes(table, SCHEMA)),
+    ],
+)
+@pytest.mark.parametrize("in_process", [True, False])
+def test_a_table_in_this_process_is_read_in_the_callers_thread(wrap: Any, in_process: bool) -> None:
+    table = InProcess(answers_in_process=in_process)
+    fanout = FanOut(wrap(table))
+    assert answered(fanout.read(LANES, deadline=fanout.monotonic() + 3600)) == EVERY
+    fanout.close()
+    assert (table.threads == {threading.get_ident()}) is in_process
+
+
+def test_the_embedded_table_is_one_and_one_that_delays_answers_is_not() -> None:
+    table = EmbeddedTable(SCHEMA.layout)
+    assert answers_in_process(table)
+    assert not answers_in_process(SimulatedTable(table, Script()))
+
+
+def test_reads_one_after_another_end_with_the_deadline() -> None:
+    table = InProcess(answers_in_process=True)
+    outcomes = FanOut(table, monotonic=lambda: table.now).read(LANES, deadline=12.0)
+    assert answered(outcomes) == ["thing!0", "thing!1", "DeadlineTooShort", "DeadlineTooShort"]
+    assert [outcome.late for outcome in outcomes] == [False, False, True, True]
+    assert len(table.single) == 2
 
 
 # -- tables that wrap one ---------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 At most `throttle` reads are under way at once in all queries of this object. A table that carries reads out by itself
 (see `many`) gets all of a round together, and no threads are needed; then at most `throttle` of a query are under way,
-and of all queries as many as the table has connections. A throttled or unanswered read is sent
+and of all queries as many as the table has connections. Where reads wait for nobody, they are carried out one after
+another in the caller's thread. A throttled or unanswered read is sent
 again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
 read has an outcome of its own: one that fails does not take the others with it.
 
@@ -22,7 +23,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConfigurationError, ShardweaveError, TableUnavailable, Throttled
 from ..table import Table
-from ..table.many import Lanes, Outcome, run_many_of, too_late
+from ..table.many import Lanes, Outcome, answers_in_process, run_many_of, too_late
 from ..table.operations import Operation
 from ..table.retry import system_random
 
@@ -82,6 +83,8 @@ class FanOut:
         if run_many is not None:
             seconds = None if deadline is None else deadline - begun
             return list(run_many(Lanes(operations, self._throttle, self._lane_pause, seconds, self._sleep)))
+        if answers_in_process(self._table):
+            return [self._in_turn(operation, deadline) for operation in operations]
         pool = self._started()
         futures = [pool.submit(copy_context().run, self._attempt, operation, deadline) for operation in operations]
         ended = self._wait(futures, None if deadline is None else deadline - begun)
@@ -106,6 +109,11 @@ class FanOut:
 
     def _since(self, begun: float) -> float:
         return (self.monotonic() - begun) * 1000
+
+    def _in_turn(self, operation: Operation[R], deadline: float | None) -> Outcome[R]:
+        if deadline is not None and self.monotonic() >= deadline:
+            return Outcome(None, too_late(), 0.0, late=True)
+        return self._attempt(operation, deadline)
 
     def _attempt(self, operation: Operation[R], deadline: float | None) -> Outcome[R]:
         begun = self.monotonic()

@@ -1,7 +1,7 @@
 """Several reads at once: what is asked of a table that can carry them out by itself, and what became of each.
 
-A table may have `run_many`; where it has none, or None, its caller asks for each read by itself, from threads of its
-own.
+A table may have `run_many`; where it has none, or None, its caller asks for each read by itself: from threads of its
+own, or one after another where the table `answers_in_process`.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ def run_many_of(table: object) -> RunMany | None:
     """How a table carries reads out that are wanted together, if it can by itself."""
     found: RunMany | None = getattr(table, "run_many", None)
     return found
+
+
+def answers_in_process(table: object) -> bool:
+    """Whether reads of a table wait for nobody, so that handing one to another thread costs more than it spares."""
+    return bool(getattr(table, "answers_in_process", False))
 
 
 def too_late() -> DeadlineTooShort:

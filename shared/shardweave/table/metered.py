@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from . import Guard, Table
 from .layout import TableLayout
-from .many import Lanes, Outcome, RunMany, run_many_of
+from .many import Lanes, Outcome, RunMany, answers_in_process, run_many_of
 from .operations import BatchGet, GetItem, Operation, Query, Scan, TransactGet
 
 R = TypeVar("R")
@@ -70,6 +70,11 @@ class MeteredTable:
         if meter is not None and isinstance(operation, _READS):
             meter.add(getattr(answer, "units", 0.0))
         return answer
+
+    @property
+    def answers_in_process(self) -> bool:
+        """See `many`."""
+        return answers_in_process(self._table)
 
     @property
     def run_many(self) -> RunMany | None:

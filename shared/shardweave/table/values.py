@@ -116,7 +116,12 @@ def number_sum(one: int | Decimal, other: int | Decimal) -> int | Decimal:
 
 def item_bytes(item: Item) -> int:
     """The size that DynamoDB charges and limits: names and values."""
-    return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
+    total = 0
+    for name, value in item.items():
+        total += len(name) if name.isascii() else len(name.encode())
+        # Most are plain text, whose size is known without encoding it.
+        total += len(value) if type(value) is str and value.isascii() else value_bytes(value)
+    return total
 
 
 def value_bytes(value: Value) -> int:

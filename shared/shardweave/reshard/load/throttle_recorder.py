@@ -24,7 +24,7 @@ from ...schema.entity import now_ms
 from ...schema.schema import Schema
 from ...table import Guard, Table
 from ...table.layout import TableLayout
-from ...table.many import Lanes, Outcome, RunMany, run_many_of
+from ...table.many import Lanes, Outcome, RunMany, answers_in_process, run_many_of
 from ...table.operations import (
     THROTTLED_CODES,
     DeleteItem,
@@ -74,6 +74,11 @@ class ThrottleNotes:
         finally:
             if self._noted:
                 self._flush()
+
+    @property
+    def answers_in_process(self) -> bool:
+        """See `many`."""
+        return answers_in_process(self._table)
 
     @property
     def run_many(self) -> RunMany | None:

@@ -113,6 +113,11 @@ class EmbeddedTable:
         answer: R = execute(operation, guard)
         return answer
 
+    @property
+    def answers_in_process(self) -> bool:
+        """Reads wait for no other process, nor for writes."""
+        return True
+
     def expire(self, now: float) -> int:
         """Remove the items that have expired at `now`, as the service would in its own time, and give how many."""
         removed = 0
