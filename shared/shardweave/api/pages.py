@@ -39,6 +39,7 @@ from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..store.lookups.lookup_queries import FoundPage
 from ..store.noticed import notice
+from ..table.values import Item
 from ..values.json_types import json_bytes
 from ..wire.paging import CONTINUATION, PREVIOUS, name_of_token
 from ..wire.record_models import RecordModels
@@ -134,8 +135,12 @@ class Pages:
             shown = self.texts(answered, expand, call.caller, deadline)
             return [each.size for each in shown.texts]
 
+        room = PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self.carried)
+        if not expand:
+            # What is expanded is asked of a record.
+            room = replace(room, direct=self._direct)
         with token_named({**call.document, **call.query}), limit_named(spec, call):
-            page = queries.run(asked, room=PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self.carried))
+            page = queries.run(asked, room=room)
         read = [each.text for each in shown.texts[: len(page.items)]]
         items = tuple(reversed(read) if page.backwards else read)
         late = page.stats.out_of_time and not has_own_limit(spec, call)
@@ -145,6 +150,11 @@ class Pages:
     def text(self, record: Any) -> bytes:
         """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
         return item_json(self._models, record)
+
+    def _direct(self, item: Item) -> tuple[Any, Carried] | None:
+        text = self._models.stored_json.text(item)
+        found = None if text is None else Carried(text)
+        return None if found is None or fills_more_than_an_answer(found) else (None, found)
 
     def carried(self, record: Any) -> tuple[Any, Carried]:
         """A record, or some properties of one, and its JSON text. Raises RecordUnreadable."""

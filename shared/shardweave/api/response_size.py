@@ -12,6 +12,8 @@ from ..query.spec import CutBy
 
 MAX_PAGE_BYTES = 5 * 1024 * 1024
 """What the records of an answer may take."""
+_ESCAPED_BYTES = 5
+"""What the one other ASCII character that may be escaped, DEL, takes more."""
 
 MOST_ESCAPED = 3
 """How many bytes one of a JSON text becomes at most where that is carried: a character of two or four bytes is escaped
@@ -50,4 +52,6 @@ def fills_more_than_an_answer(record: Carried) -> bool:
 def carried_bytes(text: bytes) -> int:
     """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
     backslashes are escaped, and what is not ASCII may be."""
+    if text.isascii():
+        return len(text) + 1 + text.count(b'"') + text.count(b"\\") + _ESCAPED_BYTES * text.count(b"\x7f")
     return len(json.dumps(text.decode())) - 1

@@ -20,12 +20,14 @@ from .spec import CutBy
 class PageBudget:
     """`bytes` in all; `sizes_of` gives those of each record of a page, or of the first ones only, and `short_of` then
     says what there was not enough of for the others. `form` is what is answered of each record. Both raise
-    RecordUnreadable where a record can't be answered: `sizes_of` of the first one only."""
+    RecordUnreadable where a record can't be answered: `sizes_of` of the first one only. `direct` is what is answered of
+    a whole stored item without a record of it, None where one has to be made."""
 
     bytes: int
     sizes_of: Callable[[Sequence[Any]], Iterable[int]]
     short_of: Callable[[], CutBy] = lambda: "bytes"
     form: Callable[[Any], Any] = lambda record: record
+    direct: Callable[[Item], Any] = lambda item: None
 
     def answered(self, records: Sequence[Any]) -> tuple[int, CutBy]:
         """How many of the first records fit as they are answered, and what there was not enough of for the rest."""

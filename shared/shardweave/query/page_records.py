@@ -20,14 +20,22 @@ from .results import shown
 
 class PageRecords:
     """The records of one page by the items that its lanes read. `whole` are its whole records, where those are read;
-    `form` is what is answered of a record, and raises RecordUnreadable where nothing can be."""
+    `form` is what is answered of a record, and raises RecordUnreadable where nothing can be; `direct` is the same of
+    a whole item, None where a record of it has to be made."""
 
     def __init__(
-        self, plan: Plan, whole: WholeRecords | None, form: Callable[[Any], Any], *, tells_unreadable: bool
+        self,
+        plan: Plan,
+        whole: WholeRecords | None,
+        form: Callable[[Any], Any],
+        direct: Callable[[Item], Any],
+        *,
+        tells_unreadable: bool,
     ) -> None:
         self._plan = plan
         self._whole = whole
         self._form = form
+        self._direct = direct
         self._tells = tells_unreadable
         self._made: dict[int, tuple[Item, Any]] = {}
         self._refused: dict[int, tuple[Item, Unreadable]] = {}
@@ -42,11 +50,15 @@ class PageRecords:
             if id(item) in self._made or id(item) in self._refused:
                 continue
             try:
-                made = self._form(shown(self._plan, item if self._whole is None else self._whole.of(item)))
+                made = self._answer(item if self._whole is None else self._whole.of(item))
             except RecordUnreadable as error:
                 self.refuse(item, error.record)
             else:
                 self._made[id(item)] = (item, made)
+
+    def _answer(self, item: Item) -> Any:
+        made = self._direct(item) if self._plan.whole else None
+        return self._form(shown(self._plan, item)) if made is None else made
 
     def is_given(self, item: Item) -> bool:
         """Whether a record is one of the page, as far as it is known."""

@@ -34,6 +34,7 @@ from ..schema.schema import Schema
 from ..schema.shard_maps import Lease, ShardMaps
 from ..table import Table
 from ..table.retry import system_random
+from ..table.values import Item
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
 from .explain import Explanation, explain
@@ -247,8 +248,8 @@ class QueryRunner:
             whole = WholeRecords(plan, self._fanout, spec.visibility, now / 1000, deadline)
             deadline = self._deadline(spec, begun, PART_OF_LANES)
         bounds = PageLimits(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
-        form = _as_it_is if room is None else room.form
-        records = PageRecords(plan, whole, form, tells_unreadable=spec.tells_unreadable)
+        form, direct = (_as_it_is, _never) if room is None else (room.form, room.direct)
+        records = PageRecords(plan, whole, form, direct, tells_unreadable=spec.tells_unreadable)
         walk = PageReader(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
@@ -302,6 +303,10 @@ def _as_read(page: Page) -> Page:
 
 def _as_it_is(record: Any) -> Any:
     return record
+
+
+def _never(item: Item) -> None:
+    """No item is answered without a record of it."""
 
 
 def _answered(

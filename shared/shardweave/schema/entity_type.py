@@ -18,7 +18,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import ComputedFieldInfo
 
 from ..errors import (
@@ -219,6 +219,11 @@ class EntityType(Generic[E]):
     def derives(self) -> bool:
         """Whether writing a property may change others, or be refused for them."""
         return self._validation is not None or self.model.prepare.__func__ is not Entity.prepare.__func__  # type: ignore[attr-defined]
+
+    @property
+    def reading_model(self) -> type[BaseModel] | None:
+        """The model that reads what is stored; None where that is read with validators."""
+        return self.model if self._validation is None else self._validation.stored
 
     def revalidate(self, values: Mapping[str, Any], stored: Mapping[str, Any]) -> E:
         """A record from properties by stored name, some of which are as they are `stored`: their validators have run.

@@ -41,19 +41,20 @@ def has_validators(model: type[Entity], properties: Mapping[str, Property]) -> b
 
 
 class Validation(typing.Generic[E]):
-    """The two ways to read the records of a model that has validators, beside its own."""
+    """The two ways to read the records of a model that has validators, beside its own. `stored` reads by types alone;
+    it is None where a type is nothing without validators."""
 
     def __init__(self, model: type[E], properties: Mapping[str, Property]) -> None:
         self._model = model
-        self._stored = _stored_model(model, properties)
+        self.stored = _stored_model(model, properties)
         self._given = _given_model(model)
 
     def read(self, values: Mapping[str, Any]) -> E | None:
         """A record from properties in stored form, by its types alone; None where they do not fit."""
-        if self._stored is None:
+        if self.stored is None:
             return None
         try:
-            read: Any = self._stored.model_validate(values)
+            read: Any = self.stored.model_validate(values)
         except ValidationError:
             return None
         object.__setattr__(read, "__class__", self._model)

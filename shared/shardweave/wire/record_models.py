@@ -45,6 +45,7 @@ from ..values.json_validation import field_faults, read_model
 from ..values.validators import without_validators
 from .record_json import part_json, record_json
 from .record_keys import KEY, RecordKeys
+from .stored_json import StoredJson
 from .unreadable import TOLD, UNREADABLE
 
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
@@ -114,6 +115,11 @@ class RecordModels:
 
     def _checked(self, form: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
         return as_given(self.entity, validated(form, self._writable(document)), document)
+
+    @cached_property
+    def stored_json(self) -> StoredJson:
+        """Its stored items as JSON text, where no record has to be made of them."""
+        return StoredJson(self.entity)
 
     def json(self, record: Entity, hidden: Set[str] = frozenset()) -> bytes:
         """The JSON text of a record, without what is private or `hidden` (Python names). Raises RecordUnreadable."""

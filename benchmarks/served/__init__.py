@@ -1,0 +1,1 @@
+"""The other side of the local server: a route of uvicorn's that does nothing."""
