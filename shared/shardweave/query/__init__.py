@@ -1,4 +1,4 @@
-"""Queries: one question, every shard and index that can hold an answer, one exactly ordered page.
+"""Queries: every shard and index that can hold a matching record is read, and merged into one exactly ordered page.
 
 spec (what is asked) -> plan (pure: lanes and intervals) -> fan-out (reads) -> merge (pure: the order) -> cursor.
 """

@@ -1,7 +1,7 @@
-"""Bounds of ranges that are no values of their property: where they stand among those that are.
+"""Bounds of ranges that are not valid values of their property: the nearest valid values.
 
-Any number has a place in the order of a number; a key holds only what the property's codec can write. The nearest such
-number inside the range bounds the same values.
+Any number can bound a range of a number property, but a key contains only numbers that the property's codec can encode.
+So a bound is replaced by the nearest such number inside the range, which bounds the same values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _WIDE = Context(prec=80)
 
 
 def inward(codec: Codec, bound: Value, *, up: bool) -> Value:
-    """A bound as the nearest value of a codec that is not below it (`up`), or not above it. A bound that is none, or
-    that the codec has itself, is as it was; one beyond the last member of an Enum is None for the caller to see."""
+    """The nearest value of a codec that is not below a bound (`up`), or not above it. A bound that the codec can
+    encode, and None, are returned unchanged; for a bound beyond the last member of an Enum the result is None."""
     if bound is None:
         return None
     if isinstance(codec, EnumCodec) and codec.by_value and bound not in codec.values:
@@ -32,5 +32,5 @@ def inward(codec: Codec, bound: Value, *, up: bool) -> Value:
 
 
 def place_of(codec: Codec, value: Value) -> Any:
-    """What compares as the codec orders its values."""
+    """A value that sorts as the codec's values do."""
     return value if isinstance(codec, (BinaryCodec, NumberCodec)) else codec.encode(value)

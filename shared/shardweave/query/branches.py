@@ -4,9 +4,9 @@ Branches agree when their range keys have the same number of elements with the s
 differ, sort values are compared by the stored text with the names left out (the value delimiter kept), which orders
 as the text does within a branch and makes branches comparable.
 
-A record that satisfies several branches is given once, at its lowest position in ascending order among them. That is
-judged from its stored attributes alone (its hash key is one of the branch's, its sort key lies in the interval, the
-branch's filter holds), so nothing has to be remembered between pages.
+A record that matches several branches is returned once, at the lowest of its positions in ascending order. Its stored
+attributes alone decide whether it matches a branch (its hash key is one of the branch's, its sort key is in the
+interval, the branch's filter holds), so nothing has to be remembered between pages.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from .intervals import contains
 from .key_attributes import hidden_in, is_unclear, values_in_keys
 
 DAMAGE = (ShardweaveError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What looking into a stored item raises where it is not as its entity has it."""
+"""The exceptions that reading a stored item raises if it does not have the form of its entity."""
 
 
 @dataclass(frozen=True)
 class Branch:
     """One index with its conditions and filter, as one part of a query.
 
-    `time_ordered` says that among records with the fixed elements its order is that of the timestamp property.
-    `names` are the element names to leave out of the sort value, empty when every branch has the same ones. `place` is
-    where the query has it, empty where it is the query itself.
+    `time_ordered`: records with the same fixed elements are ordered by the timestamp property. `names` are the element
+    names to leave out of the sort value, empty when every branch has the same ones. `place` is the branch's place in
+    the query, for errors; empty if the query has no branches.
     """
 
     rank: int
@@ -50,11 +50,11 @@ class Branch:
     place: str = ""
 
     def sort_value(self, item: Item) -> Value:
-        """Where an item stands in the merged order."""
+        """The sort value of an item in the merged order."""
         return self.comparable(item[self.view.range_name])
 
     def comparable(self, value: Value) -> Value:
-        """A value of this branch's range key in the form that all branches share."""
+        """A value of this branch's range key in the form that all branches have in common."""
         if not self.names or not isinstance(value, str):
             return value
         parts = value.split(self.element_delimiter)
@@ -71,8 +71,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Tells whether a record found in one branch is given there. `lanes[rank]` maps a branch's hash keys to their
-    intervals."""
+    """Decides in which branch a record that matches several branches is returned. `lanes[rank]` maps a branch's hash
+    keys to their intervals."""
 
     entity: EntityType[Any]
     branches: Sequence[Branch]
@@ -96,7 +96,7 @@ class Overlap:
         return self._possible
 
     def is_given(self, branch: Branch, hash_value: str, item: Item) -> bool:
-        """Whether no other branch holds the record at a lower position."""
+        """Whether no other branch has the record at a lower position, so that this branch returns it."""
         if not self._possible:
             return True
         own = (branch.sort_value(item), hash_value, branch.rank)
@@ -112,16 +112,17 @@ class Overlap:
         return True
 
     def _passes(self, branch: Branch, item: Item) -> bool:
-        """Whether a record passes a branch's filter, which may look at what this index has in its keys alone."""
+        """Whether a record passes a branch's filter, which may test properties that this index has only in its keys."""
         missing = branch.filter.attributes() - item.keys()
         try:
             return branch.filter.evaluate({**values_in_keys(self.entity, item, missing), **item} if missing else item)
         except DAMAGE:
-            return True  # it can't be read, and is told there
+            return True  # it can't be read, and is reported in that branch
 
 
 def check_agreement(entity: EntityType[Any], branches: Sequence[Branch]) -> None:
-    """Refuses branches whose order can't be merged, or that can't be told to overlap. Raises UnsupportedQuery."""
+    """Check that the branches can be merged into one order, and that overlaps between them can be detected. Raises
+    UnsupportedQuery."""
     first = branches[0]
     for branch in branches[1:]:
         where = branch.place or "conditions"
@@ -163,7 +164,7 @@ def _same_order(one: Element, other: Element) -> bool:
 
 
 def _signature(codec: Codec) -> tuple[object, ...]:
-    """What decides a codec's order: its type and its parameters."""
+    """A value that is equal for codecs with the same order: type and parameters."""
     if isinstance(codec, DescendingCodec):
         return (DescendingCodec, *_signature(codec.inner))
     parameters = {name: value for name, value in vars(codec).items() if not name.startswith("_")}

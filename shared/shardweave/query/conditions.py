@@ -1,4 +1,4 @@
-"""Conditions of a query on one index: what they fix of the hash key, and the interval of the range key.
+"""Conditions of a query on one index: the hash key that they determine, and the interval of the range key.
 
 Conditions fix every element of the hash key, then elements of the range key from the left: equality, and on the last
 one at most one of equality, prefix or range. `P` is the text through an element's name and the value delimiter:
@@ -36,14 +36,14 @@ Conditions = Mapping[str, Constraint]
 
 
 RANGE = "use from and to, or in Python between(low, high)"
-"""How a range is asked for."""
+"""The operators of a range."""
 
 MAX_CHOICES = 50
-"""Values of one property that a query may ask for at once."""
+"""The maximum number of values in a condition "one of"."""
 
 
 def expanded(conditions: Mapping[str, Constraint | OneOf]) -> list[dict[str, Constraint]]:
-    """The conditions with every `OneOf` spelled out, one mapping for each combination, in the order given."""
+    """The conditions with every `OneOf` expanded: one mapping for each combination, in the given order."""
     combinations: list[dict[str, Constraint]] = [{}]
     for name, constraint in conditions.items():
         if not isinstance(constraint, OneOf):
@@ -112,8 +112,8 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
 
 
 def _checked_range(keys: EntityKeys, each: Property, asked: Range) -> Range:
-    """A range whose bounds the property can have: a number between two of them is moved inwards. What is wrong with a
-    bound is placed at its side."""
+    """A range with bounds that the property can have: a number between two possible values is moved inwards. An error
+    about a bound names the side."""
     assert each.codec is not None
     element = Element(each.stored, each.codec)
     with _placed_at(f"{each.stored}.from"):
@@ -159,7 +159,7 @@ def _check(keys: EntityKeys, element: Element, value: Value) -> None:
 
 
 def _check_characters(name: str, value: Value) -> None:
-    """No key holds half a character, and the table could not be asked for one."""
+    """Refuse unpaired surrogates, which can't be encoded for a request."""
     try:
         to_attribute_value(value)
     except ValueRefused as error:

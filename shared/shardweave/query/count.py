@@ -1,10 +1,10 @@
-"""Counting: how many records answer a query.
+"""Counting the records that match a query.
 
-Lanes are counted by the table, all in parallel and each to its end, without a record leaving it. Where that can't be
+Lanes are counted by the table, all in parallel and each to its end, without a record leaving it. If that would not be
 exact (branches that overlap, a filter that is evaluated here, a time window, a TTL that is a key) keys are read and
 counted here.
 
-What can't be read of the stored records is counted like the others: it stands in the index, which is counted.
+Records that can't be read are counted too, since their entries are in the index.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Because the order is total, one position is enough for any number of lanes, so the token's size does not grow with
 shards or branches. A token is bound to its query (a fingerprint of everything but limit and deadline, the caller
-included), to the shard map it was made under, and to the time its walk began: its life counts from there and is never
+included), to the shard map it was made under, and to the time its walk began: its lifetime starts there and is never
 extended.
 
 Format: base64url without padding of
@@ -42,8 +42,9 @@ _START_OVER = "start again without a cursor"
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the order: at one record (`rank` and its page key's `values`), which has been read; or, with `rank`
-    None, between records: in the query's order before all that have the sort value `values[0]`, or `behind` them."""
+    """A position in the order: at a record that has been read (`rank` and the `values` of its page key), or, if `rank`
+    is None, between records: before all records with the sort value `values[0]`, in the query's order, or `behind`
+    them."""
 
     rank: int | None
     values: tuple[Value, ...]
@@ -60,8 +61,8 @@ class Lagging:
 
 @dataclass(frozen=True)
 class CursorState:
-    """All that a cursor carries. `position` None with `at_end` means that only lagging lanes are left; without it,
-    that no lane has advanced. `backwards` says that it goes on against the query's order."""
+    """The content of a cursor. `position` None with `at_end`: only lagging lanes are left; without `at_end`: no lane
+    has advanced. `backwards`: the next page is read against the query's order."""
 
     started_ms: int
     map_id: int
@@ -105,8 +106,8 @@ class CursorKeys:
 
 
 class CursorCodec:
-    """Encodes and decodes cursors. `keys` may be a function that gives them: it is called with the first cursor, and
-    what it raises, that cursor's use raises. `life_ms` is how long a walk may take."""
+    """Encodes and decodes cursors. `keys` may be a function that returns them: it is called for the first cursor, and
+    its exceptions are raised there. `life_ms` is the maximum duration of a walk."""
 
     def __init__(self, keys: CursorKeys | Callable[[], CursorKeys], life_ms: int = DEFAULT_LIFE_MS) -> None:
         self._given = keys
@@ -219,7 +220,7 @@ def _position(content: list[Any] | None) -> Position | None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON that tells every native type apart."""
+    """JSON in which different native types have different forms."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int) and abs(value) < 2**53:

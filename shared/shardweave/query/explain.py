@@ -1,8 +1,8 @@
-"""Explain: what a query does and why, before it runs and after.
+"""Explanations: the plan of a query and the reasons for it, before and after it runs.
 
-An explanation is plain data; filters are in their JSON form. It holds conditions' property names and key texts, so it
-is for whoever may run the query, and nothing of other records: where a filter keeps those of others from the caller, a
-lane that goes on says so, and not from where, since that place may be one of theirs.
+An explanation is plain data; filters are in their JSON form. It contains the conditions' property names and key texts,
+which the caller of the query knows, but nothing of other records. If a filter hides other callers' records, a lane that
+resumes does not show the position, since it may be that of a hidden record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILLING = re.compile("\U0010ffff+[\uffff\u07ff\x7f]?$")
 
 @dataclass(frozen=True)
 class LanePlan:
-    """One lane: what it reads, from where, and how much at first."""
+    """One lane: its interval, the position where it starts, and the size of its first read."""
 
     lane: str
     index: str | None
@@ -44,11 +44,11 @@ class LanePlan:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The index and why, every lane, the estimate, and, after a run, what it cost.
+    """The index and the reasons for it, every lane, the estimate, and, after a run, the cost.
 
     `filter_by_table` and `filter_here` are the parts of filters, each once, that the table evaluates and that are
-    evaluated after reading. `estimate_is_least`: records that are left out are read too, at worst all that the lanes
-    hold."""
+    evaluated after reading. `estimate_is_least`: the estimate is a lower bound, since dropped records are read too, in
+    the worst case all records of the lanes."""
 
     entity: str
     indexes: tuple[str | None, ...]
@@ -65,7 +65,7 @@ class Explanation:
     stats: QueryStats | None
 
     def plan_text(self) -> str:
-        """The plan without anything that changes from run to run: what tests record."""
+        """The parts of the plan that are the same in every run, as text for the tests."""
         where = ", ".join(index or "the table" for index in self.indexes)
         lines = [f"{self.entity} by {where}, {self.order}, {self.limit} a page"]
         lines += [f"  because {reason}" for reason in self.reasons]
@@ -78,7 +78,7 @@ class Explanation:
 
 
 def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, places: bool = True) -> Explanation:
-    """Explain a plan that starts at `begins`. Without `places`, lanes have the bounds of the query itself."""
+    """The explanation of a plan whose lanes start at `begins`. Without `places`, lanes show the bounds of the query."""
     open_lanes = [lane for lane, start in zip(plan.lanes, begins, strict=True) if start.interval is not None]
     stages = sorted({lane.stage for lane in open_lanes})
     shares = {stage: sharing(lane for lane in open_lanes if lane.stage == stage) for stage in stages}

@@ -1,14 +1,14 @@
-"""The fan-out: carries out lane reads in parallel over one thread-safe table.
+"""The fan-out: reads lanes in parallel from one thread-safe table.
 
-At most `throttle` reads are under way at once in all queries of this object. A table that carries reads out by itself
-(see `many`) gets all of a round together, and no threads are needed; then at most `throttle` of a query are under way,
-and of all queries as many as the table has connections. Where reads wait for nobody, they are carried out one after
-another in the caller's thread. A throttled or unanswered read is sent
-again with full jitter, inside the deadline when there is one; reads change nothing, so that is always safe. Every
-read has an outcome of its own: one that fails does not take the others with it.
+At most `throttle` reads are under way at once in all queries of this object. A table that carries out parallel reads
+itself (see `many`) gets all reads of a round together, and no threads are needed; then at most `throttle` reads of a
+query are in progress, and for all queries as many as the table has connections. Where reads wait for nobody, they are
+carried out one after another in the caller's thread. A throttled or unanswered read is sent again with full jitter,
+within the deadline if there is one; this is always safe, since reads change nothing. Every read has its own outcome: a
+failed read does not affect the others.
 
-A round closes once: what has not ended when the wait for it ends is late, and an answer that comes after that is
-dropped. The clock and the wait are given, so that a test says which reads are late.
+A round closes once: reads that have not ended when the wait ends are late, and their answers are dropped. The clock and
+the wait function are arguments, so that tests decide which reads are late.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ MAX_BACKOFF_SECONDS = 2.0
 R = TypeVar("R")
 
 Wait = Callable[[Collection[Future[Any]], float | None], Collection[Future[Any]]]
-"""Waits until all of the futures have ended, at most so many seconds, and gives those that have."""
+"""A function that waits until all futures have ended, or for some seconds, and returns those that have ended."""
 
 
 def wait_for(futures: Collection[Future[Any]], seconds: float | None) -> Collection[Future[Any]]:
-    """The futures that ended within so many seconds of real time."""
+    """Wait for futures for some seconds of real time, and return those that have ended."""
     return wait_for_futures(futures, seconds).done
 
 
 class FanOut:
-    """A pool of at most `throttle` threads, started when first needed. One at a time without a deadline needs none."""
+    """A pool of at most `throttle` threads, started when they are first needed. Single reads without a deadline need no
+    thread."""
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class FanOut:
         self._lock = Lock()
 
     def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
-        """The outcomes in the order of the operations. `deadline` is a time of `monotonic`; what has not ended by then
-        is late. Nothing is sent after it."""
+        """The outcomes in the order of the operations. `deadline` is a time of `monotonic`; reads that have not ended
+        by then are late, and nothing is sent after it."""
         run_many = run_many_of(self._table)
         if run_many is None and deadline is None and (len(operations) <= 1 or self._throttle == 1):
             return [self._attempt(operation, None) for operation in operations]
@@ -91,7 +92,7 @@ class FanOut:
         return [future.result() if future in ended else self._dropped(future, begun) for future in futures]
 
     def close(self) -> None:
-        """Let running reads end and stop the threads."""
+        """Wait for running reads and stop the threads."""
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown()
@@ -133,7 +134,7 @@ class FanOut:
         return self._pause_after(error, attempts)
 
     def _pause_after(self, error: ShardweaveError, attempts: int) -> float | None:
-        """The seconds to wait before the next attempt; None when there is none."""
+        """The seconds to wait before the next attempt; None if there is no further attempt."""
         if attempts >= MAX_ATTEMPTS or not isinstance(error, (Throttled, TableUnavailable)):
             return None
         return self._jitter() * min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2.0 ** (attempts - 1))

@@ -1,4 +1,4 @@
-"""The tests of a filter, compiled: what each takes of which type, and what it is over stored values.
+"""Compiling the tests of a filter: the operands that each test takes for each type, and its form over stored values.
 
     eq, ne, in                  a value that the property can have
     lt, le, gt, ge, between     a place in the property's order: any text of a text, any number of a number, a member
@@ -8,9 +8,9 @@
     size                        of a text, of bytes, and of what has members
     exists                      of anything
 
-A test that could never hold, since the type has no such thing, is refused. Order and equality are those of
-`value_order`, so that a filter, a condition and Python mean the same. None is no value: it is equal to None alone, and
-has no order. A record without the property has what it shows: the default, None where there is none.
+A test that the type does not support, so that it could never hold, is refused. Order and equality are those of
+`value_order`, so that filters, conditions and Python agree. None has no order and is equal only to None. A record
+without the property is tested with its default, or None if there is no default.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WORDS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
 def word_of(node: Condition) -> str:
-    """What a test is called in the JSON form, for the place of what is wrong with it."""
+    """The name of a test in the JSON form, for the place of an error."""
     if isinstance(node, Compare):
         return WORDS[node.operator]
     names: dict[type[Condition], str] = {
@@ -86,7 +86,7 @@ def compiled_test(each: Property, node: Condition, where: str, *, stored: bool =
 
 
 def _with_default(each: Property, test: Condition) -> Condition:
-    """The test of what is stored, and of the default where nothing is."""
+    """The test of the stored value, or of the default if nothing is stored."""
     name, default = each.stored, each.default
     if default.of_others:
         raise UnsupportedQuery(
@@ -134,7 +134,7 @@ def _require(holds: bool, each: Property, test: str, types: str) -> None:
 
 
 def _value(each: Property, value: Any) -> Value:
-    """A value that the property can have, in stored form. A time of the wrong unit is refused, as in a condition."""
+    """A value of the property's type, in stored form. A time in the wrong unit is refused, as in a condition."""
     stored = each.parse(value)
     if isinstance(each.codec, TimestampCodec) and stored is not None:
         each.codec.encode(stored)
@@ -159,7 +159,7 @@ def _among(each: Property, choices: tuple[Any, ...]) -> Condition:
 
 
 def _bound(each: Property, order: ValueOrder, value: Any) -> Value:
-    """A place in the order of a property, in stored form."""
+    """A bound in the order of a property, in stored form."""
     bound = None if value is None else each.bound(value)
     if bound is None:
         raise ValueRefused("None has no place in an order", fix="use exists, or leave the test out")
@@ -242,7 +242,7 @@ def _contains(each: Property, value: Any) -> Condition:
 
 
 def _piece(each: Property, value: Any) -> Any:
-    """A part of a value: of a text any text, as it is stored; of bytes bytes; of what has members one of them."""
+    """A part of a value in stored form: a text for a text, bytes for bytes, a member for a list or set."""
     if isinstance(each.codec, StringCodec):
         return each.bound(value)
     if isinstance(each.codec, DateTimeCodec) and isinstance(value, str):
@@ -263,7 +263,7 @@ def _existence(each: Property, wanted: bool) -> Condition:
 
 
 def has_value(name: str) -> Condition:
-    """That a property which may be None is something else: None is stored as a null, or not at all."""
+    """The test that a property is not None. None is stored as a null, or not at all."""
     return And((Exists(name), Compare(name, "<>", None)))
 
 

@@ -2,11 +2,11 @@
 
 A filter is a tree of the nodes of `table.conditions` whose names are properties (stored or Python names) and whose
 values are given in the property's own type. Compiling checks names and types and gives the tree over stored values.
-DynamoDB evaluates what it can; it refuses a filter on a key of what it reads, has not the order of every type (see
-`value_order`), and takes expressions of a limited size only, so those parts are evaluated here.
+DynamoDB evaluates as much as it can. It refuses filters on the keys of the table or index that it reads, does not have
+the order of every type (see `value_order`), and limits the size of expressions; the library evaluates these parts.
 
-A comparison with a property that has no value is false, except `ne`, which is true. What each test takes of which type
-is said in `filter_compiler`.
+A comparison with a property that has no value is false, except `ne`, which is true. `filter_compiler` lists the
+operands of each test for each type.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .value_order import AFTER_READING, OrMade
 MAX_DEPTH = 8
 MAX_NODES = 100
 SPARE_OPERATORS, SPARE_BYTES = 10, 200
-"""Kept free in the table's part for what a count and a key condition add to the request."""
+"""Operators and bytes reserved in the table's part of the filter for a count and a key condition."""
 
 _COMPARATORS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", "size")
@@ -52,9 +52,9 @@ _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", 
 
 @dataclass(frozen=True)
 class SplitFilter:
-    """A compiled filter in two parts that must both hold: what DynamoDB evaluates and what is evaluated here. `in_keys`
-    are the properties that the part here finds in keys of a record alone, `keys` the attributes of those keys, and
-    `decoded` reads them."""
+    """A compiled filter in two parts that must both hold: one that DynamoDB evaluates and one that the library
+    evaluates. `in_keys` are the properties that the library's part reads from keys of a record, `keys` the attributes
+    of those keys, and `decoded` decodes them."""
 
     by_table: Condition | None = None
     here: Condition | None = None
@@ -63,21 +63,21 @@ class SplitFilter:
     decoded: Callable[[Item], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     def attributes(self) -> frozenset[str]:
-        """Every attribute that either part looks at."""
+        """The attributes that the filter tests."""
         return self.attributes_here() | frozenset(() if self.by_table is None else self.by_table.attributes())
 
     def attributes_here(self) -> frozenset[str]:
-        """Those that the part here looks at."""
+        """The attributes that the library's part tests."""
         return frozenset(() if self.here is None else self.here.attributes()) - self.in_keys | self.keys
 
     def holds_here(self, item: Item) -> bool:
-        """The answer of the part here for an item that has the keys of its view."""
+        """Whether the library's part holds for an item that has the keys of its view."""
         if self.here is None:
             return True
         return self.here.evaluate({**self.decoded(item), **item} if self.decoded else item)
 
     def evaluate(self, item: Mapping[str, Any]) -> bool:
-        """The whole filter's answer for an item that has every attribute the filter looks at."""
+        """Whether the whole filter holds for an item that has every attribute that the filter tests."""
         return (self.by_table is None or self.by_table.evaluate(item)) and self.holds_here(item)
 
 
@@ -85,7 +85,7 @@ NO_FILTER = SplitFilter()
 
 
 def signature(condition: Condition | None) -> Any:
-    """What tells a compiled filter from another one, the same in every process: a set has one form in it."""
+    """JSON that identifies a compiled filter and is the same in every process: sets have a fixed order in it."""
     if condition is None:
         return None
     if isinstance(condition, OrMade):
@@ -184,7 +184,7 @@ Read = Callable[[str, str, Any, str], Any]
 
 
 def as_given(name: str, test: str, value: Any, where: str) -> Any:
-    """Reads every value as what it is."""
+    """Returns a JSON value unchanged."""
     return stored_form(value)
 
 
@@ -196,8 +196,8 @@ def filter_from_json(content: Any, read: Read = as_given, where: str = "filter")
 
 
 def filter_as_json(condition: Condition) -> dict[str, Any]:
-    """The JSON form of a filter. Of a compiled one it says what is evaluated, in stored values; that a stored null is
-    no value is said with `exists`."""
+    """The JSON form of a filter. For a compiled filter, the values are stored values, and tests for a stored null are
+    shown with `exists`."""
     if isinstance(condition, OrMade):
         return filter_as_json(condition.test)
     if isinstance(condition, (And, Or)):

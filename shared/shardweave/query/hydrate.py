@@ -1,10 +1,10 @@
-"""Hydration: the whole records behind the keys that an index gave, in batches of 100.
+"""Hydration: reading the whole records for the keys that an index returned, in batches of 100.
 
-A record that was deleted between the two reads, has expired, or is another's by now is none of the page's: the walk
-goes on in its place. One that changed is given as it is now. Every record is read once for a page, whatever the walk
-reads after it.
+A record that was deleted between the two reads, has expired, or belongs to another owner by now is left out, and the
+walk reads on to fill its place. A changed record is returned as it is now. Every record is read once for a page,
+whatever the walk reads after it.
 
-Lanes have a part of a page's time, so that a page which they are late for still has some for its whole records.
+Lanes may use only a part of a page's time, so that some is left for the whole records even if lanes are late.
 
 Cost: a batch for each 100 records of a page, and for what is read further, as often as that is.
 """

@@ -1,4 +1,4 @@
-"""The choice of an index: which one answers the conditions best, and what to say when none does."""
+"""Choosing the index that fits the conditions of a query best, and the error if none fits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def choose(
 
 
 def shard_text(entity: EntityType[Any], conditions: Conditions) -> str | None:
-    """The text that decides the shard, when the conditions fix it."""
+    """The text that is hashed for the shard, if the conditions determine it."""
     fixed = {name: each.value for name, each in conditions.items() if isinstance(each, Equal)}
     if not all(element.name in fixed for element in entity.keys.design.shard_by):
         return None
@@ -70,8 +70,9 @@ def _no_consistent(index: str) -> UnsupportedQuery:
 def _rank(
     entity: EntityType[Any], conditions: Conditions, view: IndexView, matched: Match
 ) -> tuple[bool, bool, bool, int, bool, int]:
-    """Better is lower: a whole key; no record left out for want of the range key; one shard; a longer hash key;
-    everything projected; fewer elements that no condition speaks of."""
+    """The rank of an index; lower is better. In this order: the whole key is given; no record is missing because it
+    lacks the range key; one shard; a longer hash key; all properties are projected; fewer elements without a
+    condition."""
     whole = bool(view.range_elements) and matched.fixed == len(view.range_elements)
     unsaid = len(view.range_elements) - matched.fixed - (matched.last is not None)
     return (
@@ -85,7 +86,7 @@ def _rank(
 
 
 def _is_sparse(entity: EntityType[Any], view: IndexView) -> bool:
-    """Whether a record may be missing from the view for want of its range key."""
+    """Whether a record may be missing from the view because it lacks the range key."""
     if not view.raw:
         return False
     each = entity.properties[view.range_elements[0].name]

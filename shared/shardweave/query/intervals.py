@@ -1,4 +1,4 @@
-"""Intervals: every condition on a range key as one closed interval, and the next and previous value of each type.
+"""Intervals: every condition on a range key is one closed interval. Also the next and previous value of each type.
 
 DynamoDB takes one condition on the sort key. Because every condition is an interval `[low, high]` of values that
 DynamoDB accepts as operands (at most 1,024 bytes of UTF-8), resuming a query is only ever a smaller interval.
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 def intersection(first: Interval, second: Interval) -> Interval | None:
-    """The values in both, or None when there are none. No key is an empty text or binary, and the table refuses one
-    as an operand: as a lower bound it is none, as an upper one nothing is below it."""
+    """The intersection of two intervals, or None if it is empty. A key is never an empty text or binary, and the table
+    refuses them as operands: so an empty lower bound is no bound, and an empty upper bound excludes everything."""
     low = _pick(first.low, second.low, max)
     high = _pick(first.high, second.high, min)
     if low in _EMPTY:
@@ -79,12 +79,12 @@ def contains(interval: Interval, value: Value) -> bool:
 
 
 def equal_text(text: str) -> Interval | None:
-    """`[x, x]`; none for a text over the limit, which no key can be."""
+    """`[x, x]`; None for a text over the limit, since keys can't be that long."""
     return Interval(text, text) if text_bytes(text) <= _LIMIT else None
 
 
 def prefix_text(prefix: str) -> Interval | None:
-    """`[p, fill(p)]`; none for a prefix over the limit, which no key can have."""
+    """`[p, fill(p)]`; None for a prefix over the limit, since keys can't be that long."""
     return Interval(prefix or None, fill(prefix)) if text_bytes(prefix) <= _LIMIT else None
 
 

@@ -1,13 +1,14 @@
-"""What the keys of a record say: their texts hold properties.
+"""Properties that can be read from the keys of a record.
 
-A read of an index gives the table's keys, the index's own, and other keys that it projects. A property that the index
-does not project itself can be shown and filtered on where it is an element of one of those. The table can't look into a
-key, so that such a test is made here.
+A read of an index returns the table's keys, the index's own keys, and other keys that it projects. A property that the
+index does not project can be shown and filtered on if it is an element of one of these keys. DynamoDB can't evaluate a
+filter on a part of a key, so the library does.
 
-A key says of every record of a view whether it has a property, and which value, where the key is there whenever the
-property is: the table's keys and the view's own always are. Of other keys, one that is not sharded is there whatever
-is missing (in a format where missing is empty, unless all but the unique and the timestamp property is missing); a
-sharded one only when no element is missing, so that it says something of an element whose companions never are.
+A key can be used for a property only if every record of the view that has the property also has the key. That holds for
+the table's keys and the view's own keys. A projected key without a shard is always present (in a format where missing
+elements are empty: unless all elements except the unique and the timestamp property are missing). A projected key with
+a shard is present only if no element is missing, so it can be used for an element whose other elements are never
+missing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .value_order import may_be_none
 
 
 def keys_that_say(entity: EntityType[Any], view: IndexView) -> Mapping[str, str]:
-    """The properties that the keys of every record of a view say, each with the attribute of a key that does."""
+    """The properties that can be read from keys in every record of a view, each with the attribute of such a key."""
     found: dict[str, str] = {}
     for key in _keys(entity):
         if view.projected is None or key.name in view.projected:
@@ -33,14 +34,14 @@ def keys_that_say(entity: EntityType[Any], view: IndexView) -> Mapping[str, str]
 
 
 def hidden_in(entity: EntityType[Any], view: IndexView, names: Iterable[str]) -> list[str]:
-    """Those of some properties that a read of a view does not give, in order."""
+    """The properties, of some, that a read of a view does not return, in order."""
     if view.projected is None:
         return []
     return sorted(set(names) - view.projected - keys_that_say(entity, view).keys())
 
 
 def is_unclear(entity: EntityType[Any], view: IndexView, name: str) -> bool:
-    """Whether a key alone shows a property, and says the same of a None as of a default that is not None."""
+    """Whether a property is only in a key, and the key does not distinguish None from a default that is not None."""
     if view.projected is None or name in view.projected or name not in keys_that_say(entity, view):
         return False
     each = entity.properties[name]
@@ -48,7 +49,7 @@ def is_unclear(entity: EntityType[Any], view: IndexView, name: str) -> bool:
 
 
 def attributes_for(entity: EntityType[Any], view: IndexView, names: Iterable[str]) -> list[str]:
-    """What to read in a view for some properties that it gives: their attributes, or those of keys that say them."""
+    """The attributes to read in a view for some properties: their own, or those of keys that contain them."""
     if view.projected is None:
         return list(names)
     keys = keys_that_say(entity, view)
@@ -56,8 +57,8 @@ def attributes_for(entity: EntityType[Any], view: IndexView, names: Iterable[str
 
 
 def values_in_keys(entity: EntityType[Any], item: Item, names: Collection[str] | None = None) -> dict[str, Value]:
-    """The properties in the keys that an item has, as they would be stored beside them: a key pads a number, which says
-    no more for that. With `names`, those in keys that hold one of them."""
+    """The properties decoded from an item's keys, in stored form (without the padding that keys add to numbers). With
+    `names`, only from keys that contain one of these properties."""
     found: dict[str, Value] = {}
     for key in _keys(entity):
         text = item.get(key.name)
@@ -68,12 +69,12 @@ def values_in_keys(entity: EntityType[Any], item: Item, names: Collection[str] |
 
 
 def value_in(entity: EntityType[Any], item: Item, name: str) -> Value:
-    """A property of an item, or of the keys that say it; None where it has none."""
+    """A property of an item, from its attribute or a key; None if it has none."""
     return item[name] if name in item else values_in_keys(entity, item, (name,)).get(name)
 
 
 def _keys(entity: EntityType[Any]) -> list[Generated]:
-    """The keys whose texts hold properties: generated ones, and the table's."""
+    """The keys whose texts contain properties: generated keys, and the table's keys."""
     design = entity.keys.design
     table = (Generated(design.hash_name, design.partition, sharded=True),
              Generated(design.range_name, design.sort, sharded=False))  # fmt: skip

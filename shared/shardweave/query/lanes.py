@@ -1,8 +1,8 @@
 """Lanes: the shard queries of a plan.
 
-A lane is one branch (index and conditions), one hash key value, one interval. Where a branch goes on with the timestamp
-property after its fixed elements, its lanes are narrowed to their generation's time and to the time window that was
-asked for: a shard of a generation holds records of that time only, so that nothing is lost by it.
+A lane is one branch (index and conditions), one hash key value, one interval. If the timestamp property is the next
+element of a branch after its fixed elements, its lanes are narrowed to their generation's time range and to the query's
+time window. No record is lost, since the shards of a generation contain only records of its time range.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ class Lane:
 
     @property
     def order(self) -> tuple[str, int]:
-        """What orders records of equal sort value."""
+        """The order of lanes among records with equal sort values."""
         return self.hash_value, self.rank
 
 
 def generations_of(
     entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shard_map: ShardMap, now_ms: int
 ) -> tuple[Generation, ...]:
-    """The generations that can hold an answer: begun, and meeting the time window of the query and its conditions."""
+    """The generations that can hold matching records: they have begun, and overlap the time window of the query and its
+    conditions."""
     windows = [_time_window(entity, branch.conditions) for branch in branches]
     lows = [window.low for window in windows]
     highs = [window.high for window in windows]
@@ -69,7 +70,7 @@ def _strictest(choose_from: Any, values: list[Value]) -> Value:
 def lanes_of(
     entity: EntityType[Any], branches: Sequence[Branch], generations: Sequence[Generation], window: Range
 ) -> tuple[Lane, ...]:
-    """Every lane that can hold an answer, those of a generation together, the oldest first; all of one stage."""
+    """Every lane that can hold matching records, grouped by generation, the oldest first; all in one stage."""
     lanes: list[Lane] = []
     seen: set[tuple[str | None, str, Interval | None, object]] = set()
     for generation in generations:
@@ -84,8 +85,7 @@ def lanes_of(
 
 
 def _interval(entity: EntityType[Any], branch: Branch, window: Range, generation: Generation) -> Interval | None:
-    """The interval of a lane: what the conditions say and, where the index is ordered by time, when records were
-    made."""
+    """The interval of a lane: from the conditions and, if the index is ordered by time, from the time window."""
     narrower = None
     if branch.time_ordered:
         codec = branch.view.range_elements[branch.matched.fixed].codec
@@ -99,7 +99,7 @@ def _interval(entity: EntityType[Any], branch: Branch, window: Range, generation
 
 
 def _holdable(codec: Codec, bound: Value) -> Value:
-    """The bound, or none where no key can hold it: then records are left out after reading."""
+    """The bound, or None if a key can't contain it: then records are dropped after reading."""
     if bound is None:
         return None
     try:
@@ -118,5 +118,5 @@ def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation
             for placement in placements((generation,), keys.format.hash, text, branch.view.shards)
         ]
     except KeyTooLong:
-        # No record can have such a key, so that the answer is known to be empty.
+        # No record can have such a key, so the lane is empty.
         return []

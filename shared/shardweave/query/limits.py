@@ -1,5 +1,5 @@
-"""What can be said of a query without a schema: the types of its parts, and its limits. Every number has a least and a
-greatest value."""
+"""Checks of a query that need no schema: the types of its parts, and its limits. Every number has a minimum and a
+maximum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .spec import (
 
 
 def check_limits(spec: QuerySpec) -> None:
-    """Refuses a query that asks for too little or too much. Raises InputError or LimitExceeded."""
+    """Check the limits of a query. Raises InputError or LimitExceeded."""
     _check_types(spec)
     if not _lies_within(spec.limit, MAX_LIMIT):
         raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
@@ -44,7 +44,7 @@ def check_limits(spec: QuerySpec) -> None:
 
 
 def check_time_limit(milliseconds: int) -> None:
-    """Refuses a time limit that none can be. Raises LimitExceeded."""
+    """Check that a time limit is in its range. Raises LimitExceeded."""
     if not _lies_within(milliseconds, MAX_TIME_LIMIT_MS):
         raise LimitExceeded(
             f"a time limit is 1 to {MAX_TIME_LIMIT_MS:,} ms, an hour",
@@ -54,7 +54,8 @@ def check_time_limit(milliseconds: int) -> None:
 
 
 def _check_types(spec: QuerySpec) -> None:
-    """What a program gives by mistake, such as a value in place of a constraint, is refused, never half understood."""
+    """Check the types of a query's parts, so that mistakes, such as a value instead of a constraint, are refused and
+    not misinterpreted."""
     for name in ("reverse", "consistent", "hydrate"):
         if not isinstance(getattr(spec, name), bool):
             raise InputError("must be True or False", where=name, fix="give one of them")

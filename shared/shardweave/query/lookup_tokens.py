@@ -1,7 +1,7 @@
-"""Tokens of pages that a lookup gives: where a walk along ids has come to, sealed as cursors are.
+"""Tokens of the pages of a lookup: the position of a walk along ids, encrypted like cursors.
 
-The position is an id, which may be that of a record that the caller may not see, so it never leaves plain. A token is
-bound to the lookup, its value and the caller.
+The position is an id, which may be that of a record that the caller may not see, so clients never get it in plain text.
+A token is bound to the lookup, its value and the caller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 _LOOKUP = "lookup"
 _NO_MAP = 0
-"""Lookups stay where they are while records move, so their cursors are of no shard map."""
+"""Lookup records are not moved by re-shards, so their cursors don't depend on a shard map."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class LookupTokens:
     clock: Callable[[], int]
 
     def opened(self, token: str | None, walk: bytes) -> CursorState:
-        """What a token holds; without one, the beginning. Raises InvalidCursor, CursorMismatch, CursorExpired."""
+        """The state in a token; without a token, the beginning. Raises InvalidCursor, CursorMismatch, CursorExpired."""
         now = self.clock()
         return CursorState(now, _NO_MAP, None) if token is None else self.cursors.decode(token, walk, now)
 
     def page(
         self, read: Page[R], state: CursorState, walk: bytes, after: str | None, begins: tuple[str | None] | None
     ) -> Page[R]:
-        """The page that is answered of what was read from a state on, with its tokens. It goes on after an id, None
-        where nothing follows. The page before is asked for from where it `begins`: at an id, at None, which is the end
-        that was reached, or not at all."""
+        """The page, with its tokens, of the records read from a state on. The next page continues after an id, or is
+        None if nothing follows. The page before is read from where this page `begins`: an id, None for the end that was
+        reached, or no such page."""
         onward = None if after is None else self._sealed(state, after, walk)
         back = None if begins is None else self._sealed(replace(state, backwards=not state.backwards), begins[0], walk)
         page = replace(read, cursor=onward, prev_token=back)
@@ -49,12 +49,12 @@ class LookupTokens:
 
 
 def lookup_walk(entity: EntityType[Any], name: str, values: Mapping[str, Any], scope: str) -> bytes:
-    """What the tokens of a lookup's pages are bound to: everything but `limit`, as of every list. `values` are those of
-    its properties by stored name."""
+    """The fingerprint that the tokens of a lookup's pages are bound to: everything except `limit`, as for every list.
+    `values` are the values of the lookup's properties by stored name."""
     stored = {each: entity.properties[each].parse(value) for each, value in values.items()}
     return fingerprint_of([_LOOKUP, entity.keys.design.key_format.name, entity.token, name, stored, scope])
 
 
 def id_reached(state: CursorState) -> str | None:
-    """The id that a walk has come to."""
+    """The id of the last record that a walk has reached."""
     return None if state.position is None else str(state.position.values[0])

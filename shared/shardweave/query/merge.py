@@ -1,12 +1,12 @@
-"""The merge: which of the records read so far can be given, in order, and which lanes must be read further.
+"""The merge: which of the records read so far are final, in which order, and which lanes must be read further.
 
-Pure. A lane that has more to give has read up to its last evaluated place. The *frontier* is the first, in query
-order, of those places: no record that is still unread can stand before it, so everything read up to the frontier is
-final. When that is not enough, exactly the lanes whose places stand before the last record needed are read further,
-all of them in parallel.
+Pure. A lane that is not finished has read up to its last evaluated place. The *frontier* is the first, in query order,
+of those places: no record that is still unread can stand before it, so everything read up to the frontier is final.
+When that is not enough, exactly the lanes whose places stand before the last record needed are read further, all of
+them in parallel.
 
-What is decided after a round is decided on one `Snapshot`: records, what is final of them, and frontier are of one
-moment, the close of the round.
+All decisions after a round are based on one `Snapshot` of the moment at which the round closed: the records, which of
+them are final, and the frontier.
 
 Cost: one sort of what was read, by tuples that Python compares in C.
 """
@@ -23,12 +23,13 @@ from ..table.values import Item, Value
 from .lanes import Lane
 
 Order = tuple[Value, str, int]
-"""(sort value, hash key, branch rank): ascending order of records; within equal ones a lane's own order holds."""
+"""(sort value, hash key, branch rank): the ascending order of records; records with equal values keep their lane's own
+order."""
 
 
 @dataclass
 class LaneState:
-    """What one lane has read: its records of this page, and the place up to which it has read."""
+    """The state of one lane: its records for this page, and the place up to which it has read."""
 
     lane: Lane
     interval: Interval
@@ -51,7 +52,8 @@ Record = tuple[Order, Item, LaneState]
 
 @dataclass(frozen=True)
 class Frontier:
-    """The last evaluated place that is the first in query order: of which branch, and the table's last key."""
+    """The first, in query order, of the last evaluated places of the lanes: its branch's rank, and the table's last
+    key."""
 
     rank: int
     last_key: Item
@@ -59,8 +61,9 @@ class Frontier:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the lanes of a stage that have not failed have read, at the close of a round: `records` in order, of which
-    `final` are the first; `unfinished` lanes, the one of the `frontier` first. No frontier: nothing is left to read."""
+    """The state of a stage's lanes that have not failed, at the close of a round: `records` in order, of which the
+    first are `final`; the `unfinished` lanes, with the lane of the `frontier` first. The frontier is None if nothing is
+    left to read."""
 
     records: tuple[Record, ...]
     final: tuple[Record, ...]
@@ -69,7 +72,8 @@ class Snapshot:
 
 
 def snapshot(stage: Sequence[LaneState], is_given: Callable[[Item], bool], *, descending: bool) -> Snapshot:
-    """The snapshot of a stage's lanes, of the records that `is_given` holds for. Every lane has answered or failed."""
+    """The snapshot of a stage's lanes, with the records for which `is_given` is true. Every lane must have answered or
+    failed."""
     states = [state for state in stage if state.failure is None]
     records = [(place, item, state) for state in states for place, item in state.records if is_given(item)]
     # Sorting is stable in both directions, which keeps a lane's own order among equal places.
@@ -90,8 +94,8 @@ def snapshot(stage: Sequence[LaneState], is_given: Callable[[Item], bool], *, de
 
 
 def needed(seen: Snapshot, count: int, *, descending: bool) -> tuple[LaneState, ...]:
-    """The unfinished lanes that must be read further before `count` records are final, the first in query order
-    first: those whose place stands before the `count`th record read so far (or all, when fewer were read)."""
+    """The unfinished lanes that must be read further before `count` records are final, in query order: those whose
+    place is before the `count`th record read so far (all of them, if fewer records were read)."""
     if len(seen.records) < count:
         return seen.unfinished
     last = seen.records[count - 1][0]

@@ -1,8 +1,8 @@
-"""The room that a page has: how many bytes its records may take where they are answered.
+"""The byte budget of a page: how many bytes the records of an answer may take.
 
-The reading stops by what is stored (as the table counts it), the page by what is answered: `sizes_of` measures records
-as they are written. Neither counts what is private, since where a page ends would tell how long that is. The first
-record of a page always fits, so that a walk always advances.
+Two sizes are limited: reading stops at a number of stored bytes (as the table counts them), and the page ends at a
+number of answered bytes, for which `sizes_of` measures the written records. Neither includes private properties, since
+the end of a page would reveal their length. The first record of a page always fits, so that a walk always advances.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .spec import CutBy
 
 @dataclass(frozen=True)
 class PageBudget:
-    """`bytes` in all; `sizes_of` gives those of each record of a page, or of the first ones only, and `short_of` then
-    says what there was not enough of for the others. `form` is what is answered of each record. Both raise
-    RecordUnreadable where a record can't be answered: `sizes_of` of the first one only. `direct` is what is answered of
-    a whole stored item without a record of it, None where one has to be made."""
+    """`bytes` is the limit of the page. `sizes_of` returns the size of each record of a page, or only of the first
+    ones; then `short_of` says which limit the others exceed. `form` converts a record to its form in the answer. Both
+    raise RecordUnreadable if a record can't be answered; `sizes_of` only for the first one. `direct` is what is
+    answered of a whole stored item without a record of it, None where one has to be made."""
 
     bytes: int
     sizes_of: Callable[[Sequence[Any]], Iterable[int]]
@@ -30,24 +30,24 @@ class PageBudget:
     direct: Callable[[Item], Any] = lambda item: None
 
     def answered(self, records: Sequence[Any]) -> tuple[int, CutBy]:
-        """How many of the first records fit as they are answered, and what there was not enough of for the rest."""
+        """How many of the first records fit in their answered form, and which limit the next one exceeds."""
         sizes = list(self.sizes_of(records))
         count = fitting(sizes, self.bytes)
         return count, "bytes" if count < len(sizes) else self.short_of()
 
 
 def stored(entity: EntityType[Any], items: Iterable[Item], limit: int) -> int:
-    """How many of the first items fit as they are stored, without what is private."""
+    """How many of the first items fit in their stored form, without private properties."""
     shown = {name for name, each in entity.properties.items() if not each.private}
     if len(shown) == len(entity.properties):
         return fitting(map(item_bytes, items), limit)
-    # Attributes that are no property may be made of a private one, as the key of an index that is not exposed is.
+    # Attributes other than properties may contain private ones, such as the key of an index that is not exposed.
     parts = ({name: value for name, value in item.items() if name in shown} for item in items)
     return fitting(map(item_bytes, parts), limit)
 
 
 def fitting(sizes: Iterable[int], limit: int) -> int:
-    """How many of the first sizes stay within a limit together; at least the first, if there is one."""
+    """How many of the first sizes are within a limit together; at least one, if there is one."""
     total = count = 0
     for size in sizes:
         total += size

@@ -1,9 +1,9 @@
-"""The records of one page as their reader gets them, and those that can't be read.
+"""The records of one page in their answered form, and the records that can't be read.
 
-Each is made once, when the walk comes to it, in the form that it is answered in. One that can't be made is no record of
-the page: the walk goes on behind it, and it is told in its place, where it may be told at all. At most `MAX_UNREADABLE`
-are told on a page, which ends behind the last of them. Whose a record is that can't be read is not known, so to whoever
-sees some records alone it looks like none.
+Each record is converted once, when the walk reaches it, to the form of the answer. A record that can't be converted is
+left out: the walk continues after it, and it is reported as unreadable in its place, if the caller may know about it.
+At most `MAX_UNREADABLE` are reported on a page, which ends after the last of them. The owner of an unreadable record is
+unknown, so it is hidden from callers who see only some records.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class PageRecords:
         self._refused: dict[int, tuple[Item, Unreadable]] = {}
 
     def refuse(self, item: Item, record: Unreadable) -> None:
-        """Note an item that can't be read."""
+        """Record that an item can't be read."""
         self._refused[id(item)] = (item, record)
 
     def make(self, items: Iterable[Item]) -> None:
-        """Make the records of items, where that was not tried before."""
+        """Convert items to records, if that was not tried before."""
         for item in items:
             if id(item) in self._made or id(item) in self._refused:
                 continue
@@ -61,24 +61,24 @@ class PageRecords:
         return self._form(shown(self._plan, item)) if made is None else made
 
     def is_given(self, item: Item) -> bool:
-        """Whether a record is one of the page, as far as it is known."""
+        """Whether a record belongs to the page, as far as is known."""
         return id(item) not in self._refused
 
     def of(self, item: Item) -> Any:
-        """What is answered of a record that was made."""
+        """The answered form of a converted record."""
         return self._made[id(item)][1]
 
     def unreadable(self, item: Item) -> Unreadable | None:
-        """What is wrong with an item that can't be read; None of one that can."""
+        """The fault of an item that can't be read; None for other items."""
         found = self._refused.get(id(item))
         return None if found is None else found[1]
 
     @property
     def tells(self) -> bool:
-        """Whether what can't be read is told."""
+        """Whether unreadable records are reported to the caller."""
         return self._tells
 
     @property
     def refused(self) -> int:
-        """How many items can't be read."""
+        """The number of items that can't be read."""
         return len(self._refused)

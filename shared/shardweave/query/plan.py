@@ -1,16 +1,16 @@
-"""The plan: from a query to lanes, purely.
+"""The plan: pure functions from a query to its lanes.
 
-The plan holds every lane that can hold an answer (see `lanes`), the total order of the answer, and the reasons for its
-choices; it sends nothing. The order is (sort value, hash key, branch rank, DynamoDB's own order inside a key), or its
-exact reverse.
+The plan contains every lane that can hold matching records (see `lanes`), the total order of the result, and the
+reasons for its choices. Planning does no I/O. The order is (sort value, hash key, branch rank, DynamoDB's own order
+inside a key), or its exact reverse.
 
-Generations are read one after another, in stages, only where that is proved of the plan's lanes: the greatest
-comparable text of any lane of one stage lies strictly below (descending: the least strictly above) that of every lane
-of the next, over all lanes of all branches, open bounds being infinite. Else all lanes are of one stage and are read
-together. `stages` has the proof, and a Plan that does not meet it can't be made.
+Generations are read one after another, in stages, only if the order of the plan's lanes allows it: over all lanes of
+all branches, the greatest comparable text of a stage must be strictly below the least of the next stage (descending:
+the least strictly above the greatest), where open bounds are infinite. Otherwise all lanes are in one stage and are
+read together. `stages` checks this, and a Plan that violates it can't be created.
 
-A time window that was asked for narrows branches that are ordered by the timestamp property; of other branches, records
-outside it are left out after reading.
+The query's time window narrows branches that are ordered by the timestamp property; in other branches, records outside
+the window are dropped after reading.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ MAX_LANES = 4096
 
 @dataclass(frozen=True)
 class Plan:
-    """All that an executor needs.
+    """Everything that an executor needs.
 
-    `window` is the closed range of record timestamps that were asked for. `attributes` is what to read of each
-    record, as far as its index has it, None for everything that the index holds; `shown` what to return of it, None
-    for whole records. `fingerprint` binds cursors. `descending` is the order in which lanes are read: the reverse of
+    `window` is the query's closed range of record timestamps. `attributes` are the attributes to read of each record,
+    as far as its index has them, None for all that the index projects; `shown` are the properties to return, None for
+    whole records. Cursors are bound to `fingerprint`. `descending` is the order in which lanes are read: the reverse of
     the query's, where the plan reads `backwards`.
     """
 
@@ -72,7 +72,7 @@ class Plan:
             assert proved, "a stage may hold records that stand before those of an earlier one"
 
     def turned(self) -> Plan:
-        """The plan that reads the same answer from its other end."""
+        """The plan that reads the same result from its other end."""
         lanes = self.lanes
         if self.stages > 1:
             lanes = tuple(replace(lane, stage=self.stages - 1 - lane.stage) for lane in lanes)
@@ -81,7 +81,7 @@ class Plan:
 
     @cached_property
     def overlap(self) -> Overlap:
-        """Tells in which branch a record is given."""
+        """Decides in which branch a record is returned."""
         lanes: list[dict[str, Interval | None]] = [{} for _ in self.branches]
         for lane in self.lanes:
             lanes[lane.rank][lane.hash_value] = lane.interval
@@ -89,7 +89,7 @@ class Plan:
 
     @cached_property
     def defaults(self) -> tuple[tuple[str, Default], ...]:
-        """What to show of properties that a record has not, where not whole records are shown."""
+        """The defaults to show for missing properties, if not whole records are shown."""
         views = [branch.view for branch in self.branches]
         return tuple(
             (name, each.default)
@@ -101,27 +101,27 @@ class Plan:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether records that are read may be left out: by a filter, or by the time window."""
+        """Whether records may be dropped after reading: by a filter, or by the time window."""
         filtered = any((branch.filter.by_table, branch.filter.here) != (None, None) for branch in self.branches)
         return filtered or (self.window != ANY_TIME and not all(branch.time_ordered for branch in self.branches))
 
     @property
     def whole(self) -> bool:
-        """Whether whole records are returned, not chosen properties."""
+        """Whether whole records are returned, and not only chosen properties."""
         return self.hydrate or (self.shown is None and all(branch.view.projected is None for branch in self.branches))
 
     def projection(self, branch: Branch) -> tuple[str, ...] | None:
-        """What to read of each record of a branch, None for everything that its index holds."""
+        """The attributes to read of each record of a branch, None for all that its index projects."""
         if self.attributes is None or branch.view.projected is None:
             return self.attributes
         return tuple(name for name in self.attributes if name in branch.view.projected)
 
     def title(self, lane: Lane) -> str:
-        """A lane's name for whoever asked: its hash key may hold a value that the query gave."""
+        """A lane's name for the caller: its hash key may contain a value from the query."""
         return f"{self.branches[lane.rank].view.title} {lane.hash_value}"
 
     def name(self, lane: Lane) -> str:
-        """A lane's name for errors and logs: index and shard, no value."""
+        """A lane's name for errors and logs: index and shard, without values."""
         keys = self.entity.keys
         branch = f", branches[{lane.rank}]" if len(self.branches) > 1 else ""
         return f"{self.branches[lane.rank].view.title} {keys.prefix}{keys.suffix_of_key(lane.hash_value)}{branch}"
@@ -220,7 +220,8 @@ def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:
 
 
 def _window(entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch]) -> Range:
-    """The asked time window, checked: the timestamp decides what is returned, so that every index must show it."""
+    """The query's time window, checked: every index must contain the timestamp, since it decides which records are
+    returned."""
     window = Range(spec.earliest, spec.latest)
     if window == ANY_TIME:
         return window
@@ -251,7 +252,8 @@ def _window_reason(window: Range, branches: Sequence[Branch]) -> str:
 def _attributes(
     entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shown: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """What to read of each record: what is shown, and what the merge, the filters and the TTL need."""
+    """The attributes to read of each record: those that are shown, and those that the merge, the filters and the TTL
+    need."""
     if spec.hydrate:
         wanted: tuple[str, ...] = ()
     elif shown is None:
@@ -277,7 +279,7 @@ def _attributes(
 
 
 def _looked_at(branches: Sequence[Branch]) -> list[str]:
-    """What the filters of all branches look at after reading."""
+    """The attributes that the filters of all branches test after reading."""
     if len(branches) == 1:
         return sorted(branches[0].filter.attributes_here())
     return sorted({name for branch in branches for name in branch.filter.attributes()})

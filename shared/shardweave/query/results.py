@@ -1,7 +1,7 @@
-"""What a caller sees of a record: the entity itself when it was read whole, else a mapping of its properties.
+"""The result form of a record: the entity itself if it was read whole, else a mapping of its properties.
 
-Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all. What is
-not stored shows its default, and each value is one of its property's type, as in the whole record.
+Where an index projects only keys, the properties in the keys' texts are shown too: they were read, after all.
+Properties that are not stored have their default, and each value has its property's type, as in the whole record.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _typed(entity: EntityType[Any], forms: Mapping[str, Any]) -> Part:
 
 
 def shown(plan: Plan, item: Item) -> Any:
-    """The record, or, when properties are left out, the Part that is there. Raises RecordUnreadable."""
+    """The record, or, if properties are left out, the Part with the others. Raises RecordUnreadable."""
     if plan.whole:
         return plan.entity.load(item)
     with plan.entity.reading(item):

@@ -1,14 +1,15 @@
-"""Resuming: where each lane goes on, given a cursor, and the cursor after a page.
+"""Resuming: where each lane continues after a cursor, and the cursor after a page.
 
-The order is total: (sort value, hash key, branch rank, DynamoDB's own order inside a key). So after a record at
-(v, h, r) every lane knows what is left of it. Ascending: a lane whose (hash key, rank) lies below (h, r) has given
-everything up to and including v; one above has given everything below v; the lane itself continues after the record's
-own key. Descending is the mirror image. Every answer is the lane's interval made smaller, or a start key.
+The order is total: (sort value, hash key, branch rank, DynamoDB's own order inside a key). So the position of a record
+at (v, h, r) determines the rest of every lane. Ascending: a lane whose (hash key, rank) is below (h, r) has returned
+everything up to and including v; a lane above it has returned everything below v; the record's own lane continues after
+the record's key. Descending is the mirror image. In each case the rest of a lane is a smaller interval, or begins at a
+start key.
 
-A position is good for both directions: what is left of a lane is what lies beyond the record as the plan reads, and a
-plan that is turned reads towards the other end.
+A position works for both directions: the rest of a lane is the part after the record in the plan's direction, and a
+turned plan reads towards the other end.
 
-Lanes that failed lag: they keep the position from before, and a cursor holds up to eight such (position, lanes) pairs.
+Lanes that failed lag behind: they keep their old position, and a cursor holds up to eight such (position, lanes) pairs.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def position_of(branch: Branch, key: Item) -> Position:
 
 
 def order_of(plan: Plan, position: Position) -> tuple[Any, str, int]:
-    """Where a position stands in ascending order. One without a lane stands on one side of every record of its
+    """The place of a position in ascending order. A position without a lane is before or after all records with its
     value."""
     if position.rank is None:
         query_descends = plan.descending != plan.backwards
@@ -71,8 +72,8 @@ def order_of(plan: Plan, position: Position) -> tuple[Any, str, int]:
 
 
 def advanced(plan: Plan, state: CursorState, reached: Position | None, failed: Collection[int]) -> CursorState | None:
-    """The cursor after a page that reached a position (None: the end), None when no lane has anything left. A lane
-    that failed keeps its own position, the others move to the later of their own and the one reached. Raises
+    """The cursor after a page that reached a position (None: the end); None if no lane has records left. A lane that
+    failed keeps its own position, the others move to the later of their own and the one reached. Raises
     TooManyLaggingLanes."""
     own = {number: each.position for each in state.lagging for number in each.lanes}
     groups: dict[Any, tuple[Position | None, bool, set[int]]] = {}
@@ -99,8 +100,8 @@ def advanced(plan: Plan, state: CursorState, reached: Position | None, failed: C
 
 
 def turned(plan: Plan, state: CursorState, begins: Position | None) -> CursorState:
-    """The cursor that reads the other way from where a page begins (None: from the end that it was read towards). It
-    owes nothing of lanes that failed."""
+    """The cursor that reads in the other direction from the beginning of a page (None: from the end towards which the
+    page was read). It does not include positions of failed lanes."""
     return CursorState(state.started_ms, plan.map_id, begins, backwards=not state.backwards)
 
 
@@ -114,7 +115,7 @@ def _later(plan: Plan, own: Position | None, reached: Position | None, *, at_end
 
 
 def _progress(plan: Plan, position: Position | None, *, at_end: bool) -> tuple[int, Any]:
-    """Sorts positions by how far along the query's order they are."""
+    """The sort key of positions by their place in the query's order."""
     if at_end:
         return 2, ()
     if position is None:
@@ -150,7 +151,7 @@ def _start(plan: Plan, lane: Lane, position: Position | None) -> Start:
 
 
 def _from(branch: Branch, interval: Interval, value: Value, *, descending: bool) -> Interval | None:
-    """What is left of a lane from a sort value on, the value included."""
+    """The rest of a lane from a sort value on, including the value."""
     key = branch.key_value(value)
     if _is_too_long(key):
         return at_most(interval, greatest_below(key)) if descending else _above_all_below(interval, key)
@@ -158,7 +159,7 @@ def _from(branch: Branch, interval: Interval, value: Value, *, descending: bool)
 
 
 def _past(branch: Branch, interval: Interval, value: Value, *, descending: bool) -> Interval | None:
-    """What is left of a lane after a sort value, the value left out."""
+    """The rest of a lane after a sort value, without the value."""
     key = branch.key_value(value)
     if _is_too_long(key):
         return at_most(interval, greatest_below(key)) if descending else _above_all_below(interval, key)
@@ -166,7 +167,7 @@ def _past(branch: Branch, interval: Interval, value: Value, *, descending: bool)
 
 
 def _is_too_long(key: Value) -> bool:
-    """Whether a value that another branch's names have lengthened is longer than any key."""
+    """Whether a value, lengthened by another branch's element names, is longer than a key can be."""
     return isinstance(key, str) and text_bytes(key) > MAX_RANGE_KEY_BYTES
 
 

@@ -1,13 +1,13 @@
 """The runner: answers queries page by page.
 
 Guarantees: a page is in the plan's order; every page has exactly `limit` records while that many remain, unless it was
-cut, which it says; the pages put together are the sorted answer, each record once; a cursor is given only when another
-record exists, the page was cut, or a lane failed. Under writes: a record whose relevant properties do not change
-during the walk is returned exactly once.
+cut, which it reports; all pages together are the sorted result, with each record once; a page has a cursor only if
+another record exists, the page was cut, or a lane failed. Under writes: a record whose relevant properties do not
+change during the walk is returned exactly once.
 
-A page that was asked for with a cursor has one for each direction. The one back holds the place of the first record
-that was walked, and owes nothing of lanes that failed: what it leads to are the `limit` records that stand next to that
-place when it is read, which may be none. A page read backwards is read, cut and limited from its end, then turned.
+A page that was requested with a cursor has a cursor for each direction. The cursor back has the position of the first
+record of the walk, without positions of failed lanes: it leads to the `limit` records next to that position at the time
+of the read, which may be none. A page that is read backwards is read, cut and limited from its end, then turned.
 
 Cost: see `walk`. A page costs the same at any depth.
 """
@@ -51,21 +51,21 @@ from .walk import PageLimits, PageRead, PageReader, keeper
 R = TypeVar("R")
 
 MAX_MAP_CHANGES = 5
-"""How often a question is asked again because the shard map changed before its answer was whole."""
+"""How often a query is repeated because the shard map changed before its result was complete."""
 
 MAX_READ_UNITS, MOST_READ_UNITS = 20_000, 1_000_000
-"""Read units that one query may spend: where nobody says otherwise (80 MB, or 160 MB of eventually consistent reads),
-and the most that can be chosen."""
+"""Read units that one query may spend: the default (80 MB, or 160 MB of eventually consistent reads), and the highest
+possible choice."""
 
 Observer = Callable[[Plan, QueryStats], None]
-"""Told of every page and count, also of one that fails: its plan and what it cost."""
+"""Called for every page and count, also failed ones, with its plan and its cost."""
 
 
 class QueryRunner:
     """Runs queries of one schema against one table. Safe for many threads. `maps` are the shard maps in force (by
-    default read from the table, see `maps_in_force`). `cursors` seals where a page ended and `now_ms` says when a walk
-    began, also for lists that are read in another way. `max_units` are the read units that one query may spend where it
-    is asked by somebody else, as over HTTP. Time limits go by `monotonic` (in seconds) and `wait`."""
+    default read from the table, see `maps_in_force`). `cursors` encrypts the position after a page and `now_ms` is the
+    clock for the beginning of a walk, also for lists of lookups. `max_units` are the read units that one query of
+    another caller, as over HTTP, may spend. Time limits are measured by `monotonic` (in seconds) and `wait`."""
 
     def __init__(
         self,
@@ -94,7 +94,8 @@ class QueryRunner:
         self.monotonic = monotonic
 
     def hiding(self, indexes: frozenset[str]) -> QueryRunner:
-        """This runner for queries that must not use some indexes. It has the same threads, and is not closed."""
+        """A runner for queries that must not use some indexes. It shares this runner's threads, and must not be
+        closed."""
         if not indexes:
             return self
         found = copy(self)
@@ -104,13 +105,13 @@ class QueryRunner:
     # -- pages
 
     def run(self, spec: QuerySpec, *, room: PageBudget | None = None) -> Page:
-        """One page, cut where there is no room for more. Raises InputError's kinds, LaneFailed, DeadlineTooShort,
+        """One page, cut if its byte budget is used up. Raises InputError's kinds, LaneFailed, DeadlineTooShort,
         TooManyLaggingLanes."""
         return self._run(spec, room)[0]
 
     def pages(self, spec: QuerySpec) -> Iterator[Page]:
-        """Every page from the spec's cursor on, in its direction; the next one is read while the caller works on the
-        last."""
+        """Every page from the spec's cursor on, in its direction; the next page is read while the caller works on the
+        current one."""
         with ThreadPoolExecutor(1, thread_name_prefix="next-page") as ahead:
             coming = ahead.submit(self.run, spec)
             while True:
@@ -122,7 +123,8 @@ class QueryRunner:
                 yield page
 
     def records(self, spec: QuerySpec) -> Iterator[Any]:
-        """Every record, page by page. Raises RecordUnreadable in place of one that can't be read; `pages` go on."""
+        """Every record, page by page. Raises RecordUnreadable at a record that can't be read; `pages` continues
+        instead."""
         for page in self.pages(spec):
             yield from _as_read(page).in_order()
 
@@ -150,8 +152,8 @@ class QueryRunner:
     # -- shorter questions
 
     def first(self, spec: QuerySpec) -> Any | None:
-        """The first record, or None. The time limit is that of the answer, not of a page: raises DeadlineTooShort where
-        it ends before either is known, and RecordUnreadable where the first can't be read."""
+        """The first record, or None. The time limit is for the whole answer, not for a page: raises DeadlineTooShort if
+        it passes before the answer is known, and RecordUnreadable if the first record can't be read."""
         deadline = self._deadline(spec, self.monotonic())
         spec = replace(spec, limit=1)
         while True:
@@ -168,14 +170,14 @@ class QueryRunner:
                 spec = replace(spec, time_limit_ms=max(1, round(left * 1000)))
 
     def exists(self, spec: QuerySpec) -> bool:
-        """Whether any record answers the query, also one that can't be read."""
+        """Whether any record matches the query, including records that can't be read."""
         try:
             return self.first(spec) is not None
         except RecordUnreadable:
             return True
 
     def count(self, spec: QuerySpec) -> CountAnswer:
-        """How many records answer the query, on all pages; no limit or cursor is taken into account."""
+        """The number of records that match the query, on all pages; limit and cursor are ignored."""
         return self._while_in_force(lambda: self._count(spec))
 
     def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Lease | None]:
@@ -204,14 +206,14 @@ class QueryRunner:
         return self._plan(spec, self.now_ms())[0]
 
     def for_whole_records(self, spec: QuerySpec) -> QuerySpec:
-        """The query, told to read whole records where an index that it uses does not hold them."""
+        """The query with `hydrate` if an index that it uses does not project whole records."""
         views = self._schema.entity(spec.entity).views.values()
         if all(view.projected is None for view in views) or self.plan(spec).whole:
             return spec
         return replace(spec, hydrate=True)
 
     def explain(self, spec: QuerySpec, *, run: bool = False) -> Explanation:
-        """What the query would do, and with `run` what it did."""
+        """The explanation of the query; with `run` it is also executed, and the explanation has its cost."""
         if run:
             page, plan, begins = self._run(spec)
             return explain(plan, begins, page.stats, places=spec.visibility is None)
@@ -228,7 +230,8 @@ class QueryRunner:
         return self._while_in_force(lambda: self._run_once(spec, room))
 
     def _while_in_force(self, ask: Callable[[], tuple[R, Lease | None]]) -> R:
-        """What `ask` gives, asked again when the shard map that it went by was replaced before the answer was whole."""
+        """The result of `ask`, which is called again if the shard map that it used was replaced before its result was
+        complete."""
         for _ in range(MAX_MAP_CHANGES):
             answer, lease = ask()
             if lease is None or lease.renew():
@@ -312,8 +315,8 @@ def _never(item: Item) -> None:
 def _answered(
     walk: PageReader, walked: PageRead, items: list[Any], room: PageBudget | None
 ) -> tuple[list[Any], PageRead]:
-    """The items that a page has room for, and the walk up to there. Where the first has no room alone, the page ends
-    behind it without it."""
+    """The items that fit into a page, and the walk up to there. If the first item alone does not fit, the page ends
+    after it without it."""
     if room is None:
         return items, walked
     try:
@@ -326,7 +329,7 @@ def _answered(
 
 
 def _late(plan: Plan, state: CursorState, records: tuple[Record, ...]) -> int:
-    """How many of the first records that were read stand before the position that the page's main lanes began at."""
+    """How many of the first records read are before the position at which the page's main lanes began."""
     if not state.lagging:
         return 0
     if state.at_end or state.position is None:
@@ -369,6 +372,6 @@ def _stats(plan: Plan, walk: PageReader, walked: PageRead, milliseconds: float) 
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
-    from ..reshard.leased_maps import maps_in_force  # it is built on this package
+    from ..reshard.leased_maps import maps_in_force  # the module is built on this package
 
     return maps_in_force(table, clock)

@@ -1,4 +1,4 @@
-"""Conditions and filters as a program writes them.
+"""Shorthand for conditions and filters in Python programs.
 
     db.query(Order, customer_id="c3", state=prefix("op"))       conditions: what an index finds
     db.query(Order, state=one_of("open", "paid"))
@@ -40,7 +40,7 @@ def prefix(text: str) -> Prefix:
 
 
 def one_of(*values: Any) -> OneOf:
-    """The condition that a property has one of these values."""
+    """The condition that a property equals one of these values."""
     return OneOf(values)
 
 
@@ -57,15 +57,15 @@ def branch(
     filter: Condition | None = None,
     **equal: Any,
 ) -> BranchSpec:
-    """One of several questions whose answers are merged: its conditions as `Database.query` takes them."""
+    """A branch of a query, with conditions as `Database.query` takes them."""
     return BranchSpec(constraints(conditions, equal, "branch"), index, filter)
 
 
 def constraints(
     conditions: Mapping[str, Any] | None, named: Mapping[str, Any], where: str = ""
 ) -> dict[str, Constraint | OneOf]:
-    """The constraints of conditions that were given as a mapping and by name. Raises InputError for a property that
-    is in both, and for what is no mapping."""
+    """The constraints of conditions that are given as a mapping and as keyword arguments. Raises InputError for a
+    property that is in both, and if the mapping is none."""
     given: Any = {} if conditions is None else conditions
     if not isinstance(given, Mapping):
         raise InputError(
@@ -129,7 +129,7 @@ class Where(Undecided):
         return In(self.property, values)
 
     def begins_with(self, begin: str | bytes) -> Condition:
-        """Whether a text, or bytes, begin so."""
+        """Whether a text begins with a text, or bytes with bytes."""
         return BeginsWith(self.property, begin)
 
     def contains(self, part: Any) -> Condition:

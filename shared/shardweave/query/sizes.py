@@ -1,24 +1,25 @@
-"""How many records to ask of a lane, so that a second round is unlikely and little is read in vain.
+"""How many records to read from a lane, so that a second round is unlikely and few unneeded records are read.
 
-A hashed record falls into each of `lanes` shards with probability 1/lanes, so the number of the next `count` records
-that stand in one lane is binomial, and by the union bound some lane is drained with a chance of at most
-lanes x P(X >= m) when each is asked for m. The fetch is the least m
+A hashed record falls into each of `lanes` shards with probability 1/lanes, so the number X of the next `count` records
+that are in one lane is binomial. By the union bound, if `m` records are read from each lane, some lane needs a second
+read with a probability of at most lanes x P(X >= m). The fetch is the least m
 
     with a chance of at most 1 in 1,000     while the lanes together read no more than 2 x count + lanes x 4
     with a chance of at most 1 in 20        in any case
 
-so a page over few lanes costs the same number of requests wherever it is, and one over many reads little in vain.
-Never less than what one read unit pays for anyway, 4 records of 1 KB: learning their real size would save little, and
-the same page would cost this much now and that much later. Never more than `count`, which is all that can be needed of
-one lane. So the first reads of a page of `limit` records read at most
+so a page over few lanes needs the same number of requests wherever it is, and a page over many lanes reads few unneeded
+records. The size is never less than 4 records of 1 KB, which cost one read unit anyway: using the real size of records
+would save little, and the same page would have different costs at different times. It is never more than `count`, since
+more can't be needed from one lane. So the first reads of a page of `limit` records read at most
 
     lanes x min(limit + 1, 4)                     while that is the least that is asked for
     2 x (limit + 1) + lanes x 4                   while a second round is then as unlikely as 1 in 20
 
-Lanes of one branch and generation share its records evenly, those of different ones need not: of two branches, one over
-a single shard and one over 64, each may hold half of the page, which the one has in one lane. So a lane counts as one
-of as many as its branch has in its generation, times the number of such groups; where all have as many lanes, that is
-the number of lanes.
+The records of one branch and generation are evenly spread over its lanes, but different branches and generations may
+have different numbers of records: with one branch over a single shard and one over 64, each may have half of the page,
+which for the first is in one lane. So the number of lanes is taken as the number of lanes of the lane's own branch and
+generation, times the number of such groups. If all groups have the same number of lanes, that is the number of all
+lanes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RECORDS_PER_UNIT = 4
 
 
 Group = tuple[int, int]
-"""A branch, and when a generation begins."""
+"""A branch, and the begin of a generation."""
 
 
 def group_of(lane: Lane) -> Group:
@@ -45,14 +46,14 @@ def group_of(lane: Lane) -> Group:
 
 
 def sharing(lanes: Iterable[Lane]) -> Mapping[Group, int]:
-    """Among how many lanes a page is shared, as far as a lane of each group is asked for its part."""
+    """The number of lanes to assume for the read size of a lane of each group."""
     groups = Counter(map(group_of, lanes))
     return {group: count * len(groups) for group, count in groups.items()}
 
 
 @lru_cache(maxsize=4096)
 def fetch_size(lanes: int, count: int) -> int:
-    """Records to ask of each of `lanes` lanes for the next `count` records."""
+    """The number of records to read from each of `lanes` lanes for the next `count` records."""
     if lanes <= 1:
         return max(1, min(count, MAX_FETCH))
     chance = 1 / lanes

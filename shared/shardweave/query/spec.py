@@ -1,8 +1,8 @@
-"""What is asked, and what is answered.
+"""The specification of a query, and its result.
 
-A `QuerySpec` is a value: it names an entity, conditions on properties, and how the answer is wanted. Conditions fix
-every element of an index's hash key, then elements of its range key from the left: equality, and on the last one at
-most one of `Equal`, `Prefix` or `Range`. A `Page` is one answer: records in order and a token for the next page.
+A `QuerySpec` is a value: it has an entity, conditions on properties, and options for the result. Conditions fix every
+element of an index's hash key, then elements of its range key from the left: equality, and on the last one at most one
+of `Equal`, `Prefix` or `Range`. A `Page` is the result: records in order and a token for the next page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ R = TypeVar("R", default=Any)
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
 MAX_UNREADABLE = 100
-"""Records that can't be read and are told on one page."""
+"""The maximum number of unreadable records that are reported on one page."""
 MAX_BRANCHES = 50
 MAX_TIME_LIMIT_MS = 3_600_000
 MAX_BUDGET = 1_000_000
@@ -39,7 +39,7 @@ class Equal:
 
 @dataclass(frozen=True)
 class OneOf:
-    """The property has one of these values. Each is a branch of its own on the same index."""
+    """The property has one of these values. The query gets a branch for each value."""
 
     values: tuple[Any, ...]
 
@@ -61,14 +61,14 @@ class Range:
 
 Constraint = Equal | Prefix | Range
 CutBy = Literal["", "time", "budget", "bytes", "units", "related", "unreadable"]
-"""What ended a page before its limit: its time, a number of reads, the bytes of its records, read units, related
-records that are shown beside them, or as many records that can't be read as a page tells; empty where nothing did."""
+"""What cut a page before its limit: time, the budget of reads, the bytes of its records, read units, the number of
+related records, or the maximum number of unreadable records; empty if the page was not cut."""
 ANY_TIME = Range()
 
 
 @dataclass(frozen=True)
 class BranchSpec:
-    """One of several questions whose answers are merged: conditions on one index, and a filter of its own."""
+    """One branch of a query: conditions on one index, and its own filter."""
 
     conditions: Mapping[str, Constraint | OneOf] = field(default_factory=dict)
     index: str | None = None
@@ -84,13 +84,14 @@ class QuerySpec:
     (tenant, principal) that a cursor is bound to. `branches`, when given, replace `conditions` and `index`; there are
     1 to 50.
 
-    `filter` is a predicate over properties that the index projects. `properties` names what to return, None for all
-    that the index holds; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
-    `budget` (up to 1,000,000 reads) cut a page short, as `units` do: once so many read units are spent, no more is read
-    for a page, and a count is refused. `on_shard_error` is `fail`, or `partial` to go on without lanes
-    that fail. `visibility` says which records there are for whoever asks, where the filter leaves out those of others:
-    one that has become another's since the index saw it is not given, and an explanation does not say from where lanes
-    go on, which may be at one of those. `tells_unreadable`: what can't be read is told, and else passed over.
+    `filter` is a predicate over properties that the index projects. `properties` are the properties to return, None for
+    all that the index projects; `hydrate` reads the whole records from the table. `time_limit_ms` (up to an hour) and
+    `budget` (up to 1,000,000 reads) cut a page, and so does `units`: after this number of read units nothing more is
+    read for a page, and a count is refused. `on_shard_error` is `fail`, or `partial` to continue without lanes that
+    fail. `visibility` decides which records the caller may see, in addition to the filter for the caller's own records:
+    a record that belongs to another owner since the index was updated is left out, and an explanation does not show
+    where lanes resume, since that may be at a hidden record. `tells_unreadable`: unreadable records are reported;
+    otherwise they are skipped silently.
     """
 
     entity: str
@@ -117,7 +118,7 @@ class QuerySpec:
 
 @dataclass(frozen=True)
 class LaneReport:
-    """What one lane did for a page. `failure` is the code of the error that stopped it, None when it did not fail."""
+    """The reads of one lane for a page. `failure` is the code of the error that stopped it, None if it did not fail."""
 
     lane: str
     requests: int
@@ -130,7 +131,7 @@ class LaneReport:
 
 @dataclass(frozen=True)
 class QueryStats:
-    """What a page, or a count, cost. `rounds` are the times that reads were sent and waited for."""
+    """The cost of a page or a count. `rounds` is the number of rounds of parallel reads."""
 
     lanes: int = 0
     requests: int = 0
@@ -147,7 +148,7 @@ class QueryStats:
 
     @property
     def cut(self) -> bool:
-        """Whether something ended the page before its limit."""
+        """Whether the page was cut before its limit."""
         return bool(self.cut_by)
 
     @property
@@ -163,16 +164,16 @@ class QueryStats:
 
 @dataclass(frozen=True)
 class Page(Generic[R]):
-    """One page: records of the entity, or, when the index or the query leaves properties out, mappings of the
-    properties (stored names) that were read. `cursor` is None when nothing follows; `prev_token` is None when nothing
-    stands before, and where the page was asked for without a token.
+    """One page: records of the entity, or, if the index or the query leaves properties out, mappings of the properties
+    that were read, by stored name. `cursor` is None if nothing follows; `prev_token` is None if nothing is before the
+    page, and if the page was requested without a token.
 
     `complete` is False when the page was cut (`stats.cut_by` says by what), or lanes failed; `failed` names those.
-    `late` is how many of the first records stand before where the page began, since their lanes had failed earlier.
-    `unreadable` are the stored records on the way that can't be read, in order, each with the number of items before
-    it: they are none of the `limit`.
+    `late` is the number of records at the start of the page that come from lanes that had failed on an earlier page.
+    `unreadable` are the stored records of the page that can't be read, in order, each with the number of items before
+    it; they don't count towards `limit`.
 
-    A page that was asked for with a `prev_token` was read `backwards`, from its end: what was cut off is missing at its
+    A page requested with a `prev_token` was read `backwards`, from its end: if it was cut, records are missing at its
     start, and `late` counts its last records.
     """
 
@@ -194,11 +195,11 @@ class Page(Generic[R]):
 
     @property
     def next_token(self) -> str | None:
-        """What asks for the next page, None when nothing follows: the cursor, by the name that lists give it."""
+        """The token of the next page, None if nothing follows: the same as `cursor`, by its name in HTTP lists."""
         return self.cursor
 
     def turned(self) -> Page[R]:
-        """The page as it is from its other end: what was read backwards in order, or in the order of reading."""
+        """The page with its items in the opposite order."""
         count = len(self.items)
         unreadable = tuple(
             each if each.position is None else replace(each, position=count - each.position)

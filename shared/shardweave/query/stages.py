@@ -1,14 +1,14 @@
 """Stages: the groups of lanes of a plan that are read one after another, each only when the one before is exhausted.
 
-The proof obligation. Let the span of a lane be the values from the least to the greatest comparable text
-(`Branch.comparable`) that its interval lets in, an open bound being infinite. For every stage and the next one that
-reads anything, over all lanes of all branches: ascending, the greatest value of the stage lies strictly below the least
-of the next; descending, the least lies strictly above the greatest of the next. Then no record of a later stage stands
-before one of an earlier stage, and the first value of a stage is a position that says all of a walk: lanes before it
-have nothing left, those behind it have everything.
+The requirement: let the span of a lane be the values from the least to the greatest comparable text
+(`Branch.comparable`) in its interval, where an open bound is infinite. For every stage and the next one that reads
+anything, over all lanes of all branches: ascending, the greatest value of the stage lies strictly below the least of
+the next; descending, the least lies strictly above the greatest of the next. Then no record of a later stage is before
+a record of an earlier stage, and the first value of a stage is a complete position of a walk: lanes of earlier stages
+are exhausted, and lanes of later stages have not been read.
 
-Generations are put in stages where that is proved of their lanes, in one direction of time or the other. Where it is
-not, all of them are read together, which needs no proof. A plan whose stages do not meet the obligation can't be made.
+Generations become stages if their lanes meet this requirement, in ascending or descending order of time. Otherwise all
+of them are read together in one stage. A plan whose stages don't meet the requirement can't be created.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ class Span:
     greatest: Value
 
     def is_before(self, other: Span, *, descending: bool) -> bool:
-        """Whether all of it is given before anything of another."""
+        """Whether the whole span comes before another one."""
         first, second = (other, self) if descending else (self, other)
         end: Any = first.greatest
         return end is not None and second.least is not None and end < second.least
 
 
 def in_stages(branches: Sequence[Branch], lanes: tuple[Lane, ...], *, descending: bool) -> tuple[tuple[Lane, ...], int]:
-    """The lanes with a stage for each generation, and the number of stages, where that is proved; else all in one."""
+    """The lanes with a stage for each generation, and the number of stages, if they meet the requirement; else all
+    lanes in one stage."""
     generations = list(dict.fromkeys(lane.generation for lane in lanes))
     if len(generations) > 1:
         spans = _spans(branches, ((lane.generation, lane) for lane in lanes))
@@ -52,7 +53,7 @@ def in_stages(branches: Sequence[Branch], lanes: tuple[Lane, ...], *, descending
 
 
 def are_ordered(branches: Sequence[Branch], lanes: Iterable[Lane], *, descending: bool) -> bool:
-    """Whether the stages of some lanes meet the proof obligation."""
+    """Whether the stages of some lanes meet the requirement."""
     spans = _spans(branches, ((lane.stage, lane) for lane in lanes))
     return _follow([spans[stage] for stage in sorted(spans)], descending=descending)
 
@@ -62,7 +63,7 @@ def _follow(spans: Sequence[Span], *, descending: bool) -> bool:
 
 
 def _spans(branches: Sequence[Branch], lanes: Iterable[tuple[G, Lane]]) -> Mapping[G, Span]:
-    """The span of all lanes of each group that reads anything."""
+    """The span of all lanes of each group that has something to read."""
     found: dict[G, list[Span]] = {}
     for group, rank, interval in dict.fromkeys((group, lane.rank, lane.interval) for group, lane in lanes):
         if interval is not None:
@@ -72,8 +73,8 @@ def _spans(branches: Sequence[Branch], lanes: Iterable[tuple[G, Lane]]) -> Mappi
 
 
 def _value(branch: Branch, bound: Value) -> Value:
-    """A bound as a sort value, infinite where it is no key of the branch: a text cut at the limit of keys may end
-    within an element's name, and there it does not compare as keys do."""
+    """A bound as a sort value, infinite if it is not a key of the branch: a text cut at the maximum key length may end
+    within an element's name, and does not compare as keys do."""
     if bound is None or branch.key_value(value := branch.comparable(bound)) != bound:
         return None
     return value

@@ -1,12 +1,14 @@
-"""The order and the equality of a property's values in a filter: the table's, or ours where the table has not the same.
+"""Order and equality of a property's values in a filter: those of DynamoDB, or the library's own where DynamoDB's
+differ.
 
 The table compares stored forms. That is the type's own comparison for texts, numbers, bytes, dates, instants and UUIDs.
     an Enum, true and false     ordered as declared, false first: an order test is a choice of members
     a codec whose texts sort and whose stored form does not (semantic versions)     by the codec's text, after reading
     time spans, times of day    by Python's comparison, after reading; for times of day that holds for equality too,
                                 since 12:00+02:00 is 10:00Z
-Values of different kinds (a number and a text, a time with a zone and one without) are unequal, and neither is below
-the other. Lists, sets and mappings have no order, nor have unions that an Enum, true or false, or a codec is in.
+
+Values of different kinds (a number and a text, a time with a zone and one without) are unequal, and neither is less
+than the other. Lists, sets and mappings have no order, nor have unions with an Enum, a bool or a codec.
 """
 
 from __future__ import annotations
@@ -31,12 +33,13 @@ from ..values.codecs import BinaryCodec, BooleanCodec, Codec, EnumCodec, Semanti
 from ..values.stored_form import is_written_as_text
 
 Place = Callable[[Value], Any]
-"""What compares in place of a stored value, None for one that has no place in the order."""
+"""A function from a stored value to the value that is compared instead; None for a value without a place in the
+order."""
 
 Kind = Literal["text", "bytes", "sorted", "span", "clock", "ranked", "coded", "list", "map", "none", "any"]
-"""What values of a type are to a filter. `sorted` sorts as it is stored and has no parts; `span` is a length of time,
-`clock` a time of day; `ranked` is an Enum, true and false, or an address, path or URL, whose text has
-another order; `coded` has a codec of its own; `any` is not known."""
+"""The kind of a type's values in filters. `sorted` sorts as it is stored and has no parts; `span` is a duration,
+`clock` a time of day; `ranked` is an Enum, a bool, or an address, path or URL, whose text has another order; `coded`
+has a custom codec; `any` is unknown."""
 
 _KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
     ((enum.Enum, bool), "ranked"),
@@ -52,8 +55,8 @@ _KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
 
 @dataclass(frozen=True)
 class ValueOrder:
-    """How the values of a property are ordered: as stored where it says nothing, among `members` in that order, or by
-    their `place`, after reading."""
+    """The order of a property's values: as stored (if both fields are empty), in the order of `members`, or by their
+    `place`, after reading."""
 
     members: tuple[Value, ...] = ()
     place: Place | None = None
@@ -63,7 +66,7 @@ AS_STORED = ValueOrder()
 
 
 def order_of(each: Property) -> ValueOrder | None:
-    """The order of a property's values, None where they have none."""
+    """The order of a property's values, None if they have none."""
     codec = each.codec
     if isinstance(codec, EnumCodec):
         return AS_STORED if codec.by_value else ValueOrder(codec.values)
@@ -78,12 +81,12 @@ def order_of(each: Property) -> ValueOrder | None:
 
 
 def equality_of(each: Property) -> Place | None:
-    """What tells whether two values of a property are equal, None where their stored forms do."""
+    """The function that decides whether two values of a property are equal, None if the stored forms are compared."""
     return _by_python(each) if each.codec is None and _has_clock(each.annotation, ()) else None
 
 
 def kinds_of(each: Property) -> frozenset[Kind]:
-    """What the values of a property may be."""
+    """The kinds of a property's values."""
     return frozenset(_kinds_in(each.annotation, ()))
 
 
@@ -97,7 +100,7 @@ def has_text(each: Property) -> bool:
 
 
 def has_length(each: Property) -> bool:
-    """Whether its values may be texts or bytes with a length of their own, or what has members."""
+    """Whether its values may have a length: texts, bytes, or values with members."""
     if each.codec is None:
         return bool(kinds_of(each) & {"text", "bytes", "list", "map", "any"})
     return has_text(each) and (isinstance(each.codec, EnumCodec) or "sorted" not in kinds_of(each))
@@ -109,7 +112,7 @@ def may_be_none(each: Property) -> bool:
 
 
 def _kinds_in(annotation: Any, within: tuple[Any, ...]) -> Iterator[Kind]:
-    """`within` are the aliases that a type stands in: it may stand in itself."""
+    """`within` are the type aliases around a type, since an alias may be recursive."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         if any(isinstance(each, Codec) for each in arguments[1:]):
@@ -142,7 +145,7 @@ def _kind_of_class(kind: Any) -> Kind:
 
 
 def _has_clock(annotation: Any, within: tuple[Any, ...]) -> bool:
-    """Whether a time of day may stand anywhere in a value. `within` are what the type stands in."""
+    """Whether a value may contain a time of day at any depth. `within` are the types around it."""
     if any(annotation is each for each in within):
         return False
     if isinstance(annotation, type) and issubclass(annotation, dt.time):
@@ -178,7 +181,8 @@ def _by_python(each: Property) -> Place:
 
 
 def stand_in(place: Place, left: Value, comparator: Comparator, right: Value) -> bool:
-    """Whether two stored values stand in a relation, by their places: false for what has none, except `<>`."""
+    """The result of a comparison of two stored values by their places: false for a value without a place, except for
+    `<>`."""
     one, other = place(left), place(right)
     if one is None or other is None:
         return comparator == "<>"
@@ -215,7 +219,7 @@ class PlacedContains(Contains):
 
 @dataclass(frozen=True)
 class OrMade(OnAttribute):
-    """A test of a property that is made anew where a record has it not, after reading."""
+    """A test, after reading, of a property whose default is computed again for a record that lacks it."""
 
     test: Condition
     make: Callable[[], Value] = field(repr=False, compare=False)
@@ -228,4 +232,4 @@ class OrMade(OnAttribute):
 
 
 AFTER_READING = (PlacedCompare, PlacedContains, OrMade)
-"""Tests that the table can't make."""
+"""Tests that DynamoDB can't evaluate."""

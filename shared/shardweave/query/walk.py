@@ -1,7 +1,7 @@
-"""The walk: reads what one page needs, stage by stage, round by round.
+"""The walk: reads the records of one page, stage by stage and round by round.
 
-A round closes once: each of its lanes has answered, failed, or is late. What the page becomes is decided on one
-snapshot of that moment (see `merge`), in this order:
+A round closes once: each of its lanes has answered, failed, or is late. One snapshot of that moment (see `merge`)
+decides how the page continues, by the first of these cases that holds:
 
     every lane of the page failed               the error
     the page is full, and one more was read     full, up to its last record
@@ -10,19 +10,19 @@ snapshot of that moment (see `merge`), in this order:
     read units are spent                        where what is final has more bytes than the page may
     otherwise                                   the lanes that are needed are read further
 
-Where whole records are read, those of a page are before that is decided, and one that is gone is no record of the
-snapshot, so that the page is filled up. What the deadline left unread is as if the page ended before it.
+If whole records are read, this happens before the decision, and records that no longer exist are not in the snapshot,
+so that the page is filled up. If the deadline leaves whole records unread, the page ends before the first of them.
 
-What can't be read of the stored records is none of them either (see `page_records`): it is told in its place, and a
-page ends behind the last that it may tell.
+Unreadable records are not in the snapshot either (see `page_records`): they are reported in their place, and a page
+ends after the last one that it may report.
 
-Guarantees: every lane of a stage is read once whatever the budget, and a page ends between stages only when a lane has
-got on, so that a page that is cut always makes progress; a cut page is in order; a lane that fails, in whatever round,
-contributes nothing to the page and keeps its position from before it; one that is late for the first time fails (or the
-query does), one that is late later does not.
+Guarantees: every lane of a stage is read once, regardless of the budget, and a page ends between stages only if a lane
+has advanced, so that a cut page always makes progress; a cut page is in order; a lane that fails, in any round,
+contributes nothing to the page and keeps its position from before the page; a lane that is late in its first read fails
+(or the query does), a lane that is late in a later read does not.
 
 Cost: one read of each lane of the current stage, sized by `sizes`; then reads only of the lanes that the merge needs,
-all in parallel. Where a filter drops much, a lane's reads double in size.
+all in parallel. If a filter drops many records, a lane's reads double in size.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ MAX_FILTERED_FETCH = 4 * MAX_FETCH
 
 @dataclass(frozen=True)
 class PageLimits:
-    """What may cut a page: a time of the fan-out's clock until which lanes are read, a number of reads, the bytes of
-    its records as they are stored, read units; and whether to go on without lanes that fail."""
+    """The limits at which a page is cut: a time of the fan-out's clock until which lanes are read, a number of reads,
+    the stored bytes of its records, and read units; and whether to continue without lanes that fail."""
 
     deadline: float | None = None
     budget: int | None = None
@@ -64,9 +64,9 @@ class PageLimits:
 
 @dataclass(frozen=True)
 class PageRead:
-    """What a walk gave. `reached` is the position after it, None for the end of all lanes that did not fail;
-    `unreadable` stand before it, each with its position among the records; `refused` are those of them that were read,
-    and can't be answered."""
+    """The result of a walk. `reached` is the position after it, None for the end of all lanes that did not fail;
+    `unreadable` are the unreadable records before it, each with its position among the records; `refused` are those of
+    them that could be read but not answered."""
 
     records: tuple[Record, ...]
     reached: Position | None
@@ -76,7 +76,7 @@ class PageRead:
 
 
 class PageReader:
-    """One page's reading. `records` makes what is answered, `whole` are its whole records, where those are read."""
+    """Reads one page. `records` converts items to answers; `whole` reads the whole records, if they are needed."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class PageReader:
         return PageRead(tuple(given), None, unreadable=tuple(self._unreadable))
 
     def _stage(self, number: int, given: list[Record], limit: int) -> PageRead | None:
-        """Read a stage until the page is full or cut; None when the stage is exhausted, its records in `given`."""
+        """Read a stage until the page is full or cut; None if the stage is exhausted, with its records in `given`."""
         stage, wanted = self._stages[number], limit - len(given)
         late = self._round(stage, wanted + 1, stage)
         while True:
@@ -161,8 +161,9 @@ class PageReader:
     def _snapshot(
         self, stage: Sequence[LaneState], given: Sequence[Record], wanted: int
     ) -> tuple[Snapshot, int] | None:
-        """What the stage has read by now, without records that are gone where whole ones are read, and those that can't
-        be read, and how many of the first `wanted` fit, which are made; None when the deadline left some unread."""
+        """The snapshot of a stage, without records that no longer exist (if whole records are read) and without
+        unreadable ones, and how many of the first `wanted` records fit; these are converted. None if the deadline left
+        some unread."""
         while True:
             seen = snapshot(stage, self._is_given, descending=self._descending)
             final = seen.final[:wanted]
@@ -178,7 +179,7 @@ class PageReader:
                 return seen, fitting
 
     def _made(self, given: Sequence[Record], read: Sequence[Record], wanted: int) -> tuple[list[Record], int]:
-        """Those of some records that the page gives, and how many of the first it has room for, which are made."""
+        """The records, of some, that belong to the page, and how many of the first of them fit; these are converted."""
         while True:
             following = [record for record in read if self._is_given(record[1])]
             fitting, refused = min(wanted, self._fitting(given, following)), self._records.refused
@@ -192,7 +193,8 @@ class PageReader:
     # -- what can't be read
 
     def _passed(self, number: int, before: int, last: Record | None = None) -> list[Unreadable]:
-        """What can't be read of a stage, up to its record `last`; `before` records stand before the stage."""
+        """The unreadable records of a stage, up to its record `last`; `before` is the number of records before the
+        stage."""
         found: list[Unreadable] = []
         if not self._records.refused:
             return found
@@ -209,8 +211,8 @@ class PageReader:
     def _cut_at_the_unreadable(
         self, given: Sequence[Record], number: int, read: Sequence[Record], fitting: int
     ) -> PageRead | None:
-        """The page cut behind the last of what can't be read that it may tell, of what was `read` of the stage; None
-        where the page ends before, after `fitting` records."""
+        """The page cut after the last unreadable record that it may report, of those `read` in the stage; None if the
+        page ends before that, after `fitting` records."""
         if not self._records.tells or self._records.refused < MAX_UNREADABLE:
             return None
         told, following = len(self._unreadable), list[Record]()
@@ -233,7 +235,7 @@ class PageReader:
         cut_by: CutBy = "",
         last: Record | None = None,
     ) -> PageRead:
-        """The page that ends with the last of the records that follow, or with `last`."""
+        """The page that ends with the last of the given records, or with `last`."""
         if last is None and not following and self._unreadable and self._unreadable[-1].position == len(given):
             return self._cut_between(given, number, cut_by)
         every = (*given, *following)
@@ -242,39 +244,39 @@ class PageReader:
         return PageRead(every, self._position(end), cut_by, (*self._unreadable, *passed))
 
     def _final(self, number: int) -> Sequence[Record]:
-        """What is final of a stage, in order: with what is gone, and what can't be read."""
+        """The final records of a stage in order, including those that no longer exist and those that can't be read."""
         return snapshot(self._stages[number], _any, descending=self._descending).final
 
     # -- where a page begins and ends
 
     def first(self, walked: PageRead) -> Position | None:
-        """Where the first record that was walked stands, also one that can't be read; where there is none, the place
-        at which the page was cut, None where it reached the end."""
+        """The position of the first record of the walk, which may be unreadable; if there is none, the position at
+        which the page was cut, or None if it reached the end."""
         if walked.unreadable and walked.unreadable[0].position == 0:
             read = (record for number in range(len(self._stages)) for record in self._final(number))
             return self._position(next(each for each in read if self._records.unreadable(each[1]) is not None))
         return self._position(walked.records[0]) if walked.records else walked.reached
 
     def shortened(self, walked: PageRead, count: int, cut_by: CutBy) -> PageRead:
-        """The same, cut after so many of its records, which are one at least."""
+        """This page, cut after a number of its records, at least one."""
         passed = tuple(each for each in walked.unreadable if each.position is not None and each.position < count)
         return PageRead(walked.records[:count], self._position(walked.records[count - 1]), cut_by, passed)
 
     def without_first(self, walked: PageRead, unreadable: Unreadable) -> PageRead:
-        """The same, cut after the first of its records, which can't be answered."""
+        """This page, cut after its first record, which is left out since it can't be answered."""
         cut = self.shortened(walked, 1, "related")
         told = replace(unreadable, position=0)
         return replace(cut, records=(), unreadable=(*cut.unreadable, told), refused=(told,))
 
     def _fitting(self, given: Sequence[Record], records: Sequence[Record]) -> int:
-        """How many of the records fit behind those given."""
+        """How many of the records fit after those already on the page."""
         if self._bounds.bytes is None:
             return len(records)
         items = (item for _, item, _ in (*given, *records))
         return stored(self._plan.entity, items, self._bounds.bytes) - len(given)
 
     def _spent(self) -> CutBy:
-        """What is spent, empty where nothing is."""
+        """The limit that has been reached, empty if none."""
         bounds = self._bounds
         if bounds.budget is not None and self.requests >= bounds.budget:
             return "budget"
@@ -292,13 +294,13 @@ class PageReader:
         return lanes[: self._bounds.budget - self.requests]
 
     def _has_advanced(self, number: int) -> bool:
-        """Whether a lane of an earlier stage has got on: only then is a page that ends before this stage not one that
-        is given for ever."""
+        """Whether a lane of an earlier stage has advanced. Only then a page may end before this stage; otherwise the
+        same page would be returned forever."""
         earlier = (state for stage in self._stages[:number] for state in stage)
         return any(state.started and state.failure is None for state in earlier)
 
     def _cut_between(self, given: Sequence[Record], number: int, cut_by: CutBy) -> PageRead:
-        """Nothing of the stage is given: every lane goes on from where the stage begins."""
+        """The page cut before the stage: every lane continues at the beginning of the stage."""
         values = []
         for lane in self._plan.lanes:
             if lane.stage >= number and lane.interval is not None:
@@ -309,7 +311,7 @@ class PageReader:
         return PageRead(tuple(given), gap, cut_by, tuple(self._unreadable))
 
     def _cut_at_the_unread(self, given: list[Record], number: int, wanted: int) -> PageRead:
-        """Cut before the first record whose whole one the deadline left unread."""
+        """The page cut before the first record whose whole record the deadline left unread."""
         whole, read = self._whole, list[Record]()
         assert whole is not None
         for record in self._final(number):
@@ -336,7 +338,7 @@ class PageReader:
     # -- reading
 
     def _round(self, lanes: Sequence[LaneState], count: int, unfinished: Sequence[LaneState]) -> bool:
-        """Read each lane once more; True when the deadline left some refill unanswered."""
+        """Read each of the lanes again; True if the deadline left some later read unanswered."""
         self.rounds += 1
         shares = sharing(state.lane for state in unfinished)
         queries = [self._query(state, fetch_size(shares[group_of(state.lane)], count)) for state in lanes]
@@ -411,9 +413,9 @@ def _any(item: Item) -> bool:
 
 
 def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
-    """Whether a record that a lane read is given there: not expired, inside the asked time window, passing the part
-    of the filter that DynamoDB does not take, and not given by another branch. What that raises of an item that can't
-    be read is RecordUnreadable, in the branch that would give the record."""
+    """A test whether a record that a lane has read belongs to the result: it has not expired, is inside the query's
+    time window, passes the library's part of the filter, and is not returned by another branch. For an unreadable item
+    it raises RecordUnreadable, in the branch that would return the record."""
     entity, overlap, window = plan.entity, plan.overlap, plan.window
     timestamp = entity.timestamp if window != ANY_TIME else None
     simple = entity.ttl is None and timestamp is None and not overlap.possible
