@@ -1,33 +1,18 @@
 """Writing and reading records by identity or by a value that is kept unique.
 
-store        the store: what an application calls
+store        the store: the methods that applications call
 operations   operations as values, outcomes of a batch
-drafts       from what is given to checked properties
-places       where a record is, or could be
-lookups      lookup records, which find records by a value over all shards
-claims       how values are taken, kept and given up
-parents      enforced relations: the protocol between children and parents
-removing     deleting a parent whose children go, or are let go, before it
-planned      planned actions, and conditions on records
-checks       actions that only require
-actions      the actions and conditions of every write
-mirroring    the copy that every write keeps while its entity moves
-steps        one operation: what it reads, plans, and does when refused
-combining    several operations as one transaction
-writer       read, plan, send, and again
-reads        consistent reads by identity
-sending      one write until its outcome is known
-batches      many records, each on its own
-finding      records by a value
-numbering    sequences
-expanding    relations of many records at once
-readiness    whether a lookup holds all records
-backfill     filling one that was added to a filled table; filling: one record of it
-idempotency  a request repeated is answered as the first time
-merging      what events make of one record
-projecting   events carried out once, whole and in order
-catalog      by what an application can find records
-retries      how often, how long
+writing/     a write: preparing the record, the steps and actions, the transaction, sending it
+reader       consistent reads by identity
+locations    the primary keys where a record is, or could be
+batches      many records at once
+lookups/     lookup records: unique values, finding records by a value, backfill, the catalog
+relations/   relations: loading related records, enforced relations, deleting a parent
+events/      applying events to read models
+sequences    numbers for new records
+idempotency  idempotency keys and stored answers
+noticed      unreadable records that a request met
+parts        the parts of a store, for maintenance
 """
 
 from ..table.retry import RetryClock

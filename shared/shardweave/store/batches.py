@@ -1,12 +1,12 @@
-"""Many records at once: reads by key, and writes that succeed or fail one by one.
+"""Batches: reads by key, and writes that succeed or fail independently.
 
-Guarantees: answers are in the order of the input; every position has exactly one outcome; two items about one record
-are refused before anything is sent. A batch is no transaction.
+Guarantees: answers are in the order of the input; every position has exactly one outcome; two items about the same
+record are refused before anything is sent. A batch is not a transaction.
 
-Costs: reads are those of `reader`. Puts whose identity is made up in the call go 25 to a request, at the price of
-plain puts, unless lookups or parents make each of them a transaction of its own. Every other write depends on what is
-stored (a put keeps the timestamp, a delete removes only what it has seen), so it is read, 100 to a request, and then
-written on its own, several at a time.
+Costs: reads are those of `reader`. Puts whose identity is generated in the call are sent 25 in a request, for the price
+of plain puts, unless lookups or parents make each of them a transaction. Every other write depends on the stored record
+(a put keeps the timestamp, a delete removes only the record that it has read), so the records are read, 100 in a
+request, and then written separately, several in parallel.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _AGAIN = (TableUnavailable, Throttled, TransactionConflict)
 
 @dataclass(frozen=True)
 class Plain:
-    """A write without conditions: its whole item, and the outcome when it is done."""
+    """A write without conditions: its whole item, and its outcome if it succeeds."""
 
     step: CreateStep
     item: Item
@@ -67,7 +67,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches for many threads at once."""
+    """Carries out batches; safe for many threads."""
 
     reader: Reader
     sender: Sender
@@ -86,8 +86,9 @@ class Batches:
         visibility: Among | None,
         unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[Entity | None]:
-        """The live records of the keys, None where there is none, and where `unreadable` is told of one that can't be
-        read. Raises BatchIncomplete naming positions, and RecordUnreadable where nobody is told."""
+        """The live records of the keys, None for a record that does not exist. `unreadable` is called for records that
+        can't be read, which are then None too; without it they raise RecordUnreadable. Raises BatchIncomplete with the
+        positions that could not be read."""
         wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
         try:
             return _records(entity, self.reader.find_at(wanted, seconds), visibility, unreadable)
@@ -137,7 +138,7 @@ class Batches:
     # -- identities that were made up in this call
 
     def _plain(self, steps: Mapping[int, WriteStep], outcomes: dict[int, WriteOutcome]) -> dict[int, Plain]:
-        """The writes that can go without conditions."""
+        """The writes that need no conditions."""
         found = {}
         for position, step in steps.items():
             if not isinstance(step, CreateStep):
@@ -212,7 +213,7 @@ class Batches:
         run_concurrently(write, steps, self.workers)
 
     def _read_ahead(self, steps: Mapping[int, WriteStep], ends: float) -> dict[int, ReadResult]:
-        """What can be read together before the writes. What can't is read by each write itself."""
+        """The reads that can be done together before the writes. Each write does the other reads itself."""
         try:
             wanted = {
                 position: Wanted(step.entity, step.wanted, self.moment_of(step.entity))
@@ -246,7 +247,7 @@ class Batches:
 
 
 def _maybe_written(outcome: WriteOutcome) -> bool:
-    """Whether an item was carried out, or may have been."""
+    """Whether an item was carried out, or may have been carried out."""
     return outcome.status == "written" or (outcome.error is not None and outcome.error.maybe_written)
 
 
@@ -256,7 +257,7 @@ def _records(
     visibility: Among | None,
     unreadable: Callable[[Unreadable], object] | None,
 ) -> list[Entity | None]:
-    """The live records that were seen, None where there is none, or where nothing could be seen."""
+    """The live records that were read, None for a record that does not exist or could not be read."""
     records: list[Entity | None] = []
     for position, sighting in enumerate(sightings):
         try:

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that is repeated is answered as the first time, and carried out once.
+"""Idempotency keys: a repeated request is carried out once, and gets the first answer again.
 
 Format, one record for each key of a scope (and one more for each further 300 KB of its answer):
     hashKey        _idempotency!3f         a shard that the rest decides
@@ -9,13 +9,14 @@ Format, one record for each key of a scope (and one more for each further 300 KB
     _until         when work that is under way counts as abandoned, in epoch milliseconds
     the table's TTL attribute
 
-Two ways. `idempotent` puts the answer into the very transaction that it is the answer to, so there is never one without
-the other: a process may die at any moment, and of two requests at once one is carried out and both get its answer.
-`idempotent_work` is for what is more than one transaction: the key is taken, the work done, its answer kept. A process
-that dies in between leaves a key that another may take after a minute, so the work may run more than once and must be
-fit for it; two at once it does not run, unless one takes longer than that minute.
+There are two ways. `idempotent` writes the answer in the same transaction as the request's writes, so a crash can't
+separate them; of two concurrent requests one is carried out, and both get its answer. `idempotent_work` is for work of
+several transactions: the key is taken, the work is done, and its answer is stored. If a process dies in between,
+another process may take the key after a minute, so the work may run more than once and must be repeatable; it does not
+run twice at the same time, unless it takes longer than that minute.
 
-What is refused (not valid, a conflict, not found) has changed nothing and is not kept: repeated, it is judged anew.
+A refused request (invalid, a conflict, not found) has changed nothing, and its error is not stored: a repetition is
+processed as a new request.
 
 Costs: a read for each request, and one action in its transaction for each part of the answer; a single write becomes a
 transaction.
@@ -64,10 +65,10 @@ _DIGEST_CHARACTERS = 64
 _REQUEST, _ANSWER, _PARTS, _UNTIL = "_request", "_answer", "_parts", "_until"
 
 Keeping = Callable[[Sequence[WritePlan]], list[WriteAction]]
-"""The actions that keep the answer to what was planned."""
+"""A function from the planned writes to the actions that store their answer."""
 
 Said = Callable[[Sequence[WritePlan]], bytes]
-"""The answer to a write, from what was planned."""
+"""A function from the planned writes to their answer."""
 
 Answer = Callable[[tuple[Entity | None, ...]], bytes]
 """The answer to a write, from the records that it leaves (None for deletes and checks). Pure: it is called for every
@@ -76,8 +77,8 @@ attempt."""
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """What makes a request the same as an earlier one. `scope` is whose key it is (tenant and principal); `fingerprint`
-    tells the request's content, and may be as long as that; it is kept for `seconds`."""
+    """The identity of a request. `scope` is the owner of the key (tenant and principal); `fingerprint` identifies the
+    request's content, and may be the content itself; the key is kept for `seconds`."""
 
     key: str
     scope: str
@@ -87,19 +88,19 @@ class IdempotencyKey:
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """An answer, and whether it was given before."""
+    """A stored answer, and whether it is that of an earlier request."""
 
     answer: bytes
     repeated: bool
 
 
 class TakenMeanwhile(Conflict):
-    """Another request with the key was faster. Never leaves the store."""
+    """Another request with the key was carried out first. Used only inside the store."""
 
 
 @dataclass(frozen=True)
 class Idempotency:
-    """Idempotency keys for many threads at once. `clock` gives epoch milliseconds."""
+    """Idempotency keys; safe for many threads. `clock` gives epoch milliseconds."""
 
     schema: Schema
     reader: Reader
@@ -110,9 +111,9 @@ class Idempotency:
     new_revision: Callable[[], str]
 
     def transacted(self, once: IdempotencyKey, answer: Said, write: Callable[[Keeping], object]) -> KeptAnswer:
-        """The kept answer, or the answer to `write`, which carries out one transaction with the actions that it is
-        given, and raises TakenMeanwhile when those are refused. Raises IdempotencyMismatch, StillInProgress, and what
-        `write` raises."""
+        """The stored answer, or the answer of `write`, which carries out one transaction including the given actions,
+        and raises TakenMeanwhile if these are refused. Raises IdempotencyMismatch, StillInProgress, and what `write`
+        raises."""
         made = b""
 
         def keeping(plans: Sequence[WritePlan]) -> list[WriteAction]:
@@ -128,7 +129,7 @@ class Idempotency:
             try:
                 write(keeping)
             except (Conflict, NotFound) as refusal:
-                # The other request may have been carried out before this one looked at the records.
+                # The other request may have been carried out before this one read the records.
                 taken = isinstance(refusal, TakenMeanwhile)
                 if not taken and self._read(once) is None:
                     raise
@@ -138,8 +139,8 @@ class Idempotency:
                 return KeptAnswer(made, repeated=False)
 
     def worked(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
-        """The kept answer, or what `work` answers. Raises IdempotencyMismatch, StillInProgress, and what `work`
-        raises, after which the key is as it was before."""
+        """The stored answer, or the answer of `work`. Raises IdempotencyMismatch, StillInProgress, and the errors of
+        `work`, after which the key is in its previous state."""
         self.readiness.before_writing()
         record = self._read(once, under_way=True)
         if record is not None and _ANSWER in record:
@@ -162,7 +163,7 @@ class Idempotency:
     # -- records
 
     def _read(self, once: IdempotencyKey, *, under_way: bool = False) -> Item | None:
-        """The key's record, None when it is free. With `under_way` also one whose work was abandoned."""
+        """The key's record, None if it is free. With `under_way` also the record of abandoned work."""
         (record,) = self.reader.items([self._key(once, 0)])
         if record is None:
             return None
@@ -186,7 +187,7 @@ class Idempotency:
             raise self._damaged(once) from None
 
     def _check(self, once: IdempotencyKey, record: Item) -> None:
-        """The record has what one has of a request that is answered, or under way. Raises RecordUnreadable."""
+        """Check the form of a key's record, for an answered request or one in progress. Raises RecordUnreadable."""
         needed = {_REQUEST: str, self._ttl: int, REVISION: str}
         needed |= {_ANSWER: bytes, _PARTS: int} if _ANSWER in record else {_UNTIL: int}
         fits = all(type(record.get(name)) is kind for name, kind in needed.items())
@@ -198,7 +199,7 @@ class Idempotency:
         return RecordUnreadable(Unreadable("idempotency key", {}, "answer_damaged", stored_key=stored))
 
     def _actions(self, once: IdempotencyKey, answer: bytes, condition: Condition) -> list[WriteAction]:
-        """What keeps an answer. Raises LimitExceeded."""
+        """The actions that store an answer. Raises LimitExceeded."""
         packed = zlib.compress(answer)
         parts = [packed[start : start + PART_BYTES] for start in range(0, len(packed), PART_BYTES)]
         if len(parts) > MAX_PARTS:
@@ -242,7 +243,7 @@ class Idempotency:
         return Or((Missing(self.schema.hash_key), Compare(self._ttl, "<=", self.clock() // 1000)))
 
     def _send(self, actions: list[WriteAction], rev: str) -> bool:
-        """Whether somebody else has taken the key."""
+        """Send the actions; whether another request has taken the key."""
         refusal = self.sender.send([each.action for each in actions])
         return refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev
 

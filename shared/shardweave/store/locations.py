@@ -1,7 +1,7 @@
-"""Where a record is, or could be: one primary key in each generation.
+"""The locations where a record is or could be: one primary key in each generation.
 
-Pure. A record lies in the generation of its timestamp. Who knows only its identity must look in every generation that
-has begun, those that begin within the hour included.
+Pure. A record is in the generation of its timestamp. If only its identity is known, it may be in any generation that
+has begun, including those that begin within the hour.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class StoredItem:
 
 @dataclass(frozen=True)
 class ReadResult:
-    """What was seen of an identity: the live record, if any, and its lookup record where there is one. `holders` are
-    the records that other lookup records led to, by the primary key of those. `unreadable`: where it is, is not known,
-    since its lookup record is damaged."""
+    """The result of reading an identity: the live record, if any, and its lookup record, if any. `holders` are the
+    records that other lookup records lead to, by the primary keys of the lookup records. `unreadable`: the location is
+    unknown, since the lookup record is damaged."""
 
     found: StoredItem | None = None
     lookup: Item | None = None
@@ -45,14 +45,14 @@ class ReadResult:
 
 
 def location_of(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> Location:
-    """Where the record of `item` belongs."""
+    """The location where the record of `item` belongs."""
     generation = shard_map.sole or shard_map.generation_of(entity.keys.timestamp(item))
     return location_in(entity, item, generation)
 
 
 def locations(entity: EntityType[Any], values: Item, shard_map: ShardMap, now_ms: int) -> tuple[Location, ...]:
-    """Everywhere that a record can be of which `values` holds the identity and what decides its shard; oldest
-    generation first. An identity that holds the timestamp has one place."""
+    """All locations where a record can be; `values` has its identity and the properties that determine its shard. The
+    oldest generation is first. An identity that contains the timestamp has one location."""
     if entity.timestamp in entity.identity:
         return (location_of(entity, values, shard_map),)
     generations = shard_map.begun(entity.in_unit(now_ms), entity.time_unit)
@@ -60,7 +60,7 @@ def locations(entity: EntityType[Any], values: Item, shard_map: ShardMap, now_ms
 
 
 def location_in(entity: EntityType[Any], values: Item, generation: Generation) -> Location:
-    """The place of an identity in one generation. Raises KeyTooLong."""
+    """The location of an identity in one generation. Raises KeyTooLong."""
     keys = entity.keys
     space = generation.space
     suffix = space.suffix_of(keys.format.hash(keys.shard_text(values))) if space.chars else ""

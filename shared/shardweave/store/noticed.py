@@ -1,7 +1,7 @@
-"""Stored records that a piece of work met and that can't be read, whether its caller is told of them or not.
+"""Collecting the unreadable records that a request met, whether its caller is told about them or not.
 
-What is met inside `noticing()` is kept once, also from threads that run in a copy of the context, as those of
-`concurrency` do. Outside of it nobody asks, and nothing is kept.
+Records met inside `noticing()` are collected once each, also from threads that run in a copy of the context, such as
+those of `concurrency`. Outside of it nothing is collected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTICED: ContextVar[Noticed | None] = ContextVar("noticed", default=None)
 
 @contextmanager
 def noticing() -> Iterator[Noticed]:
-    """What the work inside meets."""
+    """The unreadable records that the code inside the block meets."""
     noticed: Noticed = {}
     before = _NOTICED.set(noticed)
     try:
@@ -29,12 +29,12 @@ def noticing() -> Iterator[Noticed]:
 
 
 def notice(met: Unreadable) -> None:
-    """Keep a record that can't be read for whoever asks."""
+    """Add an unreadable record to the current collection, if any."""
     noticed = _NOTICED.get()
     if noticed is not None:
         noticed.setdefault(identity_of(met), met)
 
 
 def identity_of(met: Unreadable) -> tuple[Any, ...]:
-    """What two sightings of one damage have in common."""
+    """The identity of a fault: the same for two encounters with the same record."""
     return met.entity, met.name, met.code

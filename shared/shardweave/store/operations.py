@@ -1,7 +1,7 @@
-"""What can be asked of the store, as values, and what a batch of writes answers.
+"""The operations of the store, as values, and the outcomes of a batch of writes.
 
 `Create` and `Put` take a record, or a mapping of properties (stored or Python names) and its model. The others take a
-model and a key: the value of the one property that identifies a record, or a mapping of all that do.
+model and a key: the value of the property that identifies a record, or a mapping if there are several.
 """
 
 from __future__ import annotations
@@ -37,31 +37,32 @@ Key = (
 """A unique value, a mapping of the properties that identify a record, or its shard key."""
 
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
-"""New values by property, None to remove one; or a function that gives them for the record as it is stored."""
+"""New values by property, None to remove one; or a function from the stored record to these."""
 
 
 Upsert = bool | Mapping[str, Any]
-"""Whether a record is made where there is none, and of what beside what is given otherwise."""
+"""The properties, in addition to the others given, of a record that is created if none exists; None if none is
+created."""
 
 Rev = str | frozenset[str] | None
-"""The revision that a record must have, or those of which it must have one."""
+"""The revision that a record must have, or several of which it must have one."""
 
 
 def shard_of(key: Key) -> str | None:
-    """The shard that a key tells, if it is a shard key."""
+    """The shard in a key, if it is a shard key."""
     return key.shard if isinstance(key, AnyKey) else None
 
 
 Among = Callable[[Item], bool]
-"""Whether there is a stored record for whoever asks. For them, no other exists; and where ids are shared with others
-(`EntityType.shares_ids`) they make records only with ids that are made up for them."""
+"""Decides whether the caller may see a stored record. For the caller, other records don't exist; and if ids are shared
+with other callers (`EntityType.shares_ids`), the caller can create records only with generated ids."""
 
 
 @dataclass(frozen=True)
 class Visible:
-    """The records of an entity that there are for whoever asks: those that `visibility` is true of (None: all), which
-    the attributes `names` decide. They are all that have the asker's `claims`; None where more than claims decides,
-    which `owned` is the filter for."""
+    """The records of an entity that the caller may see: those for which `visibility` is true (None: all), which depends
+    on the attributes `names`. `claims` are the caller's claims if they alone decide; None if more decides, for which
+    `owned` is the filter."""
 
     visibility: Among | None = None
     names: tuple[str, ...] = ()
@@ -69,11 +70,11 @@ class Visible:
     owned: Condition | None = None
 
     def includes(self, item: Item) -> bool:
-        """Whether a stored record is there."""
+        """Whether a stored record is visible."""
         return self.visibility is None or self.visibility(item)
 
     def has_all(self, claims: Collection[str]) -> bool:
-        """Whether every record of these claims of the asker is there."""
+        """Whether every record with these claims of the caller is visible."""
         return self.claims is not None and self.claims <= set(claims)
 
 
@@ -81,14 +82,14 @@ NONE_VISIBLE = Visible(lambda item: False, claims=None)
 
 
 Related = Callable[[str], Visible]
-"""Which records of an entity, by its token, there are for whoever asks. For them, relations lead to no other, no other
-is a parent, and children are named where every one is there."""
+"""The records of each entity, by its token, that the caller may see. For the caller, relations lead to no other
+records, no other record can be a parent, and children are named in errors only if all are visible."""
 
 
 @dataclass(frozen=True)
 class Create:
-    """Write a record whose identity no live record has. `visibility` says which there are, and `related` which of other
-    entities, as in the others."""
+    """Write a record whose identity no live record has. As in the other operations, `visibility` says which records the
+    caller may see, and `related` which records of other entities."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | str | None = None
@@ -99,11 +100,11 @@ class Create:
 @dataclass(frozen=True)
 class Put:
     """Write a whole record, in place of the live one with its identity if there is one. The stored timestamp stays, and
-    so do numbers of sequences: another one is refused. With `rev` only in place of that revision; with `exists` only in
-    place of a record. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
-    `keeping` those that stay as they are stored where a mapping leaves them out, since whoever gives it may not see
-    them. `from_json`: see `prepare`. `refused` is why it is not carried out, where that is known already: the item of a
-    batch fails with it. `returning`: what was there is wanted, as `Written.before`."""
+    so do numbers of sequences: a different number is refused. With `rev` only that revision is replaced; with `exists`
+    the record must exist. `numbered` are the properties (stored names) whose numbers the store took, not the caller;
+    `keeping` those that keep their stored value if a mapping leaves them out, since the caller may not see them.
+    `from_json`: see `prepare`. `refused` is an error that is already known: the item of a batch fails with it.
+    `returning`: the previous record is returned as `Written.before`."""
 
     record: Entity | Mapping[str, Any]
     model: type[Entity] | str | None = None
@@ -120,9 +121,8 @@ class Put:
 
 @dataclass(frozen=True)
 class Update:
-    """Change properties of a live record. With `rev` only if that is its revision. With `upsert` one is made where
-    there is none, of the key, the changes and what `upsert` maps properties to. `from_json`: see `prepare`. `refused`
-    is as in Put."""
+    """Change properties of a live record. With `rev` only if that is its revision. With `upsert`, a missing record is
+    created from the key, the changes and the mapping `upsert`. `from_json`: see `prepare`. `refused` is as in Put."""
 
     model: type[Entity] | str
     key: Key
@@ -137,8 +137,8 @@ class Update:
 
 @dataclass(frozen=True)
 class Add:
-    """Add to numbers and sets of a live record: to a number that is missing as to 0, to a set that is missing as to an
-    empty one. `rev` and `upsert` are as in Update."""
+    """Add to numbers and sets of a live record; a missing number counts as 0, a missing set as empty. `rev` and
+    `upsert` are as in Update."""
 
     model: type[Entity] | str
     key: Key
@@ -152,7 +152,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove a record. With `rev` only if that is its revision. `returning` is as in Put."""
+    """Delete a record. With `rev` only if that is its revision. `returning` is as in Put."""
 
     model: type[Entity] | str
     key: Key
@@ -164,8 +164,8 @@ class Delete:
 
 @dataclass(frozen=True)
 class Written:
-    """What one operation left: the record as stored (None after a delete or check), and whether it is a new one; and,
-    where it was wanted, the record that was there `before`."""
+    """The result of one operation: the stored record (None after a delete or check), whether it was created, and, if
+    requested, the record `before`."""
 
     record: Entity | None
     created: bool
@@ -187,11 +187,11 @@ Operation = Create | Put | Update | Add | Delete | Check
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """What became of one item of a batch.
+    """The outcome of one item of a batch.
 
-    `written`: carried out (for a delete also when there was nothing to remove); `record` is the one stored.
-    `unprocessed`: not carried out, may be sent again. `failed`: see `error`; only an OutcomeUnknown leaves open
-    whether it was carried out.
+    `written`: carried out (for a delete also if there was nothing to delete); `record` is the stored record.
+    `unprocessed`: not carried out, may be sent again. `failed`: see `error`; only an OutcomeUnknown leaves open whether
+    it was carried out.
     """
 
     status: Literal["written", "unprocessed", "failed"]

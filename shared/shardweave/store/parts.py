@@ -1,4 +1,4 @@
-"""What a store is put together of, for work that goes beyond single operations, such as maintenance."""
+"""The parts of a store, for work beyond single operations, such as maintenance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .writing.writer import Writer
 
 @dataclass(frozen=True)
 class StoreParts:
-    """The parts of one store. `moment_of` gives the clock's time and an entity's shard maps, anew for each attempt."""
+    """The parts of one store. `moment_of` returns the current time and an entity's shard maps, for each attempt."""
 
     schema: Schema
     table: Table

@@ -1,11 +1,11 @@
-"""Finding records by identity, consistently.
+"""Consistent reads of records by identity.
 
-Guarantees: what is answered was the live record at some moment during the call; an expired one is never answered; of
-two generations that both have one, the newest wins. Keys are read once however often they are asked for.
+Guarantees: a returned record was the live record at some moment during the call; expired records are never returned; if
+two generations have a record, the newer one is returned. Each key is read once, even if it is given several times.
 
-Costs: one GetItem for one key, else one BatchGet for each 100, several at a time; an entity with a lookup costs a round
-for the lookups first. What the table leaves unprocessed, throttles or does not answer is asked for again, with full
-jitter, until the deadline; what is missing then is named by position.
+Costs: one GetItem for one key, else one BatchGet for each 100, several at a time; an entity with an identity lookup
+needs a round for the lookups first. Reads that the table leaves unprocessed, throttles or does not answer are repeated,
+with full jitter, until the deadline; the error names the positions that are missing then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ E = TypeVar("E", bound=Entity)
 
 @dataclass(frozen=True)
 class Wanted:
-    """A record to be found: its identity in stored form."""
+    """A record to read: its identity in stored form."""
 
     entity: EntityType[Any]
     identity: Item
@@ -51,7 +51,7 @@ class Wanted:
 
 
 class Reader:
-    """Reads for many threads at once."""
+    """Reads records; safe for many threads."""
 
     def __init__(
         self,
@@ -67,7 +67,8 @@ class Reader:
         self._names = table.layout.key_names
 
     def find_now(self, asked: Sequence[tuple[EntityType[Any], Item]], seconds: float | None = None) -> list[ReadResult]:
-        """One sighting for each entity and identity, in order, also while records move. Raises as `find` does."""
+        """The read result for each entity and identity, in order; works also while records are moved. Raises as `find`
+        does."""
         pauses = self._waiting.pauses(CONTENDED, seconds)
         while True:
             moments = {entity.token: self._moment_of(entity) for entity, _ in asked}
@@ -80,8 +81,8 @@ class Reader:
     def find_at(
         self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], seconds: float | None = None
     ) -> list[ReadResult]:
-        """As `find_now`, but reads first where a shard is given, there alone: what is found there and belongs there is
-        the record. Everything else is found as without."""
+        """Like `find_now`, but if a shard is given, only this shard is read first: an item that is found there and
+        belongs there is the record. All other records are read without the shard."""
         moments = {entity.token: self._moment_of(entity) for entity, _, _ in asked}
         keys = {
             position: entity.keys.primary_key(identity, shard)
@@ -98,7 +99,7 @@ class Reader:
             try:
                 place = location_of(entity, item, moment.shard_map)
             except ValueRefused:
-                continue  # what says where it belongs can't be read, so it is looked for everywhere
+                continue  # the properties that say where it belongs can't be read, so it is looked for everywhere
             if place.key == key:
                 found[position] = ReadResult(StoredItem(place.generation, item))
         try:
@@ -118,8 +119,8 @@ class Reader:
         return [found[position] for position in range(len(asked))]
 
     def find(self, wanted: Sequence[Wanted], seconds: float | None = None) -> list[ReadResult]:
-        """One sighting for each, in order. Raises BatchIncomplete with the positions that could not be read,
-        ShardMapChanged when a record may have moved meanwhile."""
+        """The read result for each, in order. Raises BatchIncomplete with the positions that could not be read, and
+        ShardMapChanged if a record may have been moved meanwhile."""
         pauses = self._waiting.pauses(UNANSWERED, seconds)
         lookup_keys = {
             position: identity_lookup_key(each.entity, each.identity)
@@ -200,7 +201,7 @@ class Reader:
         return None
 
     def _fetch(self, keys: Iterable[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
-        """The items of the keys, None for one that does not exist; a key that could not be read is left out."""
+        """The items of the keys, None for an item that does not exist; keys that could not be read are left out."""
         distinct = {self._tuple(key): key for key in keys}
         if len(distinct) == 1:
             ((identity, key),) = distinct.items()
@@ -221,7 +222,7 @@ class Reader:
                     raise
 
     def _batch(self, keys: Sequence[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
-        """Up to 100 items, as far as the pauses allow."""
+        """Up to 100 items, with retries until the deadline."""
         wanted = KeysToRead(self._names, keys)
         read_in_turn(wanted, self._answer, pauses)
         return wanted.found
@@ -237,8 +238,9 @@ class Reader:
 
 
 def record_among(entity: EntityType[E], sighting: ReadResult, visibility: Among | None) -> E | None:
-    """The live record that was seen, None where there is none for whoever asks. Raises RecordUnreadable, but to whoever
-    sees some records alone: whose one is that can't be read is not known, so to them it is none, and is `noticed`."""
+    """The live record that was read, None if the caller may not see one. Raises RecordUnreadable, except for callers
+    who see only some records: since the owner of an unreadable record is unknown, the result is None for them, and the
+    record is `noticed`."""
     if sighting.unreadable is not None:
         if visibility is None:
             raise RecordUnreadable(sighting.unreadable)

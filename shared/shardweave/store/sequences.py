@@ -1,4 +1,4 @@
-"""Sequences: numbers 1, 2, 3, ... inside each scope.
+"""Sequences: numbers 1, 2, 3, ... in each scope.
 
 Format, one counter for each scope:
     hashKey    issue.num+!3f       token and property, and a shard that the scope alone decides
@@ -7,10 +7,10 @@ Format, one counter for each scope:
     _taker     ...                 who took it, so that a taker whose answer was lost can tell
 
 Guarantees: a number is taken once, and numbers are taken in order. They are taken by an addition before the record is
-created, not in its transaction: so creators never wait for one another or fail for one another's sake. What is taken
-by a create that then fails stays a gap; so does, rarely, what was taken when the table's answer was lost and another
-taker came in between. A record that is to be numbered is validated before its number is taken, and the parents that it
-needs are looked at: where one is missing, or is none for whoever asks, nothing is taken.
+created, not in its transaction, so that concurrent creates don't conflict. If the create then fails, the number is a
+gap; rarely there is also a gap if the table's answer was lost and another writer took a number before the retry. Before
+a number is taken, the record is validated and its parents are read: if a parent is missing, or the caller may not see
+it, no number is taken.
 
 Costs: one write for each call and scope, however many numbers it takes, and a read of the parents. A counter is one
 item, so about 1,000 calls a second in one scope; a call that takes a block counts as one.
@@ -62,7 +62,7 @@ _PLACEHOLDER = 1
 
 @dataclass(frozen=True)
 class _Unnumbered:
-    """A record that lacks one number: its position among the operations, and where the number comes from."""
+    """A record that lacks a number: its position among the operations, and the sequence and scope of the number."""
 
     position: int
     entity: EntityType[Any]
@@ -72,7 +72,7 @@ class _Unnumbered:
 
 @dataclass(frozen=True)
 class _Examined:
-    """An operation, what it lacks, and the parents that it needs there for whoever asks."""
+    """An operation, the numbers that it lacks, and the parents that it needs and the caller must be able to see."""
 
     operation: Operation
     lacking: tuple[_Unnumbered, ...] = ()
@@ -82,7 +82,7 @@ class _Examined:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers for many threads at once."""
+    """Takes numbers; safe for many threads."""
 
     table: Table
     reader: Reader
@@ -112,7 +112,7 @@ class Numbering:
         return range(last - count + 1, last + 1)
 
     def advance(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, to: int) -> None:
-        """Let the next number of a scope be above `to`, if it is not already."""
+        """Make the next number of a scope greater than `to`, if it is not already."""
         update = UpdateItem(
             counter_key(entity, sequence, scope),
             set={TAKER: self.new_token(), LAST: to},
@@ -126,9 +126,9 @@ class Numbering:
     def numbered(
         self, operations: Sequence[Operation], failed: dict[int, ShardweaveError] | None = None
     ) -> list[Operation]:
-        """The operations, with numbers for the records that lack them. What can't be made is left as it is, for the
-        caller to find. A record without what its number is counted within, or without its parents, is refused, or noted
-        in `failed` by its position. Raises ValueRefused, KeyTooLong, ParentMissing."""
+        """The operations, with numbers for the records that lack them. Invalid operations are returned unchanged, for
+        the caller to refuse. A record without the properties of `within`, or without its parents, is refused, or added
+        to `failed` by its position. Raises ValueRefused, KeyTooLong, ParentMissing."""
         found = list(operations)
         examined: dict[int, _Examined] = {}
         for position, operation in enumerate(operations):
@@ -157,7 +157,7 @@ class Numbering:
             try:
                 numbers = self.take(entity, sequence, group[0].scope, len(group))
             except ShardweaveError as error:
-                # Numbers may have been taken, and stay a gap; no record has been written.
+                # Numbers may have been taken, which leaves a gap; no record has been written.
                 error.maybe_written = False
                 raise
             for each, number in zip(group, numbers, strict=True):
@@ -169,8 +169,8 @@ class Numbering:
     def _without_parents(
         self, operations: Sequence[Operation], examined: Mapping[int, _Examined]
     ) -> dict[int, ShardweaveError]:
-        """Why records that need parents which are not there, or are none for whoever asks, will be refused, by their
-        positions. What the same call writes is left to the write."""
+        """The errors, by position, of records whose parents don't exist or are not visible to the caller. Parents that
+        the same call writes are checked by the write."""
         needed = [(position, parent) for position, each in examined.items() for parent in each.parents]
         if not needed:
             return {}
@@ -194,8 +194,8 @@ class Numbering:
         return found
 
     def _examined(self, position: int, operation: Operation) -> _Examined:
-        """An operation with the numbers that its record has already, and what it lacks. Raises what is wrong with it
-        otherwise."""
+        """An operation with the numbers that its record already has, and the numbers that it lacks. Raises its other
+        errors."""
         if not isinstance(operation, (Create, Put)):
             return _Examined(operation)
         entity = self.steps.entity_of(operation)
@@ -227,7 +227,8 @@ class Numbering:
         return _Examined(numbered, tuple(unnumbered), kin.parents, step.related)
 
     def _sent(self, update: UpdateItem) -> Item:
-        """The counter after an update; also after one whose answer was lost, as its condition shows."""
+        """The counter after an update, also if the answer of the update was lost, which the condition of a retry
+        detects."""
         self.readiness.before_writing()
         pauses = self.waiting.pauses(UNANSWERED)
         while True:
@@ -266,8 +267,7 @@ def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> It
 
 @contextmanager
 def _reading_counter(entity: EntityType[Any], sequence: SequenceType, scope: Item) -> Iterator[None]:
-    """Around what goes by a counter. Raises RecordUnreadable for one that is damaged: the table adds to a number
-    alone."""
+    """Converts the error of a damaged counter, to which the table can't add, to RecordUnreadable."""
     try:
         yield
     except (InvalidRequest, KeyError, TypeError):
@@ -293,7 +293,7 @@ def given_number(entity: EntityType[Any], operation: Create | Put, sequence: Seq
 
 
 def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:
-    """The operation with a number in its record, which a put knows to be none of the caller's."""
+    """The operation with a number in its record; a put notes that the caller did not give the number."""
     assert isinstance(operation, (Create, Put))
     if isinstance(operation, Put):
         operation = replace(operation, numbered=operation.numbered | {sequence.property_name})

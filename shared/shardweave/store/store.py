@@ -1,13 +1,14 @@
-"""The store: records in, records out.
+"""The store: writing and reading records.
 
-Guarantees: a live record's identity is unique over all shards and generations; every generated attribute is
-recomputed from the whole record on every write; a write that returned happened once, one that raised (but for
-OutcomeUnknown) did not happen; identity, placement and timestamp never change; an expired record is never seen, and
-makes room for a new one. Unique values, numbers and parents are as `unique_values`, `sequences` and `enforced` have it.
-Attributes that the schema does not know stay as they are through every change of a record.
+Guarantees: a live record's identity is unique over all shards and generations; every generated attribute is recomputed
+from the whole record on every write; a write that returned was carried out once, a write that raised (except
+OutcomeUnknown) was not carried out; identity, placement and timestamp never change; an expired record is never
+returned, and a new one can take its place. `unique_values`, `sequences` and `enforced` have the guarantees for unique
+values, numbers and parents. Changes of a record keep attributes that the schema does not know.
 
-What stays open, as everywhere on DynamoDB: a write whose first attempt is delivered long after its answer was given
-up. On conditions it can do nothing but create what has been deleted meanwhile.
+Known limitation, as with all writes to DynamoDB: a first attempt may be delivered long after the writer has given up
+waiting for its answer. Because of its conditions, such an attempt can only create a record again that has been deleted
+meanwhile.
 
 Costs, in requests:
 
@@ -93,10 +94,10 @@ def new_token() -> str:
 class Store:
     """The records of a schema in a table. Safe for use by many threads.
 
-    `clock` gives epoch milliseconds, `maps` the shard maps in force (by default read from the
-    table, see `maps_in_force`); `waiting`, `new_revision` and `new_token` are what pauses and random names are made of.
-    Deadlines are moments of `monotonic`, which is that of `waiting`. `first` gives the first record that answers a
-    query, which relations by an index need. One call does at most `workers` things at once.
+    `clock` gives epoch milliseconds, `maps` the shard maps in force (by default read from the table, see
+    `maps_in_force`); `waiting`, `new_revision` and `new_token` provide pauses and random names. Deadlines are times of
+    `monotonic`, the clock of `waiting`. `first` returns the first record that matches a query, for relations by an
+    index. One call uses at most `workers` threads.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Store:
     def create(self, record: Mapping[str, Any], model: type[E]) -> E: ...
 
     def create(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None) -> Entity:
-        """Write a new record and give it as stored. A mapping holds properties by stored or Python name. Raises
+        """Write a new record and return it as stored. A mapping has properties by stored or Python name. Raises
         AlreadyExists when a live record has its identity (ValueTaken: a unique value), ParentMissing, ValidationFailed
         and other InputErrors."""
         return self._written(Create(record, model))
@@ -163,37 +164,37 @@ class Store:
     def put(self, record: Mapping[str, Any], model: type[E], *, rev: Rev = None) -> E: ...
 
     def put(self, record: Entity | Mapping[str, Any], model: type[Entity] | None = None, *, rev: Rev = None) -> Entity:
-        """Write a whole record, whether one with its identity exists or not, and give it as stored. The timestamp
-        and the numbers that are stored stay, whatever was given. With `rev`, only that revision is replaced. Raises
-        ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other InputErrors."""
+        """Create or replace a whole record, and return it as stored. The stored timestamp and numbers stay, whatever
+        was given. With `rev`, only that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing,
+        ImmutableProperty and other InputErrors."""
         return self._written(Put(record, model, rev))
 
     def write(self, operation: Operation) -> Written:
-        """Carry out one operation and say what it left. Raises what the method of its name raises."""
+        """Carry out one operation and return its result. Raises the errors of the method with its name."""
         (numbered,) = self._numbering.numbered([operation])
         plan = self._run(self._steps.make(numbered))
         return written_by(plan)
 
     def get(self, model: type[E], key: Key, *, visibility: Among | None = None) -> E | None:
-        """The live record, or None. The shard in a shard key spares the search for it. `visibility` says which there
-        are. Raises RecordUnreadable for one that can't be read, where all are there for whoever asks."""
+        """The live record, or None. With a shard key only its shard is read first. `visibility` says which records the
+        caller may see. Raises RecordUnreadable for a record that can't be read, if the caller may see all records."""
         entity = self.schema[model]
         (seen,) = self._reader.find_at([(entity, entity.identify(key), shard_of(key))])
         return record_among(entity, seen, visibility)
 
     def update(self, model: type[E], key: Key, changes: Changes, *, rev: Rev = None, upsert: Upsert = False) -> E:
-        """Change properties of a record and give it as stored. `changes` has the new values by stored or Python name,
-        None to remove one; or it is a function from the stored record to that, called again when another writer was
-        faster. With `rev`, only that revision is changed. With `upsert` a record is made where there is none, of the
-        key, the changes, and what `upsert` maps properties to. Raises NotFound, RevisionConflict, AlreadyExists,
+        """Change properties of a record and return it as stored. `changes` has the new values by stored or Python name,
+        None to remove one; or it is a function from the stored record to these, which is called again if another writer
+        changed the record first. With `rev`, only that revision is changed. With `upsert`, a missing record is created
+        from the key, the changes, and the mapping `upsert`. Raises NotFound, RevisionConflict, AlreadyExists,
         ParentMissing, ImmutableProperty and other InputErrors."""
         return cast("E", self._written(Update(model, key, changes, rev, upsert=upsert)))
 
     def add(
         self, model: type[E], key: Key, amounts: Mapping[str, Any], *, rev: Rev = None, upsert: Upsert = False
     ) -> E:
-        """Add to numbers and sets of a record and give it as stored: concurrent additions are all carried out, each
-        once. `rev` and `upsert` are as in `update`, and it raises as that does."""
+        """Add to numbers and sets of a record and return it as stored: concurrent additions are all carried out, each
+        once. `rev`, `upsert` and the errors are as in `update`."""
         return cast("E", self._written(Add(model, key, amounts, rev, upsert=upsert)))
 
     def delete(
@@ -207,20 +208,21 @@ class Store:
         seconds: float | None = None,
         follow: Follow | None = None,
     ) -> bool:
-        """Remove a record. False when there was none. With `rev`, only that revision is removed. What becomes of its
-        children their relations say; `follow` is told of each. `visibility` says which records there are, `related`
-        which of other entities. Raises RevisionConflict, HasChildren where others belong to it, and DeleteIncomplete
-        where `seconds` (10 by default) were too few for all that go: asked again, it goes on."""
+        """Delete a record; False if there was none. With `rev`, only that revision is deleted. The relations of its
+        children say what happens to them; `follow` is called for each changed child. `visibility` says which records
+        the caller may see, `related` which of other entities. Raises RevisionConflict, HasChildren if other records
+        belong to it, and DeleteIncomplete if `seconds` (10 by default) did not suffice to delete or detach all
+        children: calling it again continues."""
         course = self._removing.course(seconds, follow)
         return self._run(self._steps.make(Delete(model, key, rev, visibility, related)), course).removes
 
     # -- several records
 
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
-        """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
-        error says which operation it is about in `where` (`operations[1]`). Here, deleting what is not there raises
-        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard
-        moves it, one for each of its lookup records and parents' counters."""
+        """Carry out several operations atomically, and return the written records, None for deletes and checks. `where`
+        of an error names its operation (`operations[1]`). Unlike `delete`, deleting a missing record raises NotFound.
+        Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard moves it, one
+        for each of its lookup records and parents' counters."""
         steps = self._steps.make_all(self._numbering.numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
 
@@ -233,9 +235,9 @@ class Store:
         seconds: float | None = None,
         follow: Follow | None = None,
     ) -> bytes:
-        """The answer to operations that are carried out as `transact` does, and with `once` as `idempotent` does. A
-        single one's errors are as of it alone, and a single deletion goes on with children as `delete` does. `answer`
-        may be called for attempts that are not the last."""
+        """Carry out operations like `transact`, or with `once` like `idempotent`, and return their answer. A single
+        operation has the errors of that operation alone, and a single deletion also changes children, like `delete`.
+        `answer` may also be called for attempts that fail."""
         course = self._removing.course(seconds, follow)
 
         def said(plans: Sequence[WritePlan]) -> bytes:
@@ -255,9 +257,10 @@ class Store:
         visibility: Among | None = None,
         unreadable: Callable[[Unreadable], object] | None = None,
     ) -> list[E | None]:
-        """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete naming the
-        positions that could not be read within `seconds`, with what was `found` at the others; and RecordUnreadable
-        for a record that can't be read, unless `unreadable` is told of each such: then it is None too."""
+        """The live records of the keys, in their order, None for a missing record. Raises BatchIncomplete with the
+        positions that could not be read within `seconds`, and the records `found` at the others. A record that can't be
+        read raises RecordUnreadable; if the function `unreadable` is given, it is called instead and the record is
+        None."""
         return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, visibility, unreadable))
 
     def batch_write(
@@ -282,8 +285,8 @@ class Store:
     def get_by(
         self, model: type[E], name: str, value: Any, *, within: Mapping[str, Any] = MappingProxyType({})
     ) -> E | None:
-        """The live record whose unique property has this value, or None. `name` is the lookup's or its property's,
-        `within` has the values of what it is unique within. Raises LookupNotReady, UnknownName, ValidationFailed."""
+        """The live record whose unique property has this value, or None. `name` is the name of the lookup or its
+        property, `within` has the values of its scope. Raises LookupNotReady, UnknownName, ValidationFailed."""
         entity = self.schema[model]
         return cast("E | None", self._finder.one(entity, name, lookup_values(entity, name, value, within)))
 
@@ -300,8 +303,8 @@ class Store:
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with this value, in the order of their ids, or in its reverse. `after` is that of
-        the page before, see `FoundPage`; `visibility` says which records there are for whoever asks; `deadline` (of
+        """A page of the live records with this value, in the order of their ids, or in reverse order. `after` comes
+        from the page before, see `FoundPage`; `visibility` says which records the caller may see; `deadline` (of
         `monotonic`) cuts the page short. Raises as `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
         values = lookup_values(entity, name, value, within)
@@ -316,30 +319,29 @@ class Store:
         again: bool = False,
         follow: Callable[[BackfillReport], None] = lambda report: None,
     ) -> BackfillReport:
-        """Bring all stored records into a lookup or enforced relation that was added to a filled table; `follow` is
-        told of every page. With `again` also when it is ready. Raises Conflict when another backfill is under way."""
+        """Add all stored records to a lookup or enforced relation that was declared later; `follow` is called for every
+        page. With `again` also if it is ready. Raises Conflict if another backfill is running."""
         entity = self.schema[model]
         relations = [each.name for each in enforced(entity)]
         known = name if name in relations else lookup_of(entity, name, relations).name
         return self._backfill.run(entity, known, again=again, follow=follow)
 
     def decide_lookups(self) -> tuple[str, ...]:
-        """Note of every lookup and enforced relation that holds all records, since none is stored, that it may be
-        relied on, and give the names of those that `backfill` has to fill, such as `user.phone`. Whoever makes a table
-        calls it before others write."""
+        """Mark every lookup and enforced relation of an entity without stored records as ready, and return the names of
+        those that need `backfill`, such as `user.phone`. Call it after creating a table, before others write to it."""
         return self._readiness.decide()
 
     # -- numbers
 
     def take(self, model: type[Entity], name: str, *, within: Any = None, count: int = 1) -> range:
         """The next `count` numbers of a sequence, for records that are created with their numbers given. `within` is
-        the value that the property is numbered within, or a mapping of several."""
+        the value of the scope, or a mapping if the scope has several properties."""
         entity = self.schema[model]
         sequence = sequence_of(entity, name)
         return self._numbering.take(entity, sequence, scope_of(entity, sequence, within), count)
 
     def advance(self, model: type[Entity], name: str, *, within: Any = None, to: int) -> None:
-        """Let a sequence go on above `to`, as is needed where records have numbers that it did not give."""
+        """Make a sequence continue above `to`, which is needed if records have numbers that it did not give out."""
         entity = self.schema[model]
         sequence = sequence_of(entity, name)
         self._numbering.advance(entity, sequence, scope_of(entity, sequence, within), to)
@@ -347,9 +349,9 @@ class Store:
     # -- relations
 
     def expand(self, records: Sequence[Entity], *names: str, deadline: float | None = None) -> list[dict[str, Related]]:
-        """The related records of each record, by the relations' names: a record or None, or a tuple of those of a list
-        that are there. All of a page are read together, each once. `deadline` (of `monotonic`) leaves records at the
-        end out, whose related ones there was no time for."""
+        """The related records of each record, by the relations' names: a record or None, or a tuple of the existing
+        records of a list. All of a page are read together, each once. If `deadline` (of `monotonic`) passes, records at
+        the end whose related records were not read are left out."""
         return list(self._expander.expand(records, names, deadline))
 
     def expanding(
@@ -360,9 +362,9 @@ class Store:
         visible: RelatedRecords | None = None,
         limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
-        """As `expand`, one after the other: reading stops, some hundreds of related records later, where nobody asks
-        for the next, and within `limits`. `visible` says which related records there are. Raises AnswerTooLarge,
-        TooManyReads where the first record alone is over a limit."""
+        """Like `expand`, as an iterator within `limits`: if it is not consumed further, reading stops after some
+        hundreds of related records. `visible` says which related records the caller may see. Raises AnswerTooLarge or
+        TooManyReads if the first record alone exceeds a limit."""
         return self._expander.expand(records, names, deadline, visible, limits)
 
     def expanding_each(
@@ -373,28 +375,28 @@ class Store:
         visible: RelatedRecords | None = None,
         limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
-        """As `expanding`, for records of any entities, each with relations of its own, which are read together."""
+        """Like `expanding`, for records of any entities, each with its own relations, which are read together."""
         return self._expander.expand_each(records, deadline, visible, limits)
 
     # -- once
 
     def idempotent(self, once: IdempotencyKey, operations: Sequence[Operation], answer: Answer) -> KeptAnswer:
-        """Carry out operations as `transact` does, and keep the answer to them in the same transaction; or give the one
-        that was kept. A single operation's errors are as of the operation alone. Raises IdempotencyMismatch when
-        the key was used for another request."""
+        """Carry out operations like `transact` and store their answer in the same transaction, or return the stored
+        answer. A single operation has the errors of that operation alone. Raises IdempotencyMismatch if the key was
+        used for another request."""
         return self._once(once, operations, lambda plans: answer(tuple(plan.record for plan in plans)))
 
     def idempotent_work(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
-        """Do work that is more than one transaction, and keep its answer; or give the one that was kept. The work may
-        be done again when a process died in it. Raises IdempotencyMismatch, StillInProgress."""
+        """Do work of several transactions and store its answer, or return the stored answer. The work may be done again
+        if a process died during it. Raises IdempotencyMismatch, StillInProgress."""
         return self._idempotency.worked(once, work)
 
     # -- events
 
     def apply(self, projection: str, event: Event) -> Applied:
-        """Carry out what an event means to a projection of the schema, once, in one transaction, and in order per
-        record (see `read_models`). Raises UnknownName, InputErrors, IdempotencyMismatch when another event has its id,
-        AlreadyExists where another record has a unique value."""
+        """Apply an event to a projection of the schema, once, in one transaction, and in order per record (see
+        `read_models`). Raises UnknownName, InputErrors, IdempotencyMismatch if another event has its id, and
+        AlreadyExists if another record has a unique value."""
         return self._projector.apply(self.schema.projection(projection), event)
 
     # -- parts
@@ -422,11 +424,11 @@ class Store:
 
 
 def written_by(plan: WritePlan) -> Written:
-    """What an operation left that was carried out as planned."""
+    """The result of an operation that was carried out as planned."""
     return Written(plan.record, plan.creates, plan.before)
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:
-    from ..reshard.leased_maps import maps_in_force  # it is built on this package
+    from ..reshard.leased_maps import maps_in_force  # the module is built on this package
 
     return maps_in_force(table, clock)

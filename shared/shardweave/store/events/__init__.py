@@ -1,1 +1,1 @@
-"""Events carried out on read models."""
+"""Applying events to read models."""

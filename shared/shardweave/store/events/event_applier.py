@@ -1,13 +1,13 @@
-"""Events carried out: one transaction of the records that an event is about and the marker that it was.
+"""Applying events: one transaction with the records that an event changes and the marker that it was applied.
 
-Where a record can't be shown (it was deleted, or something that it must have has not come yet), what events said of it
-is kept in its remnant (`pending_records`), until it can.
+If a record can't be shown (it was deleted, or required properties have not arrived yet), the properties from events are
+kept in its remnant (`pending_records`) until it can.
 
-The marker is an idempotency key (`idempotency`) whose scope is the projection. Two processes that apply one event at
-once, or events of one record at once, meet on a condition: one is first, the other reads again.
+The marker is an idempotency key (`idempotency`) whose scope is the projection. If two processes apply the same event,
+or events of the same record, at the same time, a condition refuses one of them, which reads again.
 
 Costs: a read of the marker, one of the records together, and a transaction with an action for each record and one for
-the marker. Where there is no record yet, its remnant is one action more, and another round when there is one.
+the marker. If there is no record yet, its remnant needs one more action, and another round if a remnant exists.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ from .pending_records import known_of, marks_of
 
 EVENT_ID = "eventId"
 MAX_ACTIONS = 33
-"""Records of one event: each may count as three actions of the hundred that a transaction has, the marker as one."""
+"""The maximum number of records of one event: each may need three of the hundred actions of a transaction, the marker
+one."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of an event. `repeated`: it had been applied before, and nothing was done."""
+    """The result of applying an event. `repeated`: it had been applied before, and nothing was done."""
 
     event_id: str
     repeated: bool
@@ -59,7 +60,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class ProjectStep(WriteStep):
-    """Reads the record, merges, and writes it, or what remains of it."""
+    """Reads the record, merges the event, and writes the record or its remnant."""
 
     change: Whole | RegisterPart
     when: When
@@ -91,14 +92,14 @@ class ProjectStep(WriteStep):
     # -- parts
 
     def _kept(self, seen: ReadResult, values: Item) -> Item:
-        """What was validated before: a record that an event sets, and what is stored."""
+        """The properties that were validated before: those of a record that an event sets, and stored ones."""
         if isinstance(self.change, Whole):
             return values
         stored = {} if seen.found is None else self.entity.readable(self.entity.visible(seen.found.item))
         return {name: value for name, value in stored.items() if name in values and values[name] == value}
 
     def _by_marks(self, seen: ReadResult) -> bool:
-        """Whether there is a record that holds what is known of it, and so has no remnant."""
+        """Whether the record itself has the marks of its events, and so has no remnant."""
         return seen.found is not None and PROJECTED in seen.found.item
 
     def _known(self, seen: ReadResult) -> Known:
@@ -109,11 +110,11 @@ class ProjectStep(WriteStep):
         own = {name: item[name] for name in self.entity.properties if name in item and name not in self.identity}
         if self._by_marks(seen):
             return Known(own, marks_of(self.entity, self.identity, item))
-        # Only a program that knows no remnants leaves one beside a record, which is then the younger.
+        # A remnant beside a record was left by a program that does not know remnants; the record is newer.
         return Known(own, replace(waiting.marks, gone=False))
 
     def _shown(self, after: Known) -> dict[str, Value] | None:
-        """The properties of the record that there should be, None for none."""
+        """The properties of the resulting record, None if there should be none."""
         if not after.marks.spoken_for:
             return None
         values = {**after.values, **self.identity}
@@ -138,15 +139,15 @@ class ProjectStep(WriteStep):
 
 @dataclass(frozen=True)
 class Projector:
-    """Applies events for many threads at once."""
+    """Applies events; safe for many threads."""
 
     schema: Schema
     writer: Writer
     idempotency: Idempotency
 
     def apply(self, projection: ReadModel, event: Event) -> Applied:
-        """Carry out what an event means, unless that was done. Raises InputErrors, IdempotencyMismatch when another
-        event has its id, AlreadyExists for a value that another record has."""
+        """Apply an event, unless it was applied before. Raises InputErrors, IdempotencyMismatch if another event has
+        its id, and AlreadyExists for a value that another record has."""
         actions = projected(projection, event)
         steps = [self._step(projection, event, action) for action in actions]
         once = IdempotencyKey(
@@ -191,7 +192,7 @@ class Projector:
 
 
 def projected(projection: ReadModel, event: Event) -> Sequence[Action]:
-    """What an event means. Raises InputError, ValidationFailed for a record that it can't make."""
+    """The actions of an event. Raises InputError, and ValidationFailed for an invalid record."""
     if not isinstance(event, projection.events):
         names = ", ".join(kind.__name__ for kind in projection.events)
         raise InputError("the projection does not take such events", where=projection.name, fix=f"give one of {names}")
@@ -209,7 +210,7 @@ def projected(projection: ReadModel, event: Event) -> Sequence[Action]:
 
 
 def _part(entity: EntityType[Any], identity: Item, update: Update) -> RegisterPart:
-    """The properties that an Update gives, each checked by itself. Raises ValidationFailed, ImmutableProperty."""
+    """The properties of an update, each checked separately. Raises ValidationFailed, ImmutableProperty."""
     values: dict[str, Value] = {}
     faults: list[FieldFault] = []
     entity.by_stored_name(dict.fromkeys((*update.changes, *update.add)))

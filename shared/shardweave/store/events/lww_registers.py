@@ -1,11 +1,11 @@
-"""What events make of one record, in whatever order they arrive.
+"""Merging events into one record, in any order of arrival.
 
-Each property of a record is a register that the latest event wins: events are ordered by (position, event id), and
-what an older one says of a property is dropped where a newer one has spoken. A Set or a Delete speaks of every
-property, those that it leaves out included. What is added is summed apart, since sums have no order. This is the
-last-writer-wins register and the counter of Shapiro et al., "Conflict-free Replicated Data Types" (2011), so every
-order, with repetitions of all but sums, comes to the same. Sums are exact, or refused when the table could not hold
-them.
+Each property of a record is a register with the value of the latest event that sets it: events are ordered by
+(position, event id), and an older event does not change a property that a newer event has set. A Set or a Delete sets
+every property, including those that it leaves out. Additions are summed separately, since sums don't depend on the
+order. This is the last-writer-wins register and the counter of Shapiro et al., "Conflict-free Replicated Data Types"
+(2011), so every order gives the same result, also with repetitions of everything except sums. Sums are exact; a sum
+that the table could not store is refused.
 
 Format of the marks, an attribute `_projected` of the record, or of its remnant where there is no record:
     whole     [position, event id] of the latest Set or Delete; absent before any
@@ -29,12 +29,12 @@ from ...table.values import Value, number_sum
 PROJECTED = "_projected"
 
 When = tuple[int, str]
-"""The position of an event, and its id: of two with one position the ids decide."""
+"""The position of an event, and its id, which decides between events with the same position."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Who said what of a record."""
+    """The marks of a record: which event set which property last."""
 
     whole: When | None = None
     gone: bool = False
@@ -59,7 +59,7 @@ class Marks:
 
     @classmethod
     def decode(cls, encoded: Any) -> Marks:
-        """The inverse of `encode`; None for a record of which no event has spoken."""
+        """The inverse of `encode`; None for a record that no event has changed."""
         given = encoded or {}
         return cls(
             whole=_when(given.get("whole")),
@@ -71,13 +71,13 @@ class Marks:
 
     @property
     def spoken_for(self) -> bool:
-        """Whether there should be a record: something was said of it since it was last deleted."""
+        """Whether the record should exist: an event has set something since it was last deleted."""
         return self.latest is not None or (self.whole is not None and not self.gone)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a record: its properties in stored form without the identity, and who said so."""
+    """The merged state of a record: its properties in stored form without the identity, and the marks."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
     marks: Marks = Marks()
@@ -90,7 +90,7 @@ class Whole:
     values: Mapping[str, Value] | None
 
     def applied_to(self, known: Known, when: When) -> Known:
-        """What is known after this has been said at `when`."""
+        """The state after this change at `when`."""
         marks = known.marks
         if marks.whole is not None and marks.whole >= when:
             return known
@@ -107,14 +107,14 @@ class Whole:
 
 @dataclass(frozen=True)
 class RegisterPart:
-    """An Update. `values` has None for a property that is removed; `added` what is added."""
+    """An Update. `values` has None for a removed property; `added` are the additions."""
 
     values: Mapping[str, Value]
     added: Mapping[str, Any] = field(default_factory=dict)
     nulls: frozenset[str] = frozenset()
 
     def applied_to(self, known: Known, when: When) -> Known:
-        """What is known after this has been said at `when`."""
+        """The state after this change at `when`."""
         marks = known.marks
         values, at = dict(known.values), dict(marks.at)
         late = marks.whole is not None and marks.whole >= when
@@ -139,7 +139,7 @@ def _when(encoded: Any) -> When | None:
 
 
 def _sum(name: str, one: Any, other: Any) -> Any:
-    """The exact sum of two numbers of a property, of which one may be missing. Raises ValueRefused."""
+    """The exact sum of two numbers of a property, either of which may be missing. Raises ValueRefused."""
     try:
         return number_sum(0 if one is None else one, other)
     except ValueRefused as refused:

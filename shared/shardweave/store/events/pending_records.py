@@ -1,4 +1,5 @@
-"""Remnants: what events said of a record that can't be shown, kept until it can, or until it is made by hand.
+"""Remnants: the properties that events have set of a record that can't be shown, kept until it can, or until the record
+is created manually.
 
 Format:
     hashKey     order.*waiting!3f        token of the entity, and a shard that the identity alone decides
@@ -8,9 +9,9 @@ Format:
     rev         a revision of its own
     the table's TTL attribute: `remember_days` after it was last written
 
-There is a record or a remnant, never both: whoever writes one removes the other in the same transaction, on conditions
-of both. Who makes a record by hand, a whole one, takes over who said what, so that older events stay without effect,
-and nothing of what was said. From then on all that is known of the record lies in it, and goes with it.
+There is either a record or a remnant, never both: a write of one removes the other in the same transaction, on
+conditions of both. A record that is created manually is complete: it takes over the marks of the remnant, so that older
+events have no effect, but not its values. From then on the marks are in the record, and are deleted with it.
 
 Costs: one action more where a record is made of an entity that a projection writes, and another round when there is a
 remnant; nothing where it is replaced or removed.
@@ -40,7 +41,7 @@ _WAITING = "*waiting"
 
 @dataclass(frozen=True)
 class Remnants:
-    """Where remnants go by: the table's TTL attribute, and for how many seconds they are kept."""
+    """The settings of an entity's remnants: the table's TTL attribute, and for how many seconds they are kept."""
 
     ttl: str
     seconds: int
@@ -59,7 +60,7 @@ class Remnants:
         rev: str,
         condition: Condition | None,
     ) -> WriteAction:
-        """Keep what is known without a record."""
+        """The action that writes a remnant."""
         item = {
             **self.key(entity, identity),
             PROJECTED: known.marks.encode(),
@@ -72,21 +73,21 @@ class Remnants:
     def clear(
         self, entity: EntityType[Any], identity: Item, remnant: Item | None, moment: AttemptContext
     ) -> WriteAction:
-        """Let there be no remnant, if it is still the one that was met."""
+        """The action that deletes the remnant, if it is still the one that was read."""
         condition = self.as_seen(entity, remnant, moment)
         return WriteAction(
             DeleteItem(self.key(entity, identity), condition, return_on_failure=True), ActionRole.REMNANT
         )
 
     def as_seen(self, entity: EntityType[Any], remnant: Item | None, moment: AttemptContext) -> Condition:
-        """The remnant is still the one that was met; None: there is none, or it has expired."""
+        """The condition that the remnant is unchanged; None: there is none, or it has expired."""
         if remnant is None:
             return Or((absent(entity), Compare(self.ttl, "<=", moment.seconds)))
         return as_read(remnant)
 
 
 def known_of(entity: EntityType[Any], identity: Item, remnant: Item | None) -> Known:
-    """What a remnant says; nothing when there is none. Raises RecordUnreadable."""
+    """The state in a remnant; empty if there is none. Raises RecordUnreadable."""
     if remnant is None:
         return Known()
     marks, values = marks_of(entity, identity, remnant), remnant.get(_VALUES)
@@ -96,7 +97,7 @@ def known_of(entity: EntityType[Any], identity: Item, remnant: Item | None) -> K
 
 
 def marks_of(entity: EntityType[Any], identity: Item, item: Item) -> Marks:
-    """Who said what, as a record or a remnant has it. Raises RecordUnreadable."""
+    """The marks in a record or a remnant. Raises RecordUnreadable."""
     try:
         return Marks.decode(item[PROJECTED])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
@@ -111,7 +112,7 @@ def _damaged(entity: EntityType[Any], identity: Item, item: Item) -> RecordUnrea
 
 
 def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) -> dict[str, Value]:
-    """What a record that is made by hand notes of a remnant: who said what before, but no values. Raises
+    """The attributes that a manually created record takes over from a remnant: the marks, but no values. Raises
     RecordUnreadable."""
     if remnant is None:
         return {}
@@ -119,7 +120,7 @@ def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) ->
 
 
 def remnants_of(schema: Schema) -> Mapping[str, Remnants]:
-    """Where the remnants of each entity go by that a projection writes, by token."""
+    """The settings of remnants for each entity that a projection writes, by token."""
     ttl = schema.layout.ttl_attribute or ""
     return {
         schema[model].token: Remnants(ttl, projection.remember_seconds)

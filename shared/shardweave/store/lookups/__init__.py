@@ -1,1 +1,1 @@
-"""Lookups: the records by which others are found, or kept unique."""
+"""Lookups: lookup records, which find records by a value or keep a value unique."""

@@ -1,17 +1,18 @@
-"""Filling a lookup, or an enforced relation, that was added to a filled table.
+"""Backfill: adding the stored records to a lookup or an enforced relation that was declared later.
 
-Format: how far it has come, in the marker of `backfill_state`, saved after each page:
-    _source, _after     the hash key (by position) or the scan that is read, and the last key that was worked on
-    _map                the shard map under which that position means something
-    _refused            how many records could not be brought in
+Format: the progress is stored in the marker of `backfill_state`, after each page:
+    _source, _after     the hash key (by position) or the scan that is read, and the last key that was processed
+    _map                the shard map to which that position belongs
+    _refused            how many records could not be added
 
-Guarantees: every record that is stored from beginning to end is in the lookup at the end, whatever is written in the
-meantime by programs that know the lookup: each record is brought in by one transaction, on condition that it is still
-in the revision that was read. It may be stopped and started again at any time, by any process; of two at once one
-stops. The lookup is ready only after a run that refused nothing: two records with one unique value are reported, and
-stay out until one of them is changed.
+Guarantees: every record that exists during the whole run is in the lookup at the end, whatever programs that know the
+lookup write in the meantime: each record is added by one transaction, on condition that it still has the revision that
+was read. A run may be stopped and started again at any time, by any process; of two concurrent runs one stops. The
+lookup is ready only after a run without refused records: two records with the same unique value are reported, and are
+not added until one of them is changed.
 
-What it can't know is a program that knows nothing of the lookup and is still writing: it is started when none is left.
+A backfill can't detect writes of programs that don't know the lookup, so start it only when no such program writes any
+more.
 
 Costs: a read of the entity's records (of the whole table, for an entity that is partitioned or has more than 4,096 hash
 keys), one of their lookup records, and a transaction for each record that is not in the lookup yet.
@@ -46,7 +47,7 @@ _SOURCE, _AFTER, _MAP, _REFUSED = "_source", "_after", "_map", "_refused"
 
 @dataclass(frozen=True)
 class NotFilled:
-    """A record that can't be in the lookup as it is: its identity, and why not."""
+    """A record that can't be added to the lookup: its identity, and the reason."""
 
     identity: Item
     error: ShardweaveError
@@ -54,7 +55,8 @@ class NotFilled:
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """What a run has done so far: records read and brought in, and those refused (at most 100 of them are named)."""
+    """The progress of a run: the numbers of records read and added, and those refused (at most 100 of them are
+    named)."""
 
     entity: str
     lookup: str
@@ -80,8 +82,8 @@ class Backfill:
     new_revision: Callable[[], str]
 
     def run(self, entity: EntityType[Any], name: str, *, again: bool, follow: Followed) -> BackfillReport:
-        """Fill one lookup or relation. With `again` also one that is ready already. Raises Conflict when another run
-        is under way."""
+        """Backfill a lookup or relation. With `again` also one that is ready. Raises Conflict if another run is in
+        progress."""
         run = _Run(self, entity, name, BackfillReport(entity.token, name))
         run.take_marker()
         if run.marker.get(STATE) == READY and not again:
@@ -93,7 +95,7 @@ class Backfill:
 
 @dataclass
 class _Run:
-    """One run: its marker as it was saved last, and what was done."""
+    """One run: its marker as it was saved last, and its report."""
 
     parts: Backfill
     entity: EntityType[Any]
@@ -102,8 +104,8 @@ class _Run:
     marker: dict[str, Any] = field(default_factory=dict)
 
     def take_marker(self) -> None:
-        """Read the marker, or set one: from then on nobody takes the entity for new, also if its last record is
-        deleted meanwhile."""
+        """Read the marker, or set one: from then on no process treats the entity as new, even if its last record is
+        deleted."""
         key = marker_key(self.entity, self.name)
         (found,) = self.parts.reader.items([key])
         if found is None:
@@ -113,7 +115,7 @@ class _Run:
         self.marker = dict(found or {})
 
     def pages(self) -> Iterator[None]:
-        """Do the work page by page."""
+        """Process the records page by page."""
         moment = self.parts.moment_of(self.entity)
         under_map = [moment.shard_map.id, moment.shard_map.version]
         sources = list(self._sources(moment))
@@ -130,7 +132,8 @@ class _Run:
         yield
 
     def _begun(self, under_map: list[int], sources: Sequence[Query | Scan]) -> tuple[int, Item | None, int] | None:
-        """How far an earlier run has come, None where that has to begin anew: by another map, or damaged."""
+        """The position of an earlier run; None if the run has to start again, since the position is damaged or of
+        another shard map."""
         saved = self.marker
         source, after, refused = saved.get(_SOURCE, 0), saved.get(_AFTER), saved.get(_REFUSED, 0)
         if saved.get(_MAP) != under_map or not all(type(each) is int and each >= 0 for each in (source, refused)):
@@ -152,7 +155,7 @@ class _Run:
             yield Scan(consistent=True)
 
     def _fill(self, items: Sequence[Item]) -> int:
-        """Bring a page of records in, and give how many were refused."""
+        """Add a page of records, and return how many were refused."""
         entity, parts = self.entity, self.parts
         hash_name = entity.keys.design.hash_name
         own = [item for item in items if parts.schema.entity_of_key(item[hash_name]) is entity]
@@ -171,7 +174,7 @@ class _Run:
         return len(refused)
 
     def _unfilled(self, seen: list[tuple[Item, ReadResult]]) -> list[tuple[Item, ReadResult]]:
-        """Those that are not in the lookup yet."""
+        """The records that are not in the lookup yet."""
         entity, lookup = self.entity, self.entity.lookups.get(self.name)
         stored = [(each, each[1].found.item) for each in seen if each[1].found is not None]
         if lookup is None:
@@ -197,7 +200,7 @@ class _Run:
         return None
 
     def _save(self, progress: dict[str, Any], *, ready: bool = False) -> None:
-        """Save how far the work has come. What is ready stays so while it is filled again."""
+        """Save the progress. A lookup that is ready stays ready while it is filled again."""
         state = READY if ready or self.marker.get(STATE) == READY else FILLING
         seen = as_read(self.marker)
         rev = self.parts.new_revision()

@@ -1,20 +1,21 @@
-"""Whether a lookup, or an enforced relation, holds all records of its entity, so that it may be relied on.
+"""Readiness: whether a lookup or an enforced relation contains all records of its entity, so that it can be used.
 
 Format, one marker for each:
     hashKey    user.phone!         as of its lookup records, without a shard
     rangeKey   _state
     _state     ready, or filling with how far a backfill has come (`backfill`)
 
-Every process writes lookups and counts children from its first write on. What was written before by programs that knew
-nothing of them has to be filled in; until then, whoever would rely on them gets LookupNotReady, with the command. Where
-nothing was stored before there is nothing to fill in, and no command to run: whoever makes a table has that decided
-(`decide`), and so has every process before its first write, which sets the markers. A table that has no record of any
-entity is new, whatever the library itself keeps there, and a small one is read whole; else each shard of the entity is
-looked into, which is done for entities of at most 256 shards that are not partitioned. A process that may not scan
-looks into shards only.
+Every process writes lookups and counts children from its first write on. Records written before, by programs that did
+not know them, must be added by a backfill; until then, operations that need the lookup or relation raise
+LookupNotReady, which names the command. If no records were stored before, no backfill is needed: the program that
+creates a table (with `decide`), and every process before its first write, check this and set the markers. A table
+without records of any entity is new, even if it has items of the library itself, and a small table is read completely;
+otherwise each shard of the entity is checked, for entities with at most 256 shards and without a partition. A process
+that may not scan only checks shards.
 
-A marker that was seen ready is never read again by a process. Costs: a read of the markers at a process's first write,
-and whenever one is needed that was not ready before; a scan of 100 items, and the shards, where one is missing.
+A process does not read a marker again once it was ready. Costs: a read of the markers at a process's first write, and
+whenever one is needed that was not ready before; if a marker is missing, a scan of 100 items, and the check of the
+shards.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from ..writing.write_actions import AttemptContext, absent
 STATE = "_state"
 READY = "ready"
 NEVER_FILLED = "new"
-"""The revision of a marker that no backfill has written."""
+"""The revision of a marker that was not written by a backfill."""
 MAX_PROBED = 256
 PAGE = 100
 MAX_PAGES = 10
-"""How much of a table is read that holds nothing but what the library keeps there itself."""
+"""How many pages of a table are read that contain only items of the library itself."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _Named:
 
 
 class Readiness:
-    """What one process knows of markers. Safe for use by many threads."""
+    """The markers that one process knows. Safe for many threads."""
 
     def __init__(
         self, schema: Schema, reader: Reader, sender: Sender, moment_of: Callable[[EntityType[Any]], AttemptContext]
@@ -71,7 +72,7 @@ class Readiness:
         self._announced = not self._all
 
     def require(self, entity: EntityType[Any], name: str) -> None:
-        """Raise LookupNotReady unless the lookup or relation can be relied on."""
+        """Raise LookupNotReady unless the lookup or relation is ready."""
         if (entity.token, name) in self._ready:
             return
         if self._learn([_Named(entity, name)]):
@@ -84,13 +85,15 @@ class Readiness:
             )
 
     def before_writing(self) -> None:
-        """Called before a record is made: the first time in a process, sets the markers where nothing is stored."""
+        """Called before a record is created: the first call in a process sets the markers of entities without stored
+        records."""
         if not self._announced:
             self._look()
             self._announced = True
 
     def decide(self) -> tuple[str, ...]:
-        """Set every marker that can be set, and give the names of what has to be filled, such as `user.phone`."""
+        """Set every marker that can be set, and return the names of lookups and relations that need a backfill, such as
+        `user.phone`."""
         self._look()
         return tuple(
             f"{each.entity.token}.{each.name}"
@@ -110,7 +113,7 @@ class Readiness:
         self._set_ready([each for each in missing if each.entity.token in empty])
 
     def _learn(self, names: list[_Named]) -> list[_Named]:
-        """Read markers, note which say ready, and give the names of those that are missing."""
+        """Read markers, remember which are ready, and return the names of those that are missing."""
         markers = self._reader.items([each.marker_key for each in names])
         for each, marker in zip(names, markers, strict=True):
             if marker is not None and marker.get(STATE) == READY:
@@ -127,7 +130,7 @@ class Readiness:
             self._learn(chunk)
 
     def _without_records(self) -> set[str]:
-        """The tokens of the entities of which a new, or a small, table holds no record. None of any other table."""
+        """The tokens of the entities without records in a new or a small table. None for any other table."""
         met: set[str] = set()
         start_key = None
         for _ in range(MAX_PAGES):
@@ -145,7 +148,7 @@ class Readiness:
         return set()
 
     def _has_no_record(self, entity: EntityType[Any]) -> bool:
-        """Whether no record of the entity is stored; False also where that would take too much looking."""
+        """Whether no record of the entity is stored; False also if the check would need too many reads."""
         moment = self._moment_of(entity)
         if not can_be_asked(entity, moment, MAX_PROBED):
             return False
@@ -153,7 +156,7 @@ class Readiness:
 
 
 def kept_names(entity: EntityType[Any]) -> Iterator[str]:
-    """The names of all that has to hold every record: lookups and enforced relations."""
+    """The names of all lookups and enforced relations."""
     yield from entity.lookups
     yield from (relation.name for relation in enforced(entity))
 
@@ -165,7 +168,7 @@ def marker_key(entity: EntityType[Any], name: str) -> dict[str, Value]:
 
 
 def can_be_asked(entity: EntityType[Any], moment: AttemptContext, most: int) -> bool:
-    """Whether all records of an entity lie under at most so many hash keys that are known beforehand."""
+    """Whether all records of an entity are under known hash keys, of which there are at most a given number."""
     generations = moment.shard_map.begun(entity.in_unit(moment.now_ms), entity.time_unit)
     return not entity.keys.design.partition and sum(each.space.shards for each in generations) <= most
 

@@ -1,7 +1,7 @@
-"""Bringing one stored record into a lookup or an enforced relation that it is not in yet.
+"""The step of a backfill that adds one stored record to a lookup or an enforced relation.
 
-Pure. The record is not changed, but for what a relation notes on it; everything is on condition that it is still live
-in the revision that was read.
+Pure. The record is not changed, except for the relations noted on it; all actions require that it is still live in the
+revision that was read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .unique_values import claim_actions
 
 @dataclass(frozen=True)
 class FillStep(WriteStep):
-    """Reads, and brings what was read in."""
+    """Reads a record and adds it."""
 
     filled: str
 
@@ -54,10 +54,10 @@ class FillStep(WriteStep):
 
 
 def is_counted(entity: EntityType[Any], name: str, item: Item) -> bool:
-    """Whether a stored record is counted by a relation, or has no parent to be counted by."""
+    """Whether a stored record is already counted by a relation, or has no parent."""
     return name in item.get(COUNTED, ()) or any(item.get(each) is None for each in entity.relations[name].by)
 
 
 def leads_to(entity: EntityType[Any], record: Item | None, key: Item, item: Item) -> bool:
-    """Whether a lookup record is the one of a stored record."""
+    """Whether a lookup record belongs to a stored record."""
     return record is not None and {**record, REVISION: ""} == lookup_record(entity, key, item, "")

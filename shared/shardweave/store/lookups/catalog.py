@@ -1,6 +1,6 @@
-"""The catalog: by what an application can find records, and which shard a value leads to.
+"""The catalog: the keys by which an application can find records, and the properties that determine the shard.
 
-One entry for each way to find a record without a query: the identity, and every lookup. Pure.
+It has one entry for each way to find a record without a query: the identity, and every lookup. Pure.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Finding records by a value, through lookup records.
+"""Finding records by a value, with lookup records.
 
-Guarantees: consistent; what is answered is live and had the value at some moment during the call. A lookup record is
-never believed by itself: the record that it leads to is read, and its own value compared. Where the two differ, which
-is where the value just changed hands or an owner has expired, the lookup record is read again.
+Guarantees: reads are consistent; a returned record is live and had the value at some moment during the call. A lookup
+record alone is never trusted: the record that it leads to is read, and its value compared. If they differ, since the
+value has just moved to another record or the owner has expired, the lookup record is read again.
 
-Costs: `get_by` two reads (three where the identity has a lookup of its own); `find_by` a query and a batched read for
-each 100 records, and one record more than the page to see whether another page follows. Records that do not exist for
-whoever asks are read and passed over, at first as many at a time as the page needs, then twice as many, up to 100.
+Costs: `get_by` two reads (three if the identity has its own lookup); `find_by` a query and a batch read for each 100
+records, and one more record than the page to see whether another page follows. Records that the caller may not see are
+read and skipped, at first as many at a time as the page needs, then twice as many, up to 100.
 """
 
 from __future__ import annotations
@@ -46,15 +46,14 @@ MAX_FOUND = 500
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Records in the order in which they were read, that of their ids or its reverse. `after` is what asks for the next
-    page, None when nothing follows. `cut` says that the deadline ended the page, or as many records that can't be read
-    as a page tells: it may hold fewer records than were asked for. `unreadable` are these, each with the number of
-    items before it. `begins` asks for the page before, read the other way: the first id that was given or told, of an
-    empty page that was cut the same as `after`; None is the end that the page reached.
+    """Records in the order in which they were read, that of their ids or its reverse. `after` requests the next page,
+    None if nothing follows. `cut`: the deadline, or the maximum number of unreadable records, ended the page, so it may
+    have fewer records than the limit. `unreadable` are these, each with the number of items before it. `begins`
+    requests the page before, read in the other direction: it is the first id that was returned or reported; for an
+    empty page that was cut it is the same as `after`; None means the end that the page reached.
 
-    `after` and `begins` are for the caller alone: they are texts of ids, plain and for ever, and of a page that was cut
-    `after` may be that of a record which does not exist for whoever asks. Whoever hands them on seals them, as lists
-    over HTTP do."""
+    `after` and `begins` must not be passed on to clients unencrypted: they are plain ids that never expire, and after a
+    cut page `after` may be the id of a record that the caller may not see. Lists over HTTP encrypt them."""
 
     items: tuple[Any, ...]
     after: str | None = None
@@ -65,7 +64,7 @@ class FoundPage:
 
 @dataclass(frozen=True)
 class Finder:
-    """Lookups for many threads at once."""
+    """Reads by lookups; safe for many threads."""
 
     reader: Reader
     readiness: Readiness
@@ -110,8 +109,8 @@ class Finder:
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with a value, of those that `visibility` says there are. `deadline` (of
-        `monotonic`) ends it when something has been read."""
+        """A page of the live records with a value that the caller may see. After `deadline` (of `monotonic`) it ends as
+        soon as something has been read."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
         lookup = self._ready(entity, name)
@@ -154,8 +153,8 @@ class Finder:
     def resolve(
         self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
     ) -> list[ReadResult]:
-        """Where the live record of each of several unique values was seen, read together: a value that changes hands
-        meanwhile may find none. It ends in so many `seconds`. Raises BatchIncomplete."""
+        """The location of the live record of each of several unique values, read together. A value that moves to
+        another record meanwhile may find none. It takes at most `seconds`. Raises BatchIncomplete."""
         lookup = self._ready(entity, name)
         keys = [value_key(entity, lookup, values) for values in many]
         given = [key for key in keys if key is not None]
@@ -183,8 +182,7 @@ class Finder:
     def _owner_page(
         self, entity: EntityType[Any], key: Item, limit: int, after: str | None, *, backwards: bool
     ) -> list[str]:
-        """The ids of owners that follow `after`, or stand before it. Raises InputError for one that no record's id can
-        be."""
+        """The ids of owners after `after`, or before it. Raises InputError for a text that can't be a record's id."""
         design = entity.keys.design
         hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
         interval = prefix_text(prefix)
@@ -202,13 +200,13 @@ class Finder:
             start_key=start,
             consistent=True,
         )
-        # The key itself names the owner, whatever else is in the record.
+        # The key itself contains the owner's id, whatever else is in the lookup record.
         return [item[design.range_name].removeprefix(prefix) for item in self.reader.page(query).items]
 
     def _of_texts(
         self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], visibility: Among | None
     ) -> list[Entity | Unreadable | None]:
-        """As `_owners`, of ids as the keys of lookup records have them."""
+        """Like `_owners`, for ids in the form of lookup records' keys."""
         identities: dict[int, Item] = {}
         damaged: list[Entity | Unreadable | None] = [None] * len(owners)
         for at, text in enumerate(owners):
@@ -226,8 +224,8 @@ class Finder:
     def _owners(
         self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[Item], visibility: Among | None
     ) -> list[Entity | Unreadable | None]:
-        """The owners that are live, have the value and are among those asked for, None in place of the others; those
-        that can't be read are told to whoever sees all records."""
+        """The owners that are live, have the value and are visible to the caller, None for the others; unreadable
+        owners are reported to callers who may see all records."""
         found: list[Entity | Unreadable | None] = []
         for sighting in self.reader.find_now([(entity, identity) for identity in owners]):
             has_it = sighting.found is None or _may_have(entity, lookup, sighting.found.item, key)
@@ -239,7 +237,7 @@ class Finder:
 
 
 def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item | None) -> bool:
-    """Whether a stored record has the value of a key, or may have had it: what it has now is no value."""
+    """Whether a stored record has the value of a key, or may have had it, since its present value is invalid."""
     try:
         return value_key(entity, lookup, item) == key
     except (ShardweaveError, TypeError):
@@ -247,8 +245,8 @@ def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item
 
 
 def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) -> LookupType:
-    """A lookup by its own name or its property's. Raises UnknownName that lists the lookups, and the relations `beside`
-    them."""
+    """A lookup by its own name or the name of its property. Raises UnknownName that lists the lookups, and the
+    relations `beside` them."""
     stored = entity.stored_name(name)
     found = entity.lookups.get(name) or next(
         (each for each in entity.lookups.values() if each.property_name == stored), None
@@ -261,7 +259,7 @@ def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) ->
 
 
 def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mapping[str, Any]) -> Item:
-    """What a lookup is asked by, in stored form. Raises UnknownName, ValidationFailed."""
+    """The values of a lookup's properties, in stored form. Raises UnknownName, ValidationFailed."""
     lookup = lookup_of(entity, name)
     for one in within:
         entity.property_of(one)

@@ -1,4 +1,4 @@
-"""Lookup records: what finds records by a value, or keeps a value unique, over all shards beside the records.
+"""Lookup records: items that find records by a value, or keep a value unique, over all shards.
 
 Format. Each lookup of an entity has a name, by default its property's:
     hashKey    user.phone!3f                    token . name, ! and a shard that the value alone decides
@@ -8,14 +8,15 @@ Format. Each lookup of an entity has a name, by default its property's:
     rev        a revision of its own, new whenever it is written
     ttl        the owner's, under the same name
 
-The identity of an entity that is sharded by another property has a lookup too. It is named like the property, and in
-place of an owner's id it holds what decides the record's shard and generation:
+The identity of an entity that is sharded by another property has a lookup too. It has the property's name, and instead
+of an owner's id it contains the properties that determine the record's shard and generation:
     hashKey, rangeKey    email.email!41, email#ann@example.org
     _place               {created, userId}
 
-Pure. The width of a lookup's shard is fixed for ever, so no bump and no re-shard moves it. A lookup is written,
-changed and removed in one transaction with its record, and is never judged by itself: whether its value is taken is
-decided by the record that it leads to. No entity's token holds a point, so no query meets a lookup.
+Pure. The number of a lookup's shards is fixed forever, so no bump and no re-shard moves lookup records. A lookup record
+is written, changed and removed in one transaction with its record, and is never trusted by itself: the record that it
+leads to decides whether its value is taken. Tokens of entities contain no point, so queries of entities never find
+lookup records.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ OWNER = "_owner"
 
 
 def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str = "") -> dict[str, Value]:
-    """The key of a record beside an entity's own: its shard is that of `range_key`, elements behind which `more` stand.
-    Raises KeyTooLong, which blames the longest."""
+    """The key of an item of the library that belongs to an entity: its shard is computed from `range_key`, the elements
+    that are followed by `more`. Raises KeyTooLong, which names the longest property."""
     design = entity.keys.design
     shard = LOOKUP_SPACE.suffix_of(crc32(range_key))
     hash_key = f"{entity.token}.{name}{design.key_format.shard_delimiter}{shard}"
@@ -52,7 +53,7 @@ def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str =
 
 
 def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
-    """The key of a record's lookup record, None when it has none. `item` has the identity too, unless the lookup is
+    """The key of a record's lookup record, None if it has none. `item` also has the identity, unless the lookup is
     unique. Raises KeyTooLong, ValueRefused."""
     values = lookup.values(item)
     if values is None:
@@ -62,7 +63,7 @@ def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[
 
 
 def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
-    """The key of a value: of its one lookup record, or of what those of many owners begin with."""
+    """The key of a value: of its single lookup record, or the common beginning of the keys of many owners."""
     values = lookup.values(item)
     if values is None:
         return None
@@ -84,14 +85,14 @@ def owner_text(entity: EntityType[Any], item: Item) -> str:
 
 
 def owner_identity(entity: EntityType[Any], text: str) -> dict[str, Value]:
-    """The identity that `owner_text` was made of. Raises ValueRefused."""
+    """The identity in an `owner_text`. Raises ValueRefused."""
     design = entity.keys.design
     parts = text.split(design.key_format.element_delimiter)
     return entity.keys.parse_elements(OWNER, (*design.partition, *design.sort), parts)
 
 
 def owner_in(entity: EntityType[Any], record: Item) -> dict[str, Value]:
-    """The identity of the owner that a lookup record names. Raises RecordUnreadable where it is damaged."""
+    """The identity of the owner in a lookup record. Raises RecordUnreadable if it is damaged."""
     text = record.get(OWNER)
     try:
         if isinstance(text, str):
@@ -120,17 +121,17 @@ def identity_lookup(entity: EntityType[Any], item: Item) -> dict[str, Value]:
 
 
 def placed(identity: Item, lookup: Item) -> dict[str, Value]:
-    """The identity together with what its lookup says of the record's place."""
+    """The identity together with the properties in its lookup record that determine the record's location."""
     return {**identity, **lookup[PLACE]}
 
 
 def needs_rewriting(entity: EntityType[Any], before: Item, after: Item) -> bool:
-    """Whether an update of a record changes lookup records that stay where they are: only its TTL is in them."""
+    """Whether an update of a record changes lookup records without moving them: only the TTL in them can change."""
     return entity.ttl is not None and before.get(entity.ttl) != after.get(entity.ttl)
 
 
 def _deciding(entity: EntityType[Any]) -> tuple[str, ...]:
-    """The properties, beside the identity, that decide where a record is."""
+    """The properties, in addition to the identity, that determine the location of a record."""
     names = [element.name for element in entity.keys.design.shard_by if element.name not in entity.identity]
     if entity.timestamp is not None and entity.timestamp not in entity.identity:
         names.append(entity.timestamp)

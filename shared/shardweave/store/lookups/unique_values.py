@@ -1,16 +1,17 @@
-"""How values are taken, kept and given up: the actions on lookup records in a write of their record.
+"""Unique values: the actions on lookup records with which a write takes, keeps and releases values.
 
     claim      Put the lookup record of a value [absent, or the record's own]
                when another owner's was met: Put it [unchanged since], and require of that owner [not live, or live in
                the revision in which it was seen to have another value]
     release    Delete the lookup record [absent, or the record's own]; nothing when another owner's was met
 
-Pure. A claim is part of every write that makes a record, or changes its value or its TTL; a release of every write
-that takes the value away. So a value is taken exactly while a live record has it: an owner that is gone, expired or
-has another value does not keep others from it, whatever its lookup record says, and no two transactions can both take
-it. Lookup records that many owners may share have the owner in their key, and need no conditions.
+Pure. A claim is part of every write that creates a record, or changes its value or its TTL; a release is part of every
+write that removes the value. So a value is taken exactly as long as a live record has it: an owner that is deleted,
+expired or has another value does not block the value, whatever its lookup record contains, and two transactions can't
+both take it. Lookup records for values that many owners may share contain the owner in their key, and need no
+conditions.
 
-`Conflicts` is what earlier attempts of a write came upon; the records that it leads to are read before the next one.
+`Conflicts` are the lookup records that earlier attempts of a write met; their owners are read before the next attempt.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _OF_LOOKUPS = (ActionRole.CLAIM, ActionRole.RELEASE)
 
 @dataclass(frozen=True)
 class Conflicts:
-    """The lookup records of other owners that a write came upon, by primary key."""
+    """The lookup records of other owners that a write met, by primary key."""
 
     records: Mapping[PrimaryKey, Item] = field(default_factory=dict)
 
     def after(self, entity: EntityType[Any], refused: Sequence[tuple[WriteAction, CancellationReason]]) -> Conflicts:
-        """What is known after a refusal."""
+        """The conflicts including those of a refusal."""
         records = dict(self.records)
         for planned, reason in refused:
             if planned.part in _OF_LOOKUPS:
@@ -67,8 +68,8 @@ def value_actions(
     met: Conflicts = NOTHING_MET,
     holders: Mapping[PrimaryKey, ReadResult] | None = None,
 ) -> tuple[WriteAction, ...]:
-    """The actions on lookup records of a write that leaves `after` in place of `before`, None where there is no record.
-    `holders` are the owners in `met` as they were read. Raises ValueTaken naming the property."""
+    """The actions on lookup records of a write that replaces `before` by `after`, None if there is no record. `holders`
+    are the owners in `met` as they were read. Raises ValueTaken naming the property."""
     planned: list[WriteAction] = []
     for lookup in entity.lookups.values():
         old = None if before is None else _old_key(entity, lookup, before)
@@ -90,7 +91,7 @@ def claim_actions(
     met: Conflicts,
     holders: Mapping[PrimaryKey, ReadResult],
 ) -> tuple[WriteAction, ...]:
-    """Take a value for the record of `item`. Raises ValueTaken when `holders` show that it is taken."""
+    """Take a value for the record of `item`. Raises ValueTaken if `holders` show that it is taken."""
     record = lookup_record(entity, key, item, item[REVISION])
     about, owner = lookup.property_name, record[OWNER]
     if not lookup.unique:
@@ -113,7 +114,7 @@ def claim_actions(
 
 
 def taken(name: str) -> ValueTaken:
-    """A live record has the value."""
+    """The error that a live record has the value."""
     return ValueTaken(
         f"a record with this {name} exists", where=name, fix="give it another, or change the record that has it"
     )
@@ -133,7 +134,7 @@ def _release_actions(
 
 
 def _old_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> Item | None:
-    """The key of a stored record's lookup. A value that could not be stored now has none."""
+    """The key of a stored record's lookup record. None for a value that could not be stored now."""
     try:
         return lookup_key(entity, lookup, item)
     except (ValueRefused, KeyTooLong, TypeError):

@@ -1,1 +1,1 @@
-"""Relations between records: expanded in reads, enforced in writes."""
+"""Relations between records: loading related records, and enforcing relations in writes."""

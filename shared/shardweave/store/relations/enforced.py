@@ -1,4 +1,4 @@
-"""Enforced relations: a child is written only with its parent there, a parent is deleted only without children.
+"""Enforced relations: a child is written only if its parent exists, a parent is deleted only if it has no children.
 
 Format:
     hashKey    project.*!3f          token of the parent, and a shard that its id alone decides
@@ -7,23 +7,22 @@ Format:
 and on the child, beside its properties:
     _counted   ["project"]           the relations by which it is counted
 
-Protocol. A write that makes a child, or leads it to another parent, holds in its one transaction
-    the child's record, as always, with the relation in `_counted`
-    ConditionCheck of the parent's record [live, and still there for whoever writes: see `operations.Related`]
-    Update of the parent's counter: ADD 1
-one that removes a counted child, or leads it away, ADD -1. Deleting a parent is one transaction too: its record, and
-    Delete of its counter [absent, or 0 for each relation]
-Transactions are serializable, and the counter is an item of both. So whichever comes first decides: a child that was
-created before is counted and the deletion is refused; after the deletion the child's check fails. No state lies between
-the two, so nothing is left behind by a process that dies, and nothing that was read is relied on. `_counted` changes
-with the child's record alone, on condition of its `rev`, so a child is counted once, also by a backfill that is
-repeated. The number would go wrong where children vanish by themselves: an entity with a TTL can't be one.
+Protocol. A write that creates a child, or gives it another parent, has in its single transaction the child's record, as
+    always, with the relation in `_counted` ConditionCheck of the parent's record [live, and still there for whoever
+    writes: see `operations.Related`] Update of the parent's counter: ADD 1 a write that deletes a counted child, or
+    gives it another parent, has ADD -1. Deleting a parent is one transaction too: its record, and Delete of its counter
+    [absent, or 0 for each relation] Transactions are serializable, and the counter is an item of both. So the first one
+    decides: a child that was created before is counted and the deletion is refused; after the deletion the child's
+    check fails. There is no state between the two, so a process that dies leaves nothing behind, and the protocol does
+    not depend on earlier reads. `_counted` changes only together with the child's record, on condition of its `rev`, so
+    a child is counted once, also by a repeated backfill. The counter would become wrong if children expired, so a
+    child's entity can't have a TTL.
 
-What a relation's `on_delete` does to the children before that is in `parent_deletion`.
+`parent_deletion` has the effects of a relation's `on_delete` on the children.
 
 Costs: a read of the parents for a write of children, in one batch, and two actions for each parent; operations of one
-transaction share them. Every such write of one parent meets the others on its record and its counter, so one parent
-takes tens of them a second; children that are made together (`transact`) count as one.
+transaction share them. All such writes of one parent contend for its record and its counter, so a parent allows some
+tens of them a second; children that are written together (`transact`) count as one write.
 
 Pure.
 """
@@ -51,9 +50,9 @@ Entities = Mapping[str, EntityType[Any]]
 
 @dataclass(frozen=True)
 class Parent:
-    """A record that must be there: its entity and identity, and the property of the child that leads to it. `shared`
-    is what it must have in common with the child: its properties that are bound to the same claims. They never change,
-    so that reading them once is enough."""
+    """A record that must exist: its entity and identity, and the property of the child that refers to it. `shared` are
+    the values that it must have in common with the child: the properties bound to the same claims. They never change,
+    so that one read is enough."""
 
     entity: EntityType[Any]
     identity: Item
@@ -65,12 +64,12 @@ class Parent:
         return record_name(self.entity, self.identity)
 
     def is_in(self, item: Item) -> bool:
-        """Whether a stored record with its identity is the one that is meant."""
+        """Whether a stored record with its identity is this parent."""
         return all(item.get(name) == value for name, value in self.shared.items())
 
     def seen(self, item: Item | None, related: Related | None) -> tuple[Condition, ...]:
-        """What must stay as it was seen, so that a stored record with its identity is a parent for whoever asks. Raises
-        ParentMissing where it is none."""
+        """The state that must not change, so that a stored record with its identity stays a parent that the caller may
+        see. Raises ParentMissing if it is not."""
         visible = Visible() if related is None else related(self.entity.token)
         if item is None or not self.is_in(item) or not visible.includes(item):
             raise self.missing()
@@ -93,8 +92,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Kinship:
-    """What a write means to enforced relations: parents that must be there, changes of their counters, and what the
-    child is counted by afterwards."""
+    """The effects of a write on enforced relations: parents that must exist, changes of their counters, and the
+    relations by which the child is counted afterwards."""
 
     parents: tuple[Parent, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -102,12 +101,12 @@ class Kinship:
 
 
 def record_name(entity: EntityType[Any], identity: Item) -> tuple[Any, ...]:
-    """What tells a record from all others."""
+    """The name of a record: entity and identity."""
     return entity.token, *(identity[name] for name in entity.identity)
 
 
 def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, entities: Entities) -> Kinship:
-    """What a write that leaves `after` in place of `before` (None where there is no record) means to parents."""
+    """The effects on parents of a write that replaces `before` by `after` (None if there is no record)."""
     parents: list[Parent] = []
     tallies: list[Tally] = []
     counted: list[str] = []
@@ -129,7 +128,7 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
 
 
 def uncounted(entity: EntityType[Any], stored: Item, names: Sequence[str], entities: Entities) -> Kinship:
-    """What it means to count a stored child by relations that it is not counted by yet."""
+    """The effects of counting a stored child by relations that don't count it yet."""
     counted = _counted(entity, stored)
     tallies = []
     for relation in enforced(entity):
@@ -151,7 +150,7 @@ def counter_key(entity: EntityType[Any], identity: Item) -> dict[str, Value]:
 
 
 def counting(parent: Parent, changes: Mapping[str, int]) -> WriteAction | None:
-    """The action that changes a counter, None when nothing changes."""
+    """The action that changes a counter, None if nothing changes."""
     added = {name: change for name, change in changes.items() if change}
     if not added:
         return None
@@ -160,8 +159,8 @@ def counting(parent: Parent, changes: Mapping[str, int]) -> WriteAction | None:
 
 
 def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int]) -> WriteAction:
-    """The action that removes the counter of a parent that is deleted. `changes` are those of the same transaction:
-    children that it removes do not stand in the way."""
+    """The action that deletes the counter of a deleted parent. `changes` are those of the same transaction: children
+    that it deletes don't prevent the deletion."""
     conditions: list[Condition] = []
     for link in entity.children:
         left = -changes.get(link.attribute, 0)
@@ -175,8 +174,8 @@ def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int])
 def closed_by(
     entity: EntityType[Any], identity: Item, counter: Item | None, related: Related | None, *, some: bool
 ) -> HasChildren | RecordUnreadable:
-    """The refusal of a deletion, by what the counter showed: it has children, or, unless whoever asks sees `some`
-    records alone, the counter is damaged."""
+    """The error of a refused deletion, from the counter: the parent has children, or the counter is damaged (which is
+    not reported to callers who see only `some` records)."""
     numbers = ((counter or {}).get(link.attribute, 0) for link in entity.children)
     if not some and not all(type(number) is int for number in numbers):
         return damaged_counter(entity, identity)
@@ -184,7 +183,7 @@ def closed_by(
 
 
 def damaged_counter(entity: EntityType[Any], identity: Item) -> RecordUnreadable:
-    """What is said of a parent's counter."""
+    """The error that a parent's counter is damaged."""
     named = {name: entity.properties[name].python(value) for name, value in identity.items()}
     stored = tuple(counter_key(entity, identity).values())
     more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
@@ -192,7 +191,7 @@ def damaged_counter(entity: EntityType[Any], identity: Item) -> RecordUnreadable
 
 
 def _counted(entity: EntityType[Any], stored: Item) -> list[str]:
-    """The relations whose parents count a stored child. Raises RecordUnreadable."""
+    """The relations by which a stored child is counted. Raises RecordUnreadable."""
     names = stored.get(COUNTED, ())
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise entity.unreadable(stored, "counting_damaged")
@@ -200,7 +199,7 @@ def _counted(entity: EntityType[Any], stored: Item) -> list[str]:
 
 
 def has_children(entity: EntityType[Any], counter: Item | None, related: Related | None = None) -> HasChildren:
-    """The refusal of a deletion, by what the counter showed. Children that whoever asks may not see are not named."""
+    """The error that a parent has children, from its counter. Children that the caller may not see are not named."""
     numbers = counter or {}
     found = [link for link in entity.children if numbers.get(link.attribute)] or list(entity.children)
     claims = entity.claims.values()
@@ -212,7 +211,7 @@ def has_children(entity: EntityType[Any], counter: Item | None, related: Related
 
 
 def _old_parent(child: EntityType[Any], relation: RelationType, item: Item, entities: Entities) -> Parent | None:
-    """The parent of a stored record. A value that no parent can have now has none."""
+    """The parent of a stored record. None for a value that no parent can have now."""
     try:
         return _parent(child, relation, item, entities)
     except (ValidationFailed, ValueRefused):

@@ -1,14 +1,15 @@
-"""Deleting a parent whose relations say what becomes of its children: `detach` or `cascade`.
+"""Deleting a parent whose relations have `detach` or `cascade`: its children are changed or deleted first.
 
-The parent's own deletion is tried first, as any other: it is refused where it is not the asker's, in another revision,
-or has children. Only the last leads here. Then children are found by the lookup of the relation, some at a time, and
-each few are changed in a transaction, on condition of the revisions that were found; a child's own children go before
-it. In the end the parent is deleted, on condition that it has none left, so that children which came meanwhile are
-found too. A relation that restricts is asked about first, so that nothing is changed for a deletion that it refuses.
+The parent's deletion is tried first, like any other: it is refused if the parent is not the caller's, has another
+revision, or has children. Only the last case is handled here. Then children are found by the lookup of the relation,
+some at a time, and changed in transactions of a few children, on condition of the revisions that were read; a child's
+own children are handled before it. Finally the parent is deleted, on condition that it has no children left, so that
+children created meanwhile are found too. Relations that restrict are checked first, so that nothing is changed if they
+refuse the deletion.
 
-What was done stays done where time ends, or a process: the parent is there, its remaining children belong to it, and
-deleting it again goes on, which DeleteIncomplete says. Whoever asks may follow what becomes of each child. Costs: a
-page of the lookup and a transaction for each few children.
+If the time or the process ends, the changes made so far stay: the parent still exists with its remaining children, and
+deleting it again continues, as DeleteIncomplete says. A callback can follow the change of each child. Costs: a page of
+the lookup and a transaction for each few children.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ from .enforced import counter_key
 T = TypeVar("T")
 
 SECONDS = 10.0
-"""How long one deletion goes on with children, where it is not told otherwise."""
+"""The default time limit of one deletion with children."""
 
 Fate = Literal["deleted", "detached", "unknown"]
-"""What became of a child; unknown where the table did not answer, and it may be either."""
+"""The outcome for a child; unknown if the table did not answer, so that it may or may not be changed."""
 
 Follow = Callable[[EntityType[Any], Entity, Fate], None]
-"""Told of each child that was written, when it has been."""
+"""Called for each child after it was written."""
 
 
 def _nobody(entity: EntityType[Any], record: Entity, fate: Fate) -> None:
-    """Follows nothing."""
+    """Ignores changes of children."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """When a deletion ends (a moment of `monotonic`), whether all is done or not, and who follows it."""
+    """The deadline of a deletion (a time of `monotonic`), and the callback that follows it."""
 
     ends: float
     follow: Follow = _nobody
@@ -60,7 +61,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Removing:
-    """Deletions for many threads at once."""
+    """Deletes parents; safe for many threads."""
 
     reader: Reader
     finder: Finder
@@ -69,12 +70,13 @@ class Removing:
     waiting: RetryClock
 
     def course(self, seconds: float | None = None, follow: Follow | None = None) -> Course:
-        """The course of a deletion that begins now."""
+        """The deadline and callback of a deletion that begins now."""
         return Course(self.waiting.monotonic() + (SECONDS if seconds is None else seconds), follow or _nobody)
 
     def run(self, step: WriteStep, write: Callable[[], T], course: Course | None = None) -> T:
-        """What `write` gives, which carries out the step; where that is refused for children that the schema says what
-        becomes of, they go before it. Raises what `write` raises, DeleteIncomplete where time ends before they went."""
+        """The result of `write`, which carries out the step. If it is refused because of children that a relation
+        detaches or deletes, they are changed first and `write` is called again. Raises the errors of `write`, and
+        DeleteIncomplete if the time ends before."""
         course = course or self.course()
         while True:
             try:
@@ -89,13 +91,13 @@ class Removing:
                     raise _incomplete(step) from refusal
 
     def _is_restricted(self, step: DeleteStep) -> bool:
-        """Whether it has children by a relation that restricts."""
+        """Whether the parent has children by a relation that restricts."""
         (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
         kept = [link for link in step.entity.children if link.on_delete == "restrict"]
         return any((counter or {}).get(link.attribute) for link in kept)
 
     def _clear(self, step: DeleteStep, link: ChildLink, course: Course) -> None:
-        """Let no child be left that the lookup finds. Raises DeleteIncomplete when time ends before."""
+        """Change all children that the lookup finds. Raises DeleteIncomplete if the time ends before."""
         child = self.steps.context.entities[link.token]
         by = child.relations[link.relation].by
         values = dict(zip(by, (step.identity[name] for name in step.entity.identity), strict=True))
@@ -106,7 +108,7 @@ class Removing:
             try:
                 self._let_go(child, link, records, course)
             except (Conflict, NotFound) as refusal:
-                # Another writer was faster, or children of a child came: they are looked at again.
+                # Another writer changed a child first, or a child got children: they are read again.
                 if not pauses.pause():
                     raise _incomplete(step) from refusal
             else:
@@ -134,11 +136,11 @@ class Removing:
 
 @contextmanager
 def _following(course: Course, child: EntityType[Any], records: Sequence[Entity], fate: Fate) -> Iterator[None]:
-    """Tell of records that are written inside."""
+    """Calls the callback for records that are written inside the block."""
     try:
         yield
     except DeleteIncomplete:
-        # Of a child's own children, each of which was told; the child itself was not written.
+        # The error is about a child's own children, which were reported; the child itself was not written.
         raise
     except Exception as error:
         if maybe_written(error):
@@ -150,7 +152,7 @@ def _following(course: Course, child: EntityType[Any], records: Sequence[Entity]
 
 
 def _at_once(child: EntityType[Any]) -> int:
-    """How many records of an entity one transaction can change, with all that is kept beside each of them."""
+    """How many records of an entity one transaction can change, including the items written beside each of them."""
     beside = 4 + 2 * len(child.lookups) + 2 * len(child.relations)
     return max(1, min(20, MAX_TRANSACTION_ACTIONS // beside))
 

@@ -1,16 +1,16 @@
-"""Relations resolved for many records at once: `expand`.
+"""Loading the related records of many records together: `expand`.
 
-Guarantees: each related record is read once, however many records lead to it; all relations by identity are read
-together, consistently; what is not there, or not live, is None (or left out of a list), and so is what a value leads to
-that no record of the target can have: too long for a key, or nothing that the property takes. Records related by a
-lookup are read consistently too; those by an index are as current as the index is. An index leads from a record that is
-bound to a claim to one that is bound to the same value of it, since what comes first there may be another tenant's.
-Records that are not there for whoever asks are passed over, and not looked at any closer.
+Guarantees: each related record is read once, however many records refer to it; all relations by identity are read
+together, consistently; a record that does not exist or is not live is None (or left out of a list), and so is the
+target of a value that no record can have: too long for a key, or invalid for the property. Records related by a lookup
+are read consistently too; those by an index are as current as the index. A relation by an index from a record that is
+bound to a claim finds only records with the same value of the claim, since the first record in the index may be another
+tenant's. Records that the caller may not see are skipped.
 
-Related records are read in the order of the records that lead to them, some hundreds at a time. With a deadline nothing
-is begun after it but the first of these; the records whose related ones were all read by then are answered. With
-`Limits` the first step reads a hundred, and each later one as many as an answer could carry by what was read so far;
-the records before the one that is over a limit are answered.
+Related records are read in the order of the records that refer to them, some hundreds at a time. After the deadline
+only the first of these reads is started; the records whose related records were all read by then are returned. With
+`Limits` the first step reads a hundred related records, and each later step as many as an answer could contain, by the
+sizes read so far; the records before the one that exceeds a limit are returned.
 
 Costs for a page, whatever its length: one BatchGet for each 100 related records and generation; relations by a lookup
 one more for each 100 lookup records; relations by an index one query for each value, several at a time.
@@ -57,23 +57,23 @@ from ..reader import Reader, record_among
 from ..writing.write_actions import AttemptContext
 
 MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
-"""Links that are followed together: batched reads for every thread."""
+"""The number of links that are followed together: batch reads for every thread."""
 
 MIN_LINKS_AT_ONCE = 10
 
 Related = Entity | Unreadable | tuple[Entity | Unreadable, ...] | None
-"""What a relation leads to: where a record can't be read, what is said of it."""
+"""The target of a relation: a record, or the description of an unreadable one."""
 _NOBODYS = (KeyTooLong, ValidationFailed, ValueRefused)
-"""What is raised of a value that no record of the target can have."""
+"""The errors of a value that no record of the target can have."""
 
 First = Callable[[QuerySpec], Any]
-"""The first record that answers a query, or None."""
+"""A function that returns the first record that matches a query, or None."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """One value of one record's relation, and the target that it leads to. `bound` are properties of the target that it
-    has in common with the record, which an index has to be asked for."""
+    """One value of one record's relation, and its target entity. `bound` are properties that the target must have in
+    common with the record, for a query of an index."""
 
     relation: RelationType
     target: EntityType[Any]
@@ -99,8 +99,8 @@ class _Link:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an answer may take: `reads` of related records in all, `bytes` for those of one record, each of which takes
-    what `size_of` says."""
+    """The limits of an answer: `reads` of related records in all, and `bytes` for the related records of one record,
+    whose sizes `size_of` returns."""
 
     reads: int
     bytes: int
@@ -109,9 +109,9 @@ class Limits:
 
 @dataclass
 class _Page:
-    """The distinct links of a page of records: those that nothing was read for yet, and what others were found to lead
-    to. `visible` says to which records they may lead, by the target's token; `stored` are the bytes that were read for
-    `records` of them, `sizes` what each takes in the answer."""
+    """The distinct links of a page of records: the links not read yet, and the targets of the others. `visible` says
+    which targets the caller may see, by the target's token; `stored` are the bytes that were read for `records` of
+    them, `sizes` the size of each in the answer."""
 
     visible: RelatedRecords
     limits: Limits | None = None
@@ -124,7 +124,7 @@ class _Page:
 
     @property
     def step(self) -> int:
-        """How many links to follow next. What is not shown counts here: it takes memory as well."""
+        """How many links to follow next. Properties that are not shown count too, since they need memory."""
         if self.limits is None:
             return MAX_LINKS_AT_ONCE
         if not self.found:
@@ -133,7 +133,7 @@ class _Page:
         return max(MIN_LINKS_AT_ONCE, min(fitting, MAX_LINKS_AT_ONCE - self.records % MAX_LINKS_AT_ONCE))
 
     def take(self, link: _Link, seen: ReadResult) -> None:
-        """Where what a link leads to was seen."""
+        """Take over the location in which a link's target was read."""
         record: Entity | Unreadable | None
         try:
             record = record_among(link.target, seen, link.visible.visibility)
@@ -143,7 +143,7 @@ class _Page:
         self.keep(link, record, None if seen.found is None else seen.found.item)
 
     def keep(self, link: _Link, record: Entity | Unreadable | None, item: Item | None) -> None:
-        """What a link was found to lead to, and what was read for it."""
+        """Record a link's target, and the bytes read for it."""
         self.records += 1
         self.stored += item_bytes(item or {})
         if isinstance(record, Entity) and self.limits is not None:
@@ -157,7 +157,7 @@ class _Page:
 
 @dataclass(frozen=True)
 class Expander:
-    """Relations for many threads at once. `first` answers queries, for relations by an index."""
+    """Loads related records; safe for many threads. `first` runs queries, for relations by an index."""
 
     schema: Schema
     reader: Reader
@@ -174,10 +174,10 @@ class Expander:
         visible: RelatedRecords | None = None,
         limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
-        """The related records of each record, by the names of the relations; of the first records only, as far as they
-        were read by the deadline (of `monotonic`), and before the first that is over a limit. What nobody asks for
-        any more is not read; what is not `visible` is not there. Raises UnknownName, and where the first record is over
-        a limit AnswerTooLarge, TooManyReads."""
+        """The related records of each record, by the names of the relations; only for the first records, as far as they
+        were read by the deadline (of `monotonic`), and before the first one that exceeds a limit. If the iterator is
+        not consumed, nothing more is read; records that are not `visible` don't exist. Raises UnknownName, and
+        AnswerTooLarge or TooManyReads if the first record exceeds a limit."""
         return self.expand_each([(record, names) for record in records], deadline, visible, limits)
 
     def expand_each(
@@ -187,7 +187,7 @@ class Expander:
         visible: RelatedRecords | None = None,
         limits: Limits | None = None,
     ) -> Iterator[dict[str, Related]]:
-        """As `expand`, for records of any entities, each with relations of its own, which are read together."""
+        """Like `expand`, for records of any entities, each with its own relations, which are read together."""
         page, place, coming = _Page(visible or (lambda token: Visible()), limits), 0, iter(records)
         led: list[dict[str, list[_Link]]] = []
         while place < len(records):
@@ -240,7 +240,7 @@ class Expander:
 
     @staticmethod
     def _parsed(relation: RelationType, target: EntityType[Any], values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """The values as the target stores them. Raises ValidationFailed, ValueRefused."""
+        """The values in the stored form of the target. Raises ValidationFailed, ValueRefused."""
         if relation.index is not None:
             return values
         names = target.identity
@@ -249,7 +249,7 @@ class Expander:
         return tuple(target.properties[name].parse(value) for name, value in zip(names, values, strict=True))
 
     def _is_somebodys(self, link: _Link) -> bool:
-        """Whether a record of the target can have the values as a key, or a lookup as its own."""
+        """Whether a record of the target, or a lookup record, can have the values in its key."""
         target = link.target
         try:
             if link.relation.lookup is not None:
@@ -273,7 +273,7 @@ class Expander:
     # -- how it is read
 
     def _follow(self, page: _Page, deadline: float | None) -> None:
-        """Follow some hundreds of the links that wait."""
+        """Follow some hundreds of the links that are not read yet."""
         step = page.step
         links, page.waiting = page.waiting[:step], page.waiting[step:]
         by_key = [each for each in links if each.relation.index is None]
@@ -362,7 +362,7 @@ def _is_read(led: Mapping[str, Sequence[_Link]], page: _Page) -> bool:
 
 
 def _bytes_of(led: Mapping[str, Sequence[_Link]], page: _Page) -> int:
-    """What the related records of one record take in the answer, as far as they were read."""
+    """The size of one record's related records in the answer, as far as they were read."""
     return sum(page.sizes.get(link.name, 0) for links in led.values() for link in links)
 
 
@@ -377,7 +377,7 @@ def _too_long() -> AnswerTooLarge:
 
 
 def _bound(entity: EntityType[Any], target: EntityType[Any], item: Item) -> tuple[tuple[str, Value], ...]:
-    """The properties of a target that are bound to the claims that a record is bound to, with the record's values."""
+    """The properties of a target that are bound to the same claims as the record, with the record's values."""
     own = {claim: name for name, claim in entity.claims.items()}
     return tuple((name, item[own[claim]]) for name, claim in sorted(target.claims.items()) if claim in own)
 

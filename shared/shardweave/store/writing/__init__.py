@@ -1,1 +1,1 @@
-"""A write, from what a caller gives to the transaction that is sent."""
+"""Writing: from the caller's operation to the transaction that is sent."""

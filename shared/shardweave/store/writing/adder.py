@@ -1,11 +1,12 @@
-"""Additions that the table carries out by itself, where it may (see `additions`); all others are written as updates.
+"""Additions to numbers and sets: the table itself adds if possible (see `additions`); all others are written as
+updates.
 
-Guarantees: an addition is carried out once, or, where it raises anything but OutcomeUnknown, not at all. The table is
-asked once, on condition that the record is live and that no newer shard map has marked it. Whatever it refuses, and
-what is asked while the entity moves, is read and written on condition of the revision, as every update. Where the
+Guarantees: an addition is carried out once, or, if it raises anything but OutcomeUnknown, not at all. One update is
+sent, on condition that the record is live and has no mark of a newer shard map. If the table refuses it, and always
+during a re-shard of the entity, the record is read and written on condition of its revision, like every update. If the
 answer is lost, the record is read: if it has the revision that was sent, the addition was carried out.
 
-Costs: one write of the record, and a read before it where the record may be in several generations.
+Costs: one write of the record, and a read before it if the record may be in several generations.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .writer import Moments, Writer
 
 @dataclass(frozen=True)
 class Adder:
-    """Adds for many threads at once."""
+    """Carries out additions; safe for many threads."""
 
     reader: Reader
     sender: Sender
@@ -36,7 +37,7 @@ class Adder:
     moment_of: Moments
 
     def run(self, step: AddStep) -> WritePlan:
-        """Carry out one addition. Raises what an update raises."""
+        """Carry out one addition. Raises the errors of an update."""
         entity, moment = step.entity, self.moment_of(step.entity)
         alone = step.visibility is None and step.rev is None and moment.mirror is None
         if not (alone and added_by_table(entity, step.additions)):
@@ -61,7 +62,7 @@ class Adder:
             raise
 
     def _key(self, step: AddStep, moment: AttemptContext) -> Item | None:
-        """Where the record is, or would be; None where it has to be looked for, and is not found."""
+        """The key where the record is or would be; None if it has to be looked for and is not found."""
         entity = step.entity
         if not entity.lookup_placed:
             first, *others = locations(entity, step.identity, moment.shard_map, moment.now_ms)
@@ -74,7 +75,8 @@ class Adder:
         return None if seen.found is None else key_of(entity, seen.found.item)
 
     def _left(self, key: Item, rev: str) -> Item:
-        """What an addition without an answer left, as the record shows. Raises OutcomeUnknown where it does not."""
+        """The result of an addition whose answer was lost, from a read of the record. Raises OutcomeUnknown if the
+        record does not show it."""
         try:
             (item,) = self.reader.items([key])
         except ShardweaveError:

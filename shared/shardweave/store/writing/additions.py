@@ -1,12 +1,11 @@
-"""Adding to numbers and sets: what is added, and how the table itself can be let add.
+"""Adding to numbers and sets: computing the sums, or letting the table add.
 
-Pure. An addition reads the record and writes the sum, as an update by a function does, on condition that the record is
-still the one that was read. Where nothing else depends on a number, the table adds (`TableAddition`): one write, and
-nothing is read, so that additions never meet one another. That is so for whole numbers, and decimals with fixed places,
-that are in no key, lookup or relation, of an entity without `prepare` and validators. What the table could get wrong it
-must refuse by its condition: a number that is missing where its default is not 0, one that would leave the bounds of
-its type. The write takes no condition on the revision, so it is not sent again while nothing is known of an earlier
-attempt.
+Pure. In general, an addition reads the record and writes the sum, like an update by a function, on condition that the
+record has not changed. If nothing else depends on a number, the table adds (`TableAddition`): one write without a read,
+so that concurrent additions don't conflict. That is so for whole numbers, and decimals with fixed places, that are in
+no key, lookup or relation, of an entity without `prepare` and validators. The condition of the write refuses cases in
+which the table's sum would be wrong: a missing number whose default is not 0, and a sum outside the bounds of the type.
+The write has no condition on the revision, so it is not sent again if the outcome of an earlier attempt is unknown.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from .write_actions import AttemptContext, known, live
 
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 _LARGEST = 10**18
-"""How large a number may be that the table adds to, and what it adds: far from where digits would be lost."""
+"""The largest numbers, stored and added, for which the table adds: far below those at which digits would be lost."""
 _BOUNDS: Mapping[str, Comparator] = {"Ge": ">=", "Gt": ">", "Le": "<=", "Lt": "<"}
 """The constraints of a type that a condition can hold, by the names of their classes."""
 
 
 @dataclass(frozen=True)
 class Addition:
-    """What is added to one property."""
+    """The addition to one property."""
 
     each: Property
     amount: Any
@@ -63,7 +62,7 @@ class Addition:
 
     @property
     def zero(self) -> Any:
-        """What it is added to where there is nothing."""
+        """The start value of a missing property."""
         return set() if self.each.is_set else 0
 
 
@@ -79,7 +78,7 @@ def can_be_added_to(entity: EntityType[Any], each: Property) -> bool:
 def additions_of(
     entity: EntityType[Any], amounts: Mapping[str, Any], *, from_json: bool = False
 ) -> tuple[Addition, ...]:
-    """What is added, by property. Raises UnknownName, ValidationFailed, InputError."""
+    """The additions by property. Raises UnknownName, ValidationFailed, InputError."""
     found = []
     for name, amount in entity.by_stored_name(amounts).items():
         each = entity.property_of(name)
@@ -122,7 +121,7 @@ def _members(each: Property, amount: Any, *, from_json: bool) -> frozenset[Any]:
 
 
 def sums(additions: Sequence[Addition]) -> Changes:
-    """The changes of a record that the additions mean."""
+    """The changes of a record that result from additions."""
 
     def changes(record: Entity) -> dict[str, Any]:
         return {each.each.stored: each.to(getattr(record, each.each.name)) for each in additions}
@@ -131,8 +130,7 @@ def sums(additions: Sequence[Addition]) -> Changes:
 
 
 def start_with(additions: Sequence[Addition], start: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """What a record starts with that an addition makes: properties that have to be given, and are added to, begin at
-    zero."""
+    """The start values of a record that an addition creates: required properties that are added to start at zero."""
     if start is None:
         return None
     return {**{each.each.stored: each.zero for each in additions if each.each.required}, **start}
@@ -142,7 +140,7 @@ def start_with(additions: Sequence[Addition], start: Mapping[str, Any] | None) -
 
 
 def added_by_table(entity: EntityType[Any], additions: Sequence[Addition]) -> bool:
-    """Whether the table may add by itself: nothing else of a record depends on what it adds to."""
+    """Whether the table may add: nothing else in the record depends on the changed properties."""
     if not additions or entity.derives or _depended_on(entity).intersection(_changed(entity, additions)):
         return False
     return all(_bounds_of(each.each) is not None and abs(each.amount) < _LARGEST for each in additions)
@@ -151,14 +149,13 @@ def added_by_table(entity: EntityType[Any], additions: Sequence[Addition]) -> bo
 def table_addition(
     entity: EntityType[Any], key: Item, additions: Sequence[Addition], moment: AttemptContext, rev: str
 ) -> UpdateItem:
-    """The write with which the table adds to a live record at a key, whose condition refuses what it could get
-    wrong."""
+    """The update that adds to a live record at a key, with conditions that refuse cases with a wrong sum."""
     conditions = [*live(entity, moment), known(moment)]
     conditions += [condition for each in additions for condition in _conditions(each)]
     assigned: dict[str, Value] = {REVISION: rev}
     if entity.updated is not None:
         assigned[entity.updated] = in_unit(entity, entity.updated, moment.now_ms)
-        if entity.timestamp is not None:  # a record made ahead of the clock was not changed before it was made
+        if entity.timestamp is not None:  # a record created ahead of the clock was not changed before it was created
             created = in_unit(entity, entity.timestamp, moment.now_ms)
             conditions.append(Or((Missing(entity.timestamp), Compare(entity.timestamp, "<=", created))))
     return UpdateItem(
@@ -178,7 +175,7 @@ def _changed(entity: EntityType[Any], additions: Sequence[Addition]) -> set[str]
 
 
 def _depended_on(entity: EntityType[Any]) -> set[str]:
-    """The properties that something else is made of: keys, lookups, relations, numbers, what identifies a record."""
+    """The properties that other data depend on: keys, lookups, relations, sequences, the identity."""
     design = entity.keys.design
     elements = [*design.partition, *design.sort, *design.shard_by]
     elements += [element for key in design.generated for element in key.elements]
@@ -192,7 +189,7 @@ def _depended_on(entity: EntityType[Any]) -> set[str]:
 
 
 def _bounds_of(each: Property) -> list[tuple[Comparator, Any]] | None:
-    """The bounds in the type of a number that the table can add to; None where it has to be read for that."""
+    """The bounds in the type of a number to which the table can add; None if the record has to be read."""
     kind, noted = _plain(each.annotation)
     if not (kind is int or (kind is Decimal and isinstance(each.codec, DecimalCodec))):
         return None
@@ -207,7 +204,7 @@ def _bounds_of(each: Property) -> list[tuple[Comparator, Any]] | None:
 
 
 def _plain(annotation: Any) -> tuple[Any, list[Any]]:
-    """A type, and what is noted in it, without the None beside it."""
+    """A type and its annotations, without an optional None."""
     noted: list[Any] = []
     while True:
         annotation = without_none(annotation)
@@ -218,7 +215,7 @@ def _plain(annotation: Any) -> tuple[Any, list[Any]]:
 
 
 def _conditions(addition: Addition) -> Iterator[Condition]:
-    """What must hold of the stored number, so that the table's sum is that of the record."""
+    """The conditions on the stored number under which the table's sum is correct."""
     each, amount = addition.each, addition.amount
     bounds = _bounds_of(each) or []
     tests: tuple[Condition, ...] = (

@@ -1,6 +1,6 @@
-"""Actions that only require something of a record, and change nothing.
+"""Condition checks: actions that require a state of a record and change nothing.
 
-Pure. `part` says for whom it is required: the operation that names the record, or another that depends on it.
+Pure. `part` says which operation has the requirement: the one that names the record, or another that depends on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def presence_actions(
     about: str = "",
     seen: Sequence[Condition] = (),
 ) -> tuple[WriteAction, ...]:
-    """Require that the record found is still live, as it was `seen`, and in that revision if it matters."""
+    """Require that the record found is still live, as it was `seen`, and has that revision if it matters."""
     conditions = [*live(entity, moment), *seen]
     if revision_matters:
         conditions.append(as_read(found.item))
@@ -45,7 +45,7 @@ def absence_actions(
     about: str = "",
 ) -> tuple[WriteAction, ...]:
     """Require that no live record has the identity. `lookup` is the identity's lookup record as it was read. All
-    actions are of `part` when it is given."""
+    actions have the role `part` if it is given."""
     if not entity.lookup_placed:
         return tuple(
             WriteAction(

@@ -1,14 +1,14 @@
-"""The copy of a record in another shard space, which every write keeps while its entity moves.
+"""Dual writes: every write during a re-shard also writes the record's copy in the other shard space.
 
     DUAL_OLD    Put O with its mark [as a single write]; Put N              Delete O [as a single write]; Delete N
     DUAL_NEW    Put N [as a single write]; Put O with its mark              Delete N [as a single write]; Delete O
 
-Conditions are on the space that decides, and the copy follows without any: both are of one transaction, so whoever wins
-the one wins the other. A create also deletes the copy's id in the other generations of its space, as it does beside the
-record itself: what is there can only be left over. A record whose key is the same in both spaces, since a bump that has
-not begun is part of both, has no copy and needs no mark.
+Conditions are on the space that readers use, and the copy is written without conditions: both are in one transaction,
+so they succeed or fail together. A create also deletes the copy's id in the other generations of its space, as it does
+for the record itself: an item there can only be a leftover. A record whose key is the same in both spaces, since a bump
+that has not begun is part of both, has no copy and needs no mark.
 
-Pure. The one module, with `record_actions`, that says what is written while records move.
+Pure. This module and `record_actions` alone decide what is written during a re-shard.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .write_actions import ActionRole, AttemptContext, WriteAction, key_of
 
 
 def rekeyed(entity: EntityType[Any], whole: Item, shard_map: ShardMap) -> dict[str, Value]:
-    """A whole stored item as it is in another map's shards, without a mark. Everything that is not generated stays,
-    the revision too."""
+    """A whole stored item with the keys of another shard map, without a mark. All attributes that are not generated
+    stay, including the revision."""
     kept = {name: value for name, value in whole.items() if name not in entity.keys.names and name != MARK}
     return {**kept, **entity.keys.build(whole, shard_map)}
 
@@ -47,8 +47,8 @@ def put_actions(
 
 
 def copy_deletions(entity: EntityType[Any], values: Item, moment: AttemptContext, *, known_time: bool) -> list[Item]:
-    """The keys of a record's copy: one, or, unless `known_time` says that `values` hold the record's timestamp, one in
-    each generation that it may be of."""
+    """The deletions of a record's copy: one if the record's timestamp is known (`known_time`: it is in `values`), else
+    one in each generation in which the copy may be."""
     if moment.mirror is None:
         return []
     if known_time:

@@ -1,14 +1,12 @@
-"""Several operations as one transaction, in which an item may be named once.
+"""Merging several operations into one transaction, in which each item may occur only once.
 
-Pure. Where operations touch the same items beside their records, or one does so twice, their actions become one:
-    a value that one operation gives up and another takes is one claim
-    a value that several give up, since it is not known yet whose it is, is given up once, whosever of them it is
-    what is required of a record that another action writes is left out: the writing requires as much; what another
-    action only checks is one check
-    what is required of a record more than once is one check of all of it
-    parents and counters are named once, with the sum of their changes
-What contradicts itself is refused before anything is sent: two records with one unique value, a child of a parent that
-is deleted in the same transaction.
+Pure. If operations have actions on the same items beside their records, or one operation has two actions on the same
+    item, these actions are merged: a value that one operation gives up and another takes is one claim a value that
+    several give up, since it is not known yet whose it is, is given up once, whosever of them it is what is required of
+    a record that another action writes is left out: the writing requires as much; what another action only checks is
+    one check what is required of a record more than once is one check of all of it parents and counters are named once,
+    with the sum of their changes What contradicts itself is refused before anything is sent: two records with one
+    unique value, a child of a parent that is deleted in the same transaction.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ from .write_actions import ActionRole, PrimaryKey, WriteAction, primary_key
 from .write_steps import WritePlan, WriteStep
 
 Placed = Callable[[ShardweaveError, int], ShardweaveError]
-"""The error, saying which operation it is about."""
+"""A function that adds the operation to an error."""
 
 _REQUIRED = (ActionRole.HOLDER, ActionRole.PARENT)
 
 
 def combined(steps: Sequence[WriteStep], plans: Sequence[WritePlan], placed: Placed) -> tuple[WritePlan, ...]:
-    """The plans with each item named once. Raises AlreadyExists, InputError."""
+    """The plans, with each item occurring once. Raises AlreadyExists, InputError."""
     actions = [list(plan.actions) for plan in plans]
     _share_claims(steps, actions, placed)
     _share_requirements(steps, actions)
@@ -72,7 +70,8 @@ def _share_claims(steps: Sequence[WriteStep], actions: list[list[WriteAction]], 
 
 
 def _for_owners(each: WriteAction, releases: Sequence[WriteAction]) -> WriteAction:
-    """A claim or release of a value that other records give up in the same transaction: it may be theirs too."""
+    """A claim or release of a value that other records release in the same transaction: the value may also be
+    theirs."""
     action = each.action
     if not releases or not isinstance(action, (PutItem, DeleteItem)) or not isinstance(action.condition, Or):
         return each
@@ -102,7 +101,7 @@ def _share_requirements(steps: Sequence[WriteStep], actions: list[list[WriteActi
 
 
 def _requiring(each: WriteAction, conditions: Sequence[Condition]) -> WriteAction:
-    """A check of all the conditions."""
+    """One condition check with all the conditions."""
     if len(conditions) == 1 or not isinstance(each.action, ConditionCheck):
         return each
     return replace(each, action=replace(each.action, condition=And(tuple(conditions))))
@@ -110,7 +109,7 @@ def _requiring(each: WriteAction, conditions: Sequence[Condition]) -> WriteActio
 
 @dataclass
 class _Counter:
-    """What a transaction changes of one parent's counter, and the first operation that does."""
+    """The changes of one parent's counter in a transaction, and the first operation with such a change."""
 
     parent: Parent
     first: int

@@ -1,12 +1,12 @@
-"""From what a caller gives to the properties that will be stored.
+"""Preparing records: from the given values to the properties that will be stored.
 
 Pure. A draft is a record's properties in stored form with its new revision: times set, `prepare` called, validated
 whole, creation time checked, immutable properties compared with the stored ones. Generated attributes come later.
 
-JSON has no bytes, no sets and no long decimals. So where values are given `from_json`, a part without a declared type
-that is what JSON shows of the stored one at the same place, is the stored one.
+JSON has no bytes, no sets and no long decimals. So if values come `from_json`, a part without a declared type keeps the
+stored value if it equals the JSON form of the stored value at the same place.
 
-Costs one validation; none when a record needs nothing derived, since it was validated when it was made.
+Costs one validation; none if nothing has to be derived, since a record object was validated when it was created.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MAX_EXPIRY_SECONDS = 10**11
 """A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
 NOTHING: Item = MappingProxyType({})
 UNNUMBERED = (None, 0)
-"""What a property that a sequence numbers holds before."""
+"""The values of a numbered property that mean "no number"."""
 
 
 @dataclass(frozen=True)
 class PreparedRecord:
-    """The properties of a record to be stored, and its revision. `generated` says that its identity was made up in
-    this very call, so that no other record can have it."""
+    """The properties of a record to be stored, and its revision. `generated`: its identity was generated in this call,
+    so that no other record can have it."""
 
     item: dict[str, Value]
     generated: bool = False
@@ -49,8 +49,8 @@ class PreparedRecord:
 def new_draft(
     entity: EntityType[Any], given: Entity | Mapping[str, Any], now_ms: int, rev: str, kept: Item = NOTHING
 ) -> PreparedRecord:
-    """A record to be created. Its times are set where they were not given, as an import gives them. `kept` is what of
-    it was validated before. Raises ValidationFailed, ValueRefused."""
+    """A record to be created. Times that are not given are set (an import may give them). `kept` are the properties
+    that were validated before. Raises ValidationFailed, ValueRefused."""
     draft = _draft(entity, given, rev, lambda values: _set_missing_times(entity, values, now_ms), kept)
     _check_identity(entity, draft.item)
     entity.check_timestamp(draft.item, now_ms)
@@ -58,7 +58,7 @@ def new_draft(
 
 
 def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int, rev: str) -> PreparedRecord:
-    """A whole record in place of a stored one, whose timestamp and numbers stay. Raises ImmutableProperty too."""
+    """A whole record that replaces a stored one, whose timestamp and numbers stay. Raises ImmutableProperty too."""
 
     keeping, given = put.keeping, put.record
     if put.from_json and isinstance(given, Mapping):
@@ -92,7 +92,7 @@ def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int
 def changed_draft(
     entity: EntityType[Any], stored: Item, changes: Changes, now_ms: int, rev: str, *, from_json: bool = False
 ) -> PreparedRecord | None:
-    """A stored record with some properties changed; None removes one. No draft when nothing is to be changed. Raises
+    """A stored record with some properties changed; None removes one. The result is None if nothing changes. Raises
     ImmutableProperty too."""
     if code := entity.keys.fault_in(stored):
         raise entity.unreadable(stored, code)
@@ -118,7 +118,7 @@ def changed_draft(
         item = entity.dump(entity.revalidate(entity.prepared(values, others), others))
     except ValidationFailed as error:
         if not any(not each.location or each.location[0] in given for each in error.fields):
-            entity.load(stored)  # where nothing that was given is at fault, what is stored may be
+            entity.load(stored)  # if no given value is at fault, a stored one may be
         raise
     _check_forms(entity, item, stored)
     _keep_order_of_times(entity, item)
@@ -129,9 +129,9 @@ def changed_draft(
 
 
 def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> PreparedRecord:
-    """A stored record as its next write would leave it if it changed nothing: what is derived is derived anew, what is
-    missing and has a default gets it. When it was last written stays. Raises RecordUnreadable, ValidationFailed where
-    its properties are not those of the entity any more, ImmutableProperty."""
+    """A stored record as its next write without changes would store it: derived properties are computed again, missing
+    properties get their defaults. The time of the last write stays. Raises RecordUnreadable, ImmutableProperty, and
+    ValidationFailed if its properties don't fit the entity any more."""
     if code := entity.keys.fault_in(stored):
         raise entity.unreadable(stored, code)
     values = entity.whole(entity.visible(stored))
@@ -146,9 +146,9 @@ def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> Prepared
 def upserted_draft(
     entity: EntityType[Any], identity: Item, start: Mapping[str, Any], changes: Changes, now_ms: int, rev: str
 ) -> PreparedRecord:
-    """A record to be made where none was to be changed: of what it starts with and the changes, which, where a function
-    gives them, are those of a record of the start alone. Raises ImmutableProperty for another identity, and what
-    `new_draft` does."""
+    """A record to be created by an upsert: from its start values and the changes; if the changes are a function, it is
+    called with a record of the start values. Raises ImmutableProperty for another identity, and what `new_draft`
+    does."""
     values = _of_identity(entity, identity, entity.by_stored_name(start))
     if isinstance(changes, Mapping):
         given = entity.by_stored_name(changes)
@@ -165,7 +165,7 @@ def upserted_draft(
 
 
 def _of_identity(entity: EntityType[Any], identity: Item, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties by stored name with their identity, which they may repeat."""
+    """Properties by stored name, together with the identity, which they may repeat."""
     for name, value in identity.items():
         if name in values and entity.properties[name].parse(values[name]) != value:
             raise _immutable(name)
@@ -173,7 +173,7 @@ def _of_identity(entity: EntityType[Any], identity: Item, values: Mapping[str, A
 
 
 def _told(changes: Any) -> Mapping[str, Any]:
-    """What a function gave as changes. Raises InputError where that is none."""
+    """The changes that a function returned. Raises InputError if they are no changes."""
     if isinstance(changes, Mapping):
         return changes
     if inspect.iscoroutine(changes):
@@ -184,7 +184,8 @@ def _told(changes: Any) -> Mapping[str, Any]:
 
 
 def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) -> dict[str, Any]:
-    """What was given by stored name, parts without a declared type being what is stored where JSON shows it so."""
+    """The given values by stored name; parts without a declared type that equal the JSON form of the stored value are
+    replaced by the stored value."""
     found = dict(given)
     for name in given.keys() & stored.keys():
         each = entity.properties.get(name)
@@ -201,9 +202,9 @@ def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) 
 
 
 def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> dict[str, Value]:
-    """The attributes of a stored item that the schema does not know. They are another program's (or those of a newer
-    version of this one) and stay through every change of the record. `generated` are the names of all generated
-    attributes in the schema, which are recomputed instead."""
+    """The attributes of a stored item that the schema does not know. They belong to another program (or a newer version
+    of this one), and changes of the record keep them. `generated` are the names of all generated attributes in the
+    schema, which are recomputed instead."""
     return {
         name: value
         for name, value in stored.items()
@@ -226,8 +227,8 @@ def _draft(
         item = entity.dump(entity.revalidate(values, kept))
         generated = entity.unique in entity.identity and entity.unique not in values
     else:
-        # A record may be written more than once, and its copies too, so its identity counts as given although a
-        # default may have made it up when the record was made.
+        # A record object and its copies may be written more than once, so its identity counts as given, although a
+        # default may have generated it when the object was created.
         item = entity.dump(given)
         set_times(item)
         prepared = entity.prepared(item, None)
@@ -256,8 +257,9 @@ def in_unit(entity: EntityType[Any], name: str, now_ms: int) -> int:
 
 
 def _check_forms(entity: EntityType[Any], item: Item, stored: Item) -> None:
-    """Refuse what a declared codec can't write, where no key would: a text that is no version, a time of the wrong
-    unit, a TTL in milliseconds, which never comes. What is `stored` already stays until another is given."""
+    """Refuse values that a declared codec can't encode, also for properties in no key: a text that is not a version, a
+    time in the wrong unit, a TTL in milliseconds, which would never expire. A value that is already `stored` is
+    accepted."""
     for name, codec in entity.declared_codecs:
         if item.get(name) is not None and stored.get(name) != item[name]:
             entity.keys.encode(Element(name, codec), item[name])
@@ -275,7 +277,7 @@ def _check_expiry(name: str, seconds: Value) -> None:
 
 
 def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> None:
-    """No record is written last before it is created, though its creation may lie some minutes ahead."""
+    """The time of the last write is not before the creation time, even if that is some minutes ahead."""
     created, updated = entity.timestamp, entity.updated
     if created is None or updated is None or created not in item or updated not in item:
         return
@@ -286,7 +288,7 @@ def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> Non
 
 
 def _check_identity(entity: EntityType[Any], item: Item) -> None:
-    """An empty text identifies nothing: no path leads to it."""
+    """Refuse an empty text as identity, since no URL path can contain it."""
     for name in entity.identity:
         if item.get(name) == "":
             raise ValueRefused("what identifies a record can't be empty", where=name, fix="give it a value")
@@ -299,13 +301,14 @@ def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
 
 
 def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
-    """Whether a stored record has a number, and stays in the scope in which it was numbered."""
+    """Whether a stored record has a number, and stays in the same scope."""
     same = all(stored.get(element.name) == item.get(element.name) for element in sequence.within)
     return same and stored.get(sequence.property_name) not in UNNUMBERED
 
 
 def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bool) -> None:
-    """A number changes with its scope only, and then it must be `given`: the old one says nothing there."""
+    """Refuse changes of a number, except together with its scope; then a new number must be `given`, since the old one
+    belongs to the old scope."""
     name = sequence.property_name
     if keeps_number(sequence, stored, item):
         if item.get(name) != stored[name]:

@@ -1,6 +1,6 @@
-"""The one place where a record's write actions are made: which items a write touches, and on what conditions.
+"""The actions of a record's write: which items it writes, and on which conditions. No other module makes them.
 
-Pure. Conditions (see `write_actions`) are those under which ids stay unique over all generations and no write is lost:
+Pure. With these conditions (see `write_actions`) ids stay unique over all generations and no write is lost:
 
     create    Put the record [free, known]; Delete its id in every other generation [free]
     replace   Put the record [live, rev as seen, known]
@@ -8,16 +8,16 @@ Pure. Conditions (see `write_actions`) are those under which ids stay unique ove
 
     batch     Put records whose identities were made up, without conditions
 
-An identity that was made up in the same call can be nowhere else, so its create is the first action alone. A put
-leaves no mark. While the entity moves, every write of a record is carried out on its copy too: see `dual_write`.
+An identity that was generated in the same call can't exist elsewhere, so its create is only the first action. A put
+leaves no mark. During a re-shard, every write of a record also writes its copy: see `dual_write`.
 
-With a lookup for the identity: create puts it [absent]; where one is there already, whose record may be gone, it is put
-[unchanged since it was seen] and the place that it names is deleted [free], so that the record decides and not the
+With a lookup for the identity: create puts it [absent]; if one exists already, whose record may be gone, it is put
+[unchanged since it was read], and the location that it names is deleted [free], so that the record decides and not the
 lookup. Replace puts it when the TTL changes, remove deletes it. Neither needs a condition: as long as the record is
-live in the revision that was seen, its lookup is its own.
+live in the revision that was read, its lookup belongs to it.
 
 Lookups for values are those of `unique_values`: taken, kept and given up in the same transaction. `extra` are
-attributes beside the properties: another program's, and what enforced relations note on a child (`enforced`).
+attributes beside the properties: those of another program, and the relations noted on a child (`enforced`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def create_actions(
     holders: Mapping[PrimaryKey, ReadResult] | None = None,
     extra: Item | None = None,
 ) -> tuple[WriteAction, ...]:
-    """Write a record where none is. `lookup` is the identity's lookup record that an earlier attempt met."""
+    """Create a record. `lookup` is the identity's lookup record that an earlier attempt met."""
     whole = stored_item(entity, item, moment.shard_map, extra)
     first = PutItem(whole, And((free(entity, moment), known(moment))), return_on_failure=True)
     planned = list(put_actions(entity, first, ActionRole.RECORD, moment))
@@ -95,7 +95,7 @@ def create_actions(
 
 
 def unconditional_item(planned: Sequence[WriteAction], *, generated: bool) -> Item | None:
-    """The item of a create that may go without its condition: its identity is made up, and it is one put alone."""
+    """The item of a create that needs no condition: its identity is generated, and it is a single put."""
     if not generated or len(planned) != 1:
         return None
     return planned[0].key_or_item
@@ -111,7 +111,7 @@ def replace_actions(
     met: Conflicts = NOTHING_MET,
     holders: Mapping[PrimaryKey, ReadResult] | None = None,
 ) -> tuple[WriteAction, ...]:
-    """Write a record over the one that was found, where it was found."""
+    """Replace the record that was found, in its location."""
     whole = stored_item(entity, item, ShardMap((found.generation,)), extra)
     condition = _as_seen(entity, as_read(found.item), moment)
     planned = list(put_actions(entity, PutItem(whole, condition, return_on_failure=True), ActionRole.RECORD, moment))
@@ -130,7 +130,8 @@ def remove_actions(
     stored: Item | None = None,
     met: Conflicts = NOTHING_MET,
 ) -> tuple[WriteAction, ...]:
-    """Remove a record as it was `seen`. `stored` is what was read of it, which only an entity with lookups needs."""
+    """Delete a record as it was `seen`. `stored` are its properties, which are needed only for an entity with
+    lookups."""
     planned = [WriteAction(DeleteItem(key, _as_seen(entity, seen, moment), return_on_failure=True), ActionRole.RECORD)]
     copies = copy_deletions(entity, stored or identity, moment, known_time=stored is not None)
     planned += [deletion(copy) for copy in copies if copy != key]

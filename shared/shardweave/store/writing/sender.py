@@ -1,12 +1,12 @@
-"""Sending one write, alone or as a transaction, until its outcome is known.
+"""Sending one write, as a single request or a transaction, until its outcome is known.
 
-Guarantees: identical bytes are sent again while the table throttles, is in conflict with a transaction, or gives no
-answer; nothing else is ever sent in their place. A transaction carries a token, so that sending it again is not
-carrying it out again. What may have been carried out by any of its attempts ends as OutcomeUnknown, never as a plain
-failure, whatever the last attempt met; the error's `maybe_written` decides, not its kind. A write without a condition
-is not sent again after an attempt of which nothing is known.
+Guarantees: the same bytes are sent again if the table throttles, reports a conflict with a transaction, or gives no
+answer; nothing else is sent instead. A transaction has a client token, so that sending it again does not carry it out
+again. If any attempt may have been carried out, the write ends as OutcomeUnknown and not as another failure, whatever
+happened in the last attempt; the error's `maybe_written` decides this, not its class. A write without a condition is
+not sent again after an attempt with unknown outcome.
 
-Every write of the store goes through a `Sender`, which passes the table the guard of the attempt.
+Every write of the store is sent by a `Sender`, which passes the guard of the attempt to the table.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _AGAIN = (TableUnavailable, Throttled, TransactionConflict, TransactionInProgres
 
 @dataclass(frozen=True)
 class Refusal:
-    """A write that was not carried out, because of conditions. `reasons` has one entry for each action. `uncertain`:
-    an earlier attempt at the same write may have been carried out, and itself have made the conditions false.
+    """A write that was refused because of its conditions. `reasons` has one entry for each action. `uncertain`: an
+    earlier attempt of the same write may have been carried out, and may itself have made the conditions false.
     """
 
     reasons: tuple[CancellationReason, ...]
@@ -63,7 +63,7 @@ class Refusal:
 
 
 class Sender:
-    """Sends for many threads at once. `new_token` gives transaction tokens."""
+    """Sends writes; safe for many threads. `new_token` gives transaction tokens."""
 
     def __init__(self, table: Table, waiting: RetryClock, new_token: Callable[[], str]) -> None:
         self._table = table
@@ -71,13 +71,13 @@ class Sender:
         self._new_token = new_token
 
     def send(self, actions: Sequence[Action], leases: Sequence[Lease] = ()) -> Refusal | None:
-        """Send actions as one write, a transaction when there are several. None when it was carried out. No attempt
-        goes out unless every lease passes its check. Raises ShardMapChanged when what was planned is no longer to be
-        sent, and nothing was; OutcomeUnknown; or what the table raises, and then nothing was carried out."""
+        """Send actions as one write, as a transaction if there are several. Returns None if it was carried out. No
+        attempt is sent unless every lease is valid. Raises ShardMapChanged if the plan must no longer be sent and
+        nothing was sent; OutcomeUnknown; or an error of the table if nothing was carried out."""
         return self._send(_Sending(self._operation(actions)), leases)
 
     def send_update(self, update: UpdateItem, leases: Sequence[Lease] = ()) -> Item | Refusal:
-        """Send an update alone, and give what it answers. Raises as `send` does."""
+        """Send a single update, and return its answer. Raises as `send` does."""
         sending = _Sending(update)
         refusal = self._send(sending, leases)
         return (sending.answer.attributes or {}) if refusal is None else refusal
@@ -112,21 +112,22 @@ class Sender:
                 return None
 
     def send_batch(self, items: Sequence[Item], leases: Sequence[Lease] = ()) -> Sequence[Item]:
-        """Put up to 25 items without conditions, once, and give the keys of those that were left. Raises
-        ShardMapChanged when nothing was sent, or what the table raises, whose `maybe_written` counts."""
+        """Put up to 25 items without conditions, once, and return the keys of those that were not written. Raises
+        ShardMapChanged if nothing was sent, or an error of the table with its `maybe_written`."""
         left = self._table.run(BatchWrite(puts=tuple(items)), guard=guard_of(leases)).unprocessed_puts
         return [key_of(self._table.layout.key_names, item) for item in left]
 
     def _operation(self, actions: Sequence[Action]) -> Operation[object]:
         if len(actions) == 1 and not isinstance(actions[0], ConditionCheck):
-            # What refuses it is wanted, since that may be what an attempt without an answer has left.
+            # The item that made the conditions false is requested, since an attempt without an answer may have written
+            # it.
             return replace(actions[0], return_on_failure=True)  # type: ignore[return-value]
         return TransactWrite(tuple(actions), self._new_token())  # type: ignore[return-value]
 
 
 @dataclass
 class _Sending:
-    """One write on its way. `unknown`: an attempt at it may have been carried out; `answer` is that to the last."""
+    """The state of one write. `unknown`: an attempt may have been carried out; `answer` is the last answer."""
 
     operation: Operation[Any]
     unknown: bool = False
@@ -143,7 +144,7 @@ class _Sending:
         return isinstance(error, _AGAIN)
 
     def judged(self, refusal: Refusal) -> Refusal | None:
-        """What a refusal means: None when what the write leaves is what has refused it."""
+        """The meaning of a refusal: None if the write itself made the conditions false, so that it was carried out."""
         if isinstance(self.operation, TransactWrite):
             return refusal
         if self.unknown and _is_left_by(self.operation, refusal.reasons[0].item):
@@ -152,8 +153,8 @@ class _Sending:
 
 
 def _refusal(error: ConditionFailed | TransactionCanceled) -> Refusal | None:
-    """A write that conditions have refused. Of a transaction that is certain: with its token, an earlier attempt that
-    had been carried out would have been answered as such."""
+    """The refusal of a write by its conditions. It is certain for a transaction, since with its token an earlier
+    attempt that was carried out would be answered as a success."""
     if isinstance(error, ConditionFailed):
         return Refusal((CancellationReason(CONDITION_FAILED, error.item),), uncertain=False)
     refused = any(reason.code == CONDITION_FAILED for reason in error.reasons)
@@ -161,7 +162,7 @@ def _refusal(error: ConditionFailed | TransactionCanceled) -> Refusal | None:
 
 
 def _is_left_by(operation: Operation[object], stored: Item | None) -> bool:
-    """Whether a stored item is as the write would have left it."""
+    """Whether a stored item is the result of the write."""
     if stored is None:
         return False
     if isinstance(operation, PutItem):
@@ -173,7 +174,7 @@ def _is_left_by(operation: Operation[object], stored: Item | None) -> bool:
 
 
 def _is_told_by_token(error: ShardweaveError) -> bool:
-    """Whether `error` says of every attempt with one token that none was carried out."""
+    """Whether `error` means that no attempt with the token was carried out."""
     return isinstance(error, TransactionCanceled) and not all(reason.code in _PASSING for reason in error.reasons)
 
 
@@ -185,7 +186,7 @@ def _outcome_unknown() -> OutcomeUnknown:
 
 
 def guard_of(leases: Sequence[Lease]) -> Guard | None:
-    """What stands before every attempt of a write that rests on leases."""
+    """The guard of every attempt of a write that depends on leases."""
     if not leases:
         return None
 
@@ -197,7 +198,7 @@ def guard_of(leases: Sequence[Lease]) -> Guard | None:
 
 
 def _is_conflict(error: ShardweaveError) -> bool:
-    """Whether a write was not carried out because of a transaction in progress."""
+    """Whether a write was not carried out because of a concurrent transaction."""
     if isinstance(error, TransactionCanceled):
         return any(reason.code == CONFLICT for reason in error.reasons)
     return isinstance(error, TransactionConflict)

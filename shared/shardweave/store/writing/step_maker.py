@@ -1,7 +1,7 @@
-"""From operations to the steps that carry them out.
+"""Making the steps of operations.
 
-Pure. An operation names its entity and says what is to be written; its step has the identity, and the record as far as
-it can be made before anything was read.
+Pure. An operation has an entity and the given values; its step has the identity, and the record as far as it can be
+prepared before a read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .write_steps import AddStep, CheckStep, Context, CreateStep, DeleteStep, Pu
 
 
 class StepMaker:
-    """Makes the step of an operation: finds its entity, checks what it gives. `moment_of` says when and by what map."""
+    """Makes the step of an operation: finds its entity and checks the given values. `moment_of` returns the current
+    time and shard maps."""
 
     def __init__(
         self, schema: Schema, context: Context, moment_of: Callable[[EntityType[Any]], AttemptContext]
@@ -32,7 +33,7 @@ class StepMaker:
         self._moment_of = moment_of
 
     def make(self, operation: Operation, *, strict: bool = False) -> WriteStep:
-        """The step. `strict`: deleting what is not there is an error. Raises InputError."""
+        """The step. `strict`: deleting a missing record is an error. Raises InputError."""
         if isinstance(operation, (Create, Put)):
             return self._writing(operation)
         entity = self._schema[operation.model]
@@ -49,7 +50,7 @@ class StepMaker:
         return DeleteStep(entity, identity, operation.rev, strict, direct, operation.returning, **asker)
 
     def make_all(self, operations: Sequence[Operation], *, named: bool = True) -> tuple[WriteStep, ...]:
-        """The steps of a transaction. With `named` an error says which operation it is about."""
+        """The steps of a transaction. With `named` an error names its operation."""
         steps = []
         for position, operation in enumerate(operations):
             try:
@@ -96,11 +97,11 @@ class StepMaker:
         return PutStep(entity, identity, operation, draft, **_asker(operation))
 
     def drafted(self, step: PutStep, stored: Item) -> PreparedRecord:
-        """The record to be written in place of a stored one, if there is one. Raises what `PutStep.drafted` does."""
+        """The record that replaces a stored one, if there is one. Raises what `PutStep.drafted` does."""
         return step.drafted(stored or None, self._moment_of(step.entity), self.context)
 
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
-        """The entity of what is to be written. Raises UnknownName."""
+        """The entity of the given record or model. Raises UnknownName."""
         if isinstance(operation.record, Mapping):
             if operation.model is None:
                 raise TypeError("a mapping needs its model: create(values, Model)")
@@ -113,8 +114,8 @@ class StepMaker:
 
 
 def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | None:
-    """What a record starts with that is made where none is to be changed; None where none is made. Raises InputError
-    for an entity whose records are numbered."""
+    """The start values of a record that an upsert creates; None without upsert. Raises InputError for an entity with a
+    sequence."""
     if upsert is False:
         return None
     if entity.sequences:
@@ -124,12 +125,12 @@ def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | Non
 
 
 def _asker(operation: Create | Put | Update | Add | Delete) -> dict[str, Any]:
-    """What there is for whoever asks for an operation."""
+    """The visibility of records for the caller of an operation."""
     return {"visibility": operation.visibility, "related": operation.related}
 
 
 def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | None:
-    """The identity that a put gives, where what it lacks otherwise can only be kept of a stored record; else None."""
+    """The identity that a put gives, if its other missing values can only come from a stored record; else None."""
     if not put.keeping or not isinstance(put.record, Mapping):
         return None
     given = {entity.stored_name(name): value for name, value in put.record.items()}
@@ -140,7 +141,7 @@ def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | 
 
 
 def name_operation(error: ShardweaveError, position: int) -> ShardweaveError:
-    """The same error, saying which operation of several it is about."""
+    """The error, with the operation of several that it is about."""
     place = f"operations[{position}]"
     error.where = f"{place}.{error.where}" if error.where else place
     return error

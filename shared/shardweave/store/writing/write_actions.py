@@ -1,4 +1,4 @@
-"""What a write is made of: planned actions, the moment they are planned for, and conditions on records.
+"""The elements of a write: planned actions, the context of an attempt, and conditions on records.
 
 Pure. `free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not
 above the version of the writer's shard map.
@@ -19,7 +19,7 @@ from ...table.values import Item, Value, item_bytes
 
 
 class ActionRole(enum.Enum):
-    """What an action is for in its write."""
+    """The purpose of an action in its write."""
 
     RECORD = "the record itself"
     ELSEWHERE = "the same id in another generation"
@@ -38,7 +38,7 @@ class ActionRole(enum.Enum):
 @dataclass(frozen=True)
 class WriteAction:
     """One action of a transaction, or, when it is the only one, a write of its own. `about` names the property or
-    relation that it serves; `owner` is, of claims and releases, whose record it is for."""
+    relation that it is for; for claims and releases of values, `owner` is the record that they belong to."""
 
     action: Action
     part: ActionRole
@@ -51,14 +51,14 @@ class WriteAction:
 
     @property
     def bytes(self) -> int:
-        """What it adds to the size of a transaction."""
+        """Its part of the size of a transaction."""
         changed = self.action.set if isinstance(self.action, UpdateItem) else {}
         return item_bytes(self.key_or_item) + item_bytes(changed)
 
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """What an attempt to read or write goes by: the time, and the shard maps (see `MapView`) while they hold."""
+    """The clock time and the shard maps (see `MapView`) of one attempt to read or write."""
 
     now_ms: int
     shard_map: ShardMap
@@ -71,7 +71,7 @@ class AttemptContext:
         return self.now_ms // 1000
 
     def has_maps_of(self, other: AttemptContext) -> bool:
-        """Whether a write goes to the same places by both."""
+        """Whether both contexts have the same shard maps."""
         return (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
 
 
@@ -79,7 +79,7 @@ PrimaryKey = tuple[Any, Any]
 
 
 def primary_key(entity: EntityType[Any], item: Item) -> PrimaryKey:
-    """The primary key of an item, to compare it by."""
+    """The primary key of an action's item, as a value to compare."""
     design = entity.keys.design
     return item[design.hash_name], item[design.range_name]
 
@@ -94,12 +94,12 @@ def key_of(entity: EntityType[Any], item: Item) -> dict[str, Value]:
 
 
 def absent(entity: EntityType[Any]) -> Condition:
-    """Nothing is there."""
+    """The condition that the item does not exist."""
     return Missing(entity.keys.design.hash_name)
 
 
 def free(entity: EntityType[Any], moment: AttemptContext) -> Condition:
-    """No live record is there."""
+    """The condition that no live record exists there."""
     if entity.ttl is None:
         return absent(entity)
     return Or((absent(entity), Compare(entity.ttl, "<=", moment.seconds)))
@@ -114,20 +114,20 @@ def live(entity: EntityType[Any], moment: AttemptContext) -> tuple[Condition, ..
 
 
 def has_revision(rev: str | None) -> Condition:
-    """The record is in that revision; None for one that another program wrote without any."""
+    """The condition that the record has a revision; None for a record that another program wrote without one."""
     return Missing(REVISION) if rev is None else Compare(REVISION, "=", rev)
 
 
 def as_read(item: Item) -> Condition:
-    """The record is in the revision in which it was read, of whatever type that is."""
+    """The condition that the record has the revision that was read, of any type."""
     return Compare(REVISION, "=", item[REVISION]) if REVISION in item else has_revision(None)
 
 
 def known(moment: AttemptContext) -> Condition:
-    """No newer shard map than the writer's has left its mark."""
+    """The condition that the record has no mark of a newer shard map than the writer's."""
     return Or((Missing(MARK), Compare(MARK, "<=", moment.shard_map.version)))
 
 
 def is_known(item: Item, moment: AttemptContext) -> bool:
-    """What `known` says of an item."""
+    """Whether the condition `known` holds for an item."""
     return MARK not in item or bool(item[MARK] <= moment.shard_map.version)

@@ -1,9 +1,8 @@
-"""What one operation does: what it must read, which actions it makes of that, what a refusal means to it.
+"""The steps of operations: what a step reads, which actions it plans from that, and how it continues after a refusal.
 
-Pure. A step is a frozen value. `wanted` is the identity to be read before `plan`; `plan` gives the actions and what
-the operation will have returned; after a refusal `again` gives the step to be planned anew (from a new reading), or
-raises. So every conflict is judged from a fresh reading, and a write that depends on what was read is never repeated
-from an old one.
+Pure. A step is a frozen value. `wanted` is the identity to be read before `plan`; `plan` returns the actions and the
+operation's result; after a refusal `again` returns the step to be planned again (from a new read), or raises. So every
+conflict is resolved with a fresh read, and a write that depends on a read is never repeated with outdated data.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from .record_actions import create_actions, remove_actions, replace_actions
 from .write_actions import ActionRole, AttemptContext, WriteAction, as_read, has_revision, is_known, key_of
 
 Refused = Sequence[tuple[WriteAction, CancellationReason]]
-"""The actions of a step whose conditions were false, each with why."""
+"""The actions of a step whose conditions were false, each with the reason."""
 
 
 @dataclass(frozen=True)
 class WritePlan:
-    """The actions of one attempt. `rev` is the revision that they write, `record` the record they leave; `creates` says
-    that there was none before, `removes` that they leave none; `before` is the record that was there, where that is
-    wanted. Still to be made into actions: `parents` that must be
-    there, `tallies` of their children; `closes` says that the record removed must have no children."""
+    """The actions of one attempt. `rev` is the new revision, `record` the resulting record; `creates`: there was no
+    record before; `removes`: there is none afterwards; `before` is the previous record, if it is requested. These parts
+    become actions later: `parents` that must exist, `tallies` of their children; `closes`: the deleted record must have
+    no children."""
 
     actions: tuple[WriteAction, ...] = ()
     rev: str | None = None
@@ -61,12 +60,12 @@ class WritePlan:
 
     @property
     def writes(self) -> bool:
-        """Whether the actions write or remove the record, instead of leaving it alone."""
+        """Whether the actions write or delete the record."""
         return bool(self.actions) and (self.record is not None or self.removes)
 
     @property
     def written(self) -> Item | None:
-        """The record as the actions write it."""
+        """The record that the actions write."""
         written = (
             each for each in self.actions if each.part is ActionRole.RECORD and isinstance(each.action, PutAction)
         )
@@ -75,8 +74,8 @@ class WritePlan:
 
 @dataclass(frozen=True)
 class Context:
-    """What planning needs besides the step: new revisions, the names of all generated attributes, all entities, and
-    the remnants of those that events are projected into, by token."""
+    """The context of planning: new revisions, the names of all generated attributes, all entities, and the remnants of
+    entities that projections write, by token."""
 
     new_revision: Callable[[], str]
     generated_names: frozenset[str]
@@ -86,9 +85,9 @@ class Context:
 
 @dataclass(frozen=True)
 class WriteStep:
-    """One operation on its way. `met` are the lookup records of others that its attempts came upon, `remnant` what they
-    found that events had said of its record; `visibility` says which records there are for whoever asks, `related`
-    which of the entities that enforced relations connect it with."""
+    """One operation in progress. `met` are the lookup records of other owners that its attempts met, `remnant` is the
+    remnant of its record that they found; `visibility` says which records the caller may see, `related` which records
+    of entities that are connected by enforced relations."""
 
     entity: EntityType[Any]
     identity: Item
@@ -99,22 +98,22 @@ class WriteStep:
 
     @property
     def name(self) -> tuple[Any, ...]:
-        """What tells its record from all others."""
+        """The name of its record: entity and identity."""
         return record_name(self.entity, self.identity)
 
     @property
     def wanted(self) -> Item | None:
-        """The identity to be read first, None when nothing need be read."""
+        """The identity to be read first, None if no read is needed."""
         return self.identity
 
     @property
     def makes(self) -> bool:
-        """Whether it may write a record where none was."""
+        """Whether it may create a record."""
         return False
 
     @property
     def relies_on(self) -> tuple[ChildLink, ...]:
-        """The relations that must count all records already."""
+        """The relations whose counters must be complete."""
         return ()
 
     def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
@@ -122,20 +121,20 @@ class WriteStep:
         raise NotImplementedError
 
     def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
-        """The step to plan after a refusal. Raises Conflict where planning again is of no use."""
+        """The step to plan after a refusal. Raises Conflict if planning again can't succeed."""
         return self.having_met(refused)
 
     def having_met(self, refused: Refused) -> Self:
-        """The step that knows what its refused actions came upon."""
+        """The step with the items that its refused actions met."""
         met = [reason.item for planned, reason in refused if planned.part is ActionRole.REMNANT]
         return replace(self, met=self.met.after(self.entity, refused), remnant=met[0] if met else self.remnant)
 
     def on_another_map(self) -> WriteStep:
-        """The step to plan anew when the shard map has changed."""
+        """The step to plan again after a change of the shard map."""
         return self
 
     def already_done(self, plan: WritePlan, refused: Refused, *, uncertain: bool) -> bool:
-        """Whether a refusal shows that an earlier attempt of this very plan was carried out."""
+        """Whether a refusal shows that an earlier attempt of this plan was carried out."""
         return plan.rev is not None and any(
             planned.part is ActionRole.RECORD and reason.item is not None and reason.item.get(REVISION) == plan.rev
             for planned, reason in refused
@@ -143,15 +142,15 @@ class WriteStep:
 
     @property
     def may_only_replace(self) -> bool:
-        """Whether an id that is given names no new record: it could be that of another's."""
+        """Whether a given id can't name a new record, since it could be the id of another caller's record."""
         return self.visibility is not None and self.entity.shares_ids
 
     def is_hidden(self, seen: ReadResult) -> bool:
-        """Whether what was found does not exist for whoever asks."""
+        """Whether the caller may not see the record that was found."""
         return seen.found is not None and self.visibility is not None and not self.visibility(seen.found.item)
 
     def check_revision(self, seen: ReadResult, rev: Rev) -> None:
-        """Refuse a record of another revision than the one that is asked for, or none. Raises RevisionConflict."""
+        """Refuse a record with another revision than the requested one, or without one. Raises RevisionConflict."""
         if rev is None:
             return
         stored = None if seen.found is None or self.is_hidden(seen) else seen.found.item.get(REVISION)
@@ -178,7 +177,7 @@ _OF_THE_IDENTITY = (ActionRole.RECORD, ActionRole.ELSEWHERE, ActionRole.OWNER)
 
 @dataclass(frozen=True)
 class CreateStep(WriteStep):
-    """Reads nothing. `lookup` is the lookup record that an attempt met: its record may be gone."""
+    """Creates a record without a read. `lookup` is the lookup record that an attempt met: its record may be gone."""
 
     draft: PreparedRecord
     lookup: Item | None = None
@@ -206,8 +205,8 @@ class CreateStep(WriteStep):
 
 @dataclass(frozen=True)
 class PutStep(WriteStep):
-    """Reads, then replaces the live record, or creates one. `draft` is the record to be created, None where what is
-    given makes one only together with what is kept of a stored one."""
+    """Reads, then replaces the live record or creates one. `draft` is the record to be created, None if the given
+    values are complete only together with values of a stored record."""
 
     put: Put
     draft: PreparedRecord | None
@@ -229,7 +228,7 @@ class PutStep(WriteStep):
         return replace(plan, before=self.entity.load(seen.found.item)) if self.put.returning else plan
 
     def drafted(self, stored: Item | None, moment: AttemptContext, context: Context) -> PreparedRecord:
-        """The record to be written in place of a stored one, or of none. Raises ValidationFailed, ValueRefused,
+        """The record to be written, which replaces a stored one or none. Raises ValidationFailed, ValueRefused,
         ImmutableProperty."""
         rev = context.new_revision()
         if stored is None:
@@ -237,7 +236,7 @@ class PutStep(WriteStep):
         return replacing_draft(self.entity, self.put, stored, moment.now_ms, rev)
 
     def _admitted(self, draft: PreparedRecord) -> PreparedRecord:
-        """The record, which is whoever asks's: what is kept is known only when it is read. Raises Forbidden."""
+        """The record, checked to belong to the caller, which is known only after the read. Raises Forbidden."""
         if self.visibility is not None and not self.visibility(draft.item):
             raise Forbidden(
                 "the record would not be the caller's", where=self.entity.token, fix="leave out who it belongs to"
@@ -247,8 +246,8 @@ class PutStep(WriteStep):
 
 @dataclass(frozen=True)
 class UpdateStep(WriteStep):
-    """Reads, changes what was read, and replaces it if it is still that. `start` is what a record starts with that is
-    made where there is none; None where none is made."""
+    """Reads a record, changes it, and replaces it if it is unchanged. `start` are the start values of a record that is
+    created if none exists; None without upsert."""
 
     changes: Changes
     rev: Rev
@@ -280,17 +279,17 @@ class UpdateStep(WriteStep):
 
 @dataclass(frozen=True)
 class AddStep(UpdateStep):
-    """An update by the sums of what is there and the `additions`."""
+    """An update with the sums of the stored values and the `additions`."""
 
     additions: tuple[Addition, ...] = ()
 
 
 @dataclass(frozen=True)
 class DeleteStep(WriteStep):
-    """Reads, then removes what was read if it is still that. `strict`: nothing to remove is an error; `returning`: what
-    was removed is wanted.
+    """Reads a record, and deletes it if it is unchanged. `strict`: a missing record is an error; `returning`: the
+    deleted record is returned.
 
-    With a given revision nothing is read where the record can be in one place only: `direct`.
+    With a given revision, nothing is read if the record can only be in one location: `direct`.
     """
 
     rev: Rev
@@ -336,13 +335,13 @@ class DeleteStep(WriteStep):
         return replace(self, direct=False)
 
     def already_done(self, plan: WritePlan, refused: Refused, *, uncertain: bool) -> bool:
-        """An attempt without an answer, after which nothing is there, has removed it."""
+        """Whether an earlier attempt without an answer has deleted the record, since it does not exist now."""
         return uncertain and all(reason.item is None for _, reason in refused)
 
 
 @dataclass(frozen=True)
 class CheckStep(WriteStep):
-    """Reads, and requires that it stays so."""
+    """Reads a record, and requires that its state stays the same."""
 
     rev: Rev
     exists: bool
@@ -373,7 +372,7 @@ def creation(
     met: Conflicts,
     noted: Item = MappingProxyType({}),
 ) -> WritePlan:
-    """Write a record where none is. `noted` are attributes of the store's own."""
+    """Create a record. `noted` are the store's own attributes."""
     kin = kinship(entity, None, draft.item, context.entities)
     planned = create_actions(
         entity,
@@ -397,7 +396,7 @@ def replacement(
     met: Conflicts,
     noted: Item = MappingProxyType({}),
 ) -> WritePlan:
-    """Write a record over the one found. `noted` are attributes of the store's own."""
+    """Replace the record that was found. `noted` are the store's own attributes."""
     assert seen.found is not None
     kin = kinship(entity, seen.found.item, draft.item, context.entities)
     unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
@@ -409,7 +408,7 @@ def replacement(
 def _made_by_hand(
     step: WriteStep, draft: PreparedRecord, seen: ReadResult, moment: AttemptContext, context: Context
 ) -> WritePlan:
-    """Write a record where none is, in place of what events said of it."""
+    """Create a record manually, in place of its remnant from events."""
     entity, identity, remnants = step.entity, step.identity, context.remnants.get(step.entity.token)
     if remnants is None or draft.generated:
         return creation(entity, draft, seen, moment, context, step.met)
@@ -428,5 +427,5 @@ def _noted(kin: Kinship) -> dict[str, Any]:
 
 
 def kept_changing(step: WriteStep) -> Conflict:
-    """Every attempt met a record that another writer had changed first."""
+    """The error that every attempt met a record that another writer had changed first."""
     return RevisionConflict("the record kept being changed by others", where=step.entity.token, fix="try again later")

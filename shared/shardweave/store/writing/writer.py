@@ -1,10 +1,9 @@
-"""Carrying out operations: read, plan, send, and again when another writer was faster.
+"""Carrying out operations: read, plan, send, and repeat if another writer changed the record first.
 
-Guarantees: several operations are one transaction, all or none. What can't fit a transaction is refused before anything
-is written, with the number of operations that fit: while an entity moves to other shards, each of its records is
-written twice.
-A refusal that shows our own revision in the table is a success whose answer was lost. A single write that was sent
-without an answer and is then refused is OutcomeUnknown: it is never planned again.
+Guarantees: several operations are one transaction. Operations that don't fit into a transaction are refused before
+anything is written, with the number of operations that fit: during a re-shard, each record of the entity is written
+twice. If a refusal shows the write's own revision in the table, the write was carried out and its answer was lost. A
+single write whose first attempt got no answer, and which is then refused, is OutcomeUnknown: it is not planned again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Moments = Callable[[EntityType[Any]], AttemptContext]
 
 
 class Writer:
-    """Writes for many threads at once. `moment_of` is asked anew for every attempt."""
+    """Carries out operations; safe for many threads. `moment_of` is called for every attempt."""
 
     def __init__(
         self,
@@ -70,8 +69,8 @@ class Writer:
     def run(
         self, step: WriteStep, seen: ReadResult | None = None, *, maybe_sent: AttemptContext | None = None
     ) -> WritePlan:
-        """Carry out one operation. `seen` spares the first reading. With `maybe_sent` it may have been carried out
-        already, by the maps of that moment: whatever fails now is OutcomeUnknown."""
+        """Carry out one operation. `seen` replaces the first read. With `maybe_sent` it may have been carried out
+        already, with the maps of that context: any failure now is OutcomeUnknown."""
         try:
             (plan,) = self._run((step,), _as_it_is, (seen,) if seen is not None else None, maybe_sent=maybe_sent)
         except ShardweaveError as error:
@@ -90,8 +89,8 @@ class Writer:
         return self._run(tuple(steps), name_operation, None)
 
     def transact_keeping(self, steps: Sequence[WriteStep], keeping: Keeping) -> tuple[WritePlan, ...]:
-        """Carry out operations in one transaction, together with what `keeping` makes of them. Raises TakenMeanwhile
-        when it was that which was refused."""
+        """Carry out operations in one transaction, together with the actions of `keeping`. Raises TakenMeanwhile if
+        these were refused."""
         check_distinct(steps)
         placed = name_operation if len(steps) > 1 else _as_it_is
         return self._run(tuple(steps), placed, None, keeping=keeping)
@@ -163,7 +162,7 @@ class Writer:
             self._readiness.require(self._context.entities[link.token], link.relation)
 
     def _read(self, steps: Sequence[WriteStep], moments: Sequence[AttemptContext]) -> list[ReadResult]:
-        """What the steps want to know of their own records, and of those that lookup records led to."""
+        """Read the records of the steps, and those that lookup records lead to."""
         asked: dict[tuple[int, PrimaryKey | None], Wanted] = {}
         for position, (step, moment) in enumerate(zip(steps, moments, strict=True)):
             if step.wanted is not None:
@@ -180,7 +179,8 @@ class Writer:
     def _with_parents(
         self, steps: Sequence[WriteStep], plans: Sequence[WritePlan], placed: Placed
     ) -> tuple[tuple[WritePlan, ...], list[Lease]]:
-        """The plans with a check of each parent that they need, and what these rest on. Raises ParentMissing."""
+        """The plans with a check of each parent that they need, and the leases that the parents' locations depend on.
+        Raises ParentMissing."""
         written = {step.name: plan.written for step, plan in zip(steps, plans, strict=True) if plan.writes}
         asked = {
             (position, parent.name): (parent, self._moment_of(parent.entity))
@@ -227,7 +227,7 @@ class Writer:
             try:
                 plans.append(step.plan(_readable(sightings[position]), moments[position], self._context))
             except RecordUnreadable as error:
-                # To whoever sees some records alone, one that can't be read is none.
+                # For callers who see only some records, an unreadable record does not exist.
                 notice(error.record)
                 raise placed(error if step.visibility is None else step.not_found(), position) from error.__cause__
             except ShardweaveError as error:
@@ -253,7 +253,8 @@ class Writer:
 def _of_counter(
     plans: Sequence[WritePlan], planned: Sequence[WriteAction], error: TransactionCanceled
 ) -> RecordUnreadable | None:
-    """What a refusal means where it was a parent's counter that the table could not add to: None where it was not."""
+    """The error if a refusal is about a parent's counter to which the table could not add; None if it is about
+    something else."""
     of_counters = zip(planned, error.reasons, strict=False)
     refused = [
         each.key_or_item for each, reason in of_counters if each.part is ActionRole.COUNTER and reason.code == INVALID
@@ -265,8 +266,7 @@ def _of_counter(
 
 
 def _of_stored(step: WriteStep, seen: ReadResult, error: ShardweaveError) -> ShardweaveError:
-    """What went wrong while a write was planned: the stored record, where another identity than its key's stands in
-    it."""
+    """The error of planning a write; an error about the stored record if its identity differs from that in its key."""
     if not isinstance(error, (ImmutableProperty, ValueRefused)) or seen.found is None or step.visibility is not None:
         return error
     stored = seen.found.item
@@ -276,14 +276,14 @@ def _of_stored(step: WriteStep, seen: ReadResult, error: ShardweaveError) -> Sha
 
 
 def _readable(seen: ReadResult) -> ReadResult:
-    """What was seen. Raises RecordUnreadable where that could not be said."""
+    """The read result. Raises RecordUnreadable if the record could not be read."""
     if seen.unreadable is not None:
         raise RecordUnreadable(seen.unreadable)
     return seen
 
 
 def _seen(parent: Parent, item: Item | None, step: WriteStep, position: int, placed: Placed) -> tuple[Condition, ...]:
-    """What must stay as it was seen of a step's parent. Raises ParentMissing."""
+    """The state of a step's parent that must not change. Raises ParentMissing."""
     try:
         return parent.seen(item, step.related)
     except ParentMissing as missing:
@@ -291,7 +291,8 @@ def _seen(parent: Parent, item: Item | None, step: WriteStep, position: int, pla
 
 
 def check_distinct(steps: Sequence[WriteStep], names: Sequence[str] = ()) -> None:
-    """Refuse two operations on one record. `names` are what the caller calls them, by default their positions."""
+    """Refuse two operations on the same record. `names` are the caller's names of the operations, by default their
+    positions."""
     first: dict[tuple[object, ...], int] = {}
     for position, step in enumerate(steps):
         earlier = first.setdefault(step.name, position)
@@ -303,8 +304,9 @@ def check_distinct(steps: Sequence[WriteStep], names: Sequence[str] = ()) -> Non
 
 
 def check_size(planned: Sequence[WriteAction], plans: Sequence[WritePlan] = (), moving: Sequence[str] = ()) -> None:
-    """Refuse what could not be carried out in one transaction. `plans` are those of its operations, `moving` the
-    entities whose records are written twice, since they move. Raises LimitExceeded with how many operations fit."""
+    """Refuse operations that don't fit into one transaction. `plans` are the plans of the operations, `moving` the
+    entities in a re-shard, whose records are written twice. Raises LimitExceeded with the number of operations that
+    fit."""
     if len(planned) <= 1:
         return
     count, size = len(planned), sum(action.bytes for action in planned)
@@ -324,7 +326,7 @@ def check_size(planned: Sequence[WriteAction], plans: Sequence[WritePlan] = (), 
 
 
 def _fitting(plans: Sequence[WritePlan], beside: int) -> int:
-    """How many of the first operations fit into one transaction, with the actions that stand `beside` them."""
+    """How many of the first operations fit into one transaction, together with the actions `beside` them."""
     count, size = beside, 0
     for position, plan in enumerate(plans):
         count += len(plan.actions)
@@ -335,15 +337,15 @@ def _fitting(plans: Sequence[WritePlan], beside: int) -> int:
 
 
 def _look_again_at_marks(refused: Sequence[Refused], moments: Sequence[AttemptContext]) -> None:
-    """A mark that a moment does not know of tells of a move that began since: trying again by the same maps would only
-    be refused again, for as long as their lease lasts."""
+    """Drop the maps of an attempt that met a newer mark, which shows that a re-shard has begun since: with the same
+    maps the write would be refused again until their lease ends."""
     for each, moment in zip(refused, moments, strict=True):
         if moment.lease is not None and not all(is_known(reason.item or {}, moment) for _, reason in each):
             moment.lease.outdated()
 
 
 def outcome_unknown() -> OutcomeUnknown:
-    """A write that got no answer, and then met another state of the record."""
+    """The error of a write whose attempt got no answer, and which then met another state of the record."""
     return OutcomeUnknown(
         "the table did not answer, and the record was changed since, by this write or another",
         fix="read the record before writing again",
@@ -364,7 +366,7 @@ def _by_step(plans: Sequence[WritePlan], refusal: Refusal) -> list[Refused]:
 
 
 def _is_of_another_map(seen: Sequence[ReadResult], moments: Sequence[AttemptContext]) -> bool:
-    """Whether a record was read where a newer shard map would not look for it."""
+    """Whether a record was read in a location that a newer shard map does not use."""
     return any(
         sighting.found is not None and sighting.found.generation not in moment.shard_map.generations
         for sighting, moment in zip(seen, moments, strict=True)
