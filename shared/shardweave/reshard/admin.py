@@ -1,10 +1,10 @@
-"""What an operator asks of re-shards: what one would cost, start it, see how far it is, change how fast it may be, take
-it back, let it go on.
+"""The operators' commands for re-shards: estimate, start, status, rate, abort, resume.
 
-Guarantees: a start is refused for a target that can't work, and while another re-shard of the entity is under way; two
-operators at once can't both have their way. Nothing here waits for records to move: that is driven elsewhere.
+Guarantees: a start is refused if the target is not possible, and while another re-shard of the entity is in progress;
+of two concurrent commands that contradict each other, one is refused. No command waits for records to move: the driver
+does the work.
 
-Costs: an estimate counts at most a few shards, and takes them for the others.
+Costs: an estimate counts a few shards at most, and extrapolates to the others.
 """
 
 from __future__ import annotations
@@ -34,31 +34,32 @@ from .work_items import NOTHING, Counts
 
 SAMPLED_SHARDS = 2
 MOST_SAMPLED_SHARDS = 32
-"""So many shards are looked at where they hold few records: a guess from one that happens to be empty would be none."""
+"""The number of shards that are counted if they have few records, since a single shard might happen to be empty."""
 SAMPLED_PAGES = 8
 SAMPLED_RECORDS = 50
 USUAL_RATE = 300
-"""Records a second that are copied where no rate is set: a guess for a stage, from what one machine did."""
+"""Assumed records a second for copying without a rate: an estimate for a stage, from a measurement on one machine."""
 USUAL_EMPTYING = 500
-"""And that are removed."""
+"""Assumed records a second for removing."""
 MANY_SHARDS = 16
-"""Fewer are not too many, however few the records are."""
+"""With fewer shards there is no warning, however few the records are."""
 KILOBYTE = 1024
 READ_BYTES = 4096
-"""What one read unit reads consistently, and half of one otherwise."""
+"""The bytes of a consistent read for one read unit; an eventually consistent read costs half a unit."""
 LOOK_SECONDS = 0.005
-"""What one query of a shard takes over a network: a guess."""
+"""Assumed seconds of one query of a shard over a network."""
 VERIFICATIONS = 2
 """One before the flip, one after the soak."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a re-shard would take. `records` is None where they can't be counted without reading the whole table,
-    `average_bytes` then too, and where there are none. Write units are those of copying and of emptying the old space,
-    read units those of copying and comparing, and so are seconds, at the rate. `check_seconds` is what comparing and
-    looking into the indexes takes, `look_seconds` what queries of the shards take, records or not; `wait_seconds` what
-    it waits for at least. `warning` says why the target is a poor one, though it can work."""
+    """The estimated cost of a re-shard. `records` is None if they can't be counted without reading the whole table;
+    then `average_bytes` is None too, and also if there are no records. Write units are for copying and for emptying the
+    old space, read units for copying and comparing; the seconds of these steps are at the given rate. `check_seconds`
+    is the time for comparing and for checking the indexes, `look_seconds` the time of the queries of all shards, with
+    or without records; `wait_seconds` the minimum of the waits. `warning` says why the target, though possible, is a
+    poor choice."""
 
     shards_from: int
     shards_to: int
@@ -76,15 +77,15 @@ class Estimate:
 
 
 NOTICED_MS = 10_000
-"""How far a clock is behind before that is told: those of several processes are never quite alike."""
+"""How far a clock must be behind before this is reported, since the clocks of processes always differ a little."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far an entity's re-shard is. `items` are those of the current step; times are epoch milliseconds, `due_ms`
-    when a wait ends at the earliest. `concerned` are hash and range key of some of the records that `attention` is
-    about; `waiting` says that a wait is longer than it should be, since the clock went back.
-    `proposal` is what the policy proposes, `advice` where it says that shards don't help."""
+    """The state of an entity's re-shard. `items` are the work items of the current step; times are epoch milliseconds,
+    `due_ms` is the earliest end of a wait. `concerned` are hash and range keys of some of the records that `attention`
+    is about; `waiting` says that a wait is longer than usual, since the clock was set back. `proposal` is the policy's
+    proposal, `advice` its hint that more shards would not help."""
 
     entity: str
     phase: str
@@ -110,7 +111,7 @@ class Status:
 
 
 def _clock_went_back(control: ReshardState, now_ms: int) -> str | None:
-    """That this clock is well behind the one that began the phase or step, None when it is not."""
+    """A message that this clock is far behind the one that began the phase or step, None if it is not."""
     behind = max(control.entered_ms, control.stepped_ms) - now_ms
     if behind < NOTICED_MS:
         return None
@@ -120,7 +121,7 @@ def _clock_went_back(control: ReshardState, now_ms: int) -> str | None:
 
 
 class ReshardAdmin:
-    """What operators may do. `clock` gives epoch milliseconds."""
+    """The operators' commands. `clock` returns epoch milliseconds."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class ReshardAdmin:
         self._clock = clock
 
     def status(self, entity: EntityType[Any]) -> Status:
-        """How far it is."""
+        """The status of an entity's re-shard."""
         seen = self._coordinator.read(entity)
         record = self._asking.item(verdict_key(entity))
         verdict = None if record is None else decode_verdict(record)
@@ -173,7 +174,7 @@ class ReshardAdmin:
         )
 
     def estimate(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Estimate:
-        """What a re-shard would take. Raises ReshardRefused for a target that can't work."""
+        """The estimated cost of a re-shard. Raises ReshardRefused if the target is not possible."""
         seen = self._coordinator.read(entity)
         current = map_in_force(entity.shard_map, None if seen is None else seen.control)
         now = entity.in_unit(self._clock())
@@ -208,8 +209,8 @@ class ReshardAdmin:
         )
 
     def start(self, entity: EntityType[Any], target: ShardBump, rate: int = 0) -> Status:
-        """Start a re-shard. Raises Conflict while another one is under way, ReshardRefused for a target that can't
-        work."""
+        """Start a re-shard. Raises Conflict while another one is in progress, ReshardRefused if the target is not
+        possible."""
 
         def change(seen: Seen | None) -> ReshardState:
             control = None if seen is None else seen.control
@@ -229,12 +230,12 @@ class ReshardAdmin:
         return self._changed(entity, change)
 
     def abort(self, entity: EntityType[Any]) -> Status:
-        """Take a re-shard back. Raises ReshardRefused where there is no way back."""
+        """Abort a re-shard. Raises ReshardRefused if it can't be aborted any more."""
         return self._changed(entity, lambda seen: aborted(_under_way(seen), self._clock()))
 
     def resume(self, entity: EntityType[Any]) -> Status:
-        """Let a re-shard go on that needed attention, with the declaration as it is now. Raises ReshardRefused when
-        nothing has stopped, or what places records has changed."""
+        """Continue a re-shard that stopped for attention, with the current declaration. Raises ReshardRefused if it has
+        not stopped, or if the declarations that determine keys and shards have changed."""
 
         def change(seen: Seen | None) -> ReshardState:
             control = _under_way(seen)
@@ -249,8 +250,8 @@ class ReshardAdmin:
         return self._changed(entity, change)
 
     def set_rate(self, entity: EntityType[Any], rate: int) -> Status:
-        """Let each mover write at most so many records a second from its next slice on; 0 is no limit. Raises
-        ReshardRefused when nothing is being moved."""
+        """Limit the records a second that each mover writes from its next slice on; 0 means no limit. Raises
+        ReshardRefused if no re-shard is in progress."""
 
         def change(seen: Seen | None) -> ReshardState:
             control = _under_way(seen)
@@ -275,7 +276,7 @@ class ReshardAdmin:
         raise Conflict("the re-shard kept changing", where=entity.token, fix="look at its status, and try again")
 
     def _sampled(self, entity: EntityType[Any], current: ShardMap, now: int) -> tuple[int | None, int]:
-        """How many records there are, and their average size."""
+        """The number of records, and their average size."""
         if entity.keys.design.partition:
             return None, 0
         total, sizes = 0, list[int]()
@@ -293,7 +294,7 @@ class ReshardAdmin:
         return total, sum(sizes) // len(sizes) if sizes else 0
 
     def _counted(self, entity: EntityType[Any], hash_key: str) -> tuple[int | None, list[int]]:
-        """How many records a hash key has, None when that are too many to count; and the sizes of some."""
+        """The number of records of a hash key, None if there are too many to count; and the sizes of some."""
         design = entity.keys.design
         names = design.hash_name, hash_key, design.range_name
         sizes = [item_bytes(item) for item in self._asking.run(Query(*names, limit=SAMPLED_RECORDS)).items]
@@ -323,7 +324,7 @@ def _warning(records: int | None, shards: int) -> str | None:
 
 
 def _looks(entity: EntityType[Any], shards_from: int, shards_to: int) -> int:
-    """How many queries it takes to look into every shard, were they all empty."""
+    """The number of queries to read every shard, if all were empty."""
     shared, own = _indexes(entity)
     of_old = 1 + VERIFICATIONS + 2  # copied, compared, emptied and looked at again
     of_new = 1 + VERIFICATIONS + 2 * shared + own  # swept, compared, the indexes' entries and records
@@ -331,8 +332,8 @@ def _looks(entity: EntityType[Any], shards_from: int, shards_to: int) -> int:
 
 
 def _read_units(entity: EntityType[Any], average: int) -> int:
-    """Of one record: read from each side where it is copied, swept, compared and removed, and looked up on the other
-    where it is swept and compared; and its entries."""
+    """The read units of one record: its reads on each side for copying, sweeping, comparing and removing, the lookups
+    on the other side for sweeping and comparing, and the reads of its index entries."""
     shared, own = _indexes(entity)
     paged, alone = average / READ_BYTES, -(-average // READ_BYTES)
     indexes = shared * 1.5 * paged + own * (paged + 0.5 * alone)
@@ -340,22 +341,22 @@ def _read_units(entity: EntityType[Any], average: int) -> int:
 
 
 def _check_seconds(entity: EntityType[Any]) -> float:
-    """Of one record: its share of the pages that are swept, compared and summed up, and of the reads of counterparts;
-    and a query for its entry in each index that has a hash key of its own."""
+    """The seconds of one record: its share of the pages that are swept, compared and summed up, and of the reads of
+    counterparts; and a query for its entry in each index with its own hash key."""
     shared, own = _indexes(entity)
     requests = 2 * (1 + 2 * VERIFICATIONS) + 2 * shared
     return LOOK_SECONDS * (requests / DEPLOYED_PACE.page + own / DEPLOYED_PACE.workers)
 
 
 def _indexes(entity: EntityType[Any]) -> tuple[int, int]:
-    """How many indexes share the table's hash key, and how many have their own."""
+    """The number of indexes with the table's hash key, and of those with their own."""
     names = [view.hash_name for name, view in entity.views.items() if name is not None]
     shared = names.count(entity.keys.design.hash_name)
     return shared, len(names) - shared
 
 
 def _least_seconds(waits: Waits) -> int:
-    """Settling, soaking, leaving the old space, and seeing that nothing comes to it."""
+    """The minimum of all waits: settling, soaking, leaving the old space, and checking that it stays empty."""
     waiting = waits.skew_ms + waits.soak_ms + waits.skew_ms + max(waits.quiet_ms, waits.skew_ms)
     return -(-waiting // 1000)
 

@@ -1,9 +1,9 @@
-"""What is given every change of a table, in order: the seam between the stream and what is driven by it.
+"""Change handlers: the interface between the table's stream and the code that processes its changes in order.
 
-A handler is given one change after the other. When it raises, that change and all after it come again; a change may
-also come twice. `ChangeCounts` counts, for each shard, how many changes there were and how many bytes they left: which
-shard is written most. Its numbers are approximate, since a change that comes again counts again. It keeps no work for
-later, so there is never any to wake.
+A handler is called with one change after another. If it raises, that change and all later ones are delivered again; a
+change may also be delivered twice. `ChangeCounts` counts, for each shard, the number of changes and the bytes of the
+resulting items, which shows the shards with most writes. Its numbers are approximate, since a repeated change is
+counted again. It has no pending work, so `wake` does nothing.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ UNKNOWN = "(other)"
 
 @dataclass(frozen=True)
 class Traffic:
-    """How many changes a shard had, and the bytes of the items that they left."""
+    """The number of changes of a shard, and the bytes of the resulting items."""
 
     changes: int
     bytes: int
 
 
 class ChangeHandler(Protocol):
-    """Is given every change of a table."""
+    """Processes every change of a table."""
 
     def handle(self, change: StreamRecord) -> None:
-        """One change. What it raises is for the stream: the change comes again."""
+        """Process one change. After an exception the stream delivers the change again."""
 
     def drain(self) -> Mapping[str, Traffic]:
-        """What was seen since the last time, by shard."""
+        """The traffic since the last call, by shard."""
 
     def wake(self) -> int:
-        """Go on with work that nobody has gone on with, and say how much there was."""
+        """Continue pending work that no process has continued, and return how much there was."""
 
     def proposals(self) -> Mapping[str, str]:
-        """What is proposed to whoever runs the table, by entity."""
+        """The proposals for the operator of the table, by entity."""
 
 
 class ChangeCounts:

@@ -1,4 +1,4 @@
-"""The control record: where an entity's re-shard is written down, under one key in the table.
+"""The control record: the item with the state of an entity's re-shard.
 
 Format:
     hashKey    user._reshard!        the entity's token, a name that no lookup has, no shard
@@ -8,12 +8,12 @@ Format:
     rev        a revision, new with every change
     format     1; absent in records that were written before it was
 
-Attributes that this version does not know are kept as they are. A version whose records mean anything else to an older
-one raises `format`, and an older one then refuses to read or write anything of the entity: during a move it could not
-do right.
+Attributes that this version does not know are kept as they are. A version whose records an older version would
+misinterpret increases `format`; the older version then refuses all reads and writes of the entity, since it can't
+handle the re-shard correctly.
 
 `decode_control(encode_control(control, ...))` is the control. Every change is one put on condition of the revision that
-was seen, so changes are decided one after the other. No entity's token holds a point, so no query meets the record.
+was read, so changes are serialized. Tokens of entities contain no point, so queries of entities never find the record.
 
 Pure.
 """
@@ -41,7 +41,7 @@ _KINDS = {"int": (int,), "int | None": (int,), "str": (str,), "bool": (bool,)}
 
 
 def partition_key(entity: EntityType[Any]) -> str:
-    """The hash key under which everything about an entity's re-shards is."""
+    """The hash key of all items about an entity's re-shards."""
     return f"{entity.token}._reshard{entity.keys.format.shard_delimiter}"
 
 
@@ -52,7 +52,7 @@ def control_key(entity: EntityType[Any]) -> dict[str, Value]:
 
 
 def encode_control(entity: EntityType[Any], control: ReshardState, rev: str) -> dict[str, Value]:
-    """The record of a control value in a revision."""
+    """The control record of a state, with a revision."""
     plain = {name: getattr(control, name) for name in _TYPES}
     stored = {name: value for name, value in plain.items() if value is not None}
     stored |= {"format": FORMAT, "phase": int(control.phase), "step": control.step.value}
@@ -62,7 +62,7 @@ def encode_control(entity: EntityType[Any], control: ReshardState, rev: str) -> 
 
 
 def decode_control(entity: EntityType[Any], item: Item) -> ReshardState:
-    """The control value of a record. Raises ReshardUnreadable."""
+    """The state in a control record. Raises ReshardUnreadable."""
     with readable(entity, item):
         version = _checked("version", item["version"])
         plain = {name: _checked(name, item[name]) for name in _TYPES if name in item}
@@ -82,8 +82,8 @@ def decode_control(entity: EntityType[Any], item: Item) -> ReshardState:
 
 @contextmanager
 def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
-    """Around the decoding of a record about an entity's re-shards. Raises ReshardUnreadable for one of a newer format,
-    and in place of what else is raised for one that is damaged."""
+    """A context for decoding a record about an entity's re-shards. Raises ReshardUnreadable for a newer format, and
+    instead of other exceptions for a damaged record."""
     where = f"{entity.token}: {item.get(entity.keys.design.range_name, '')}"[:200]
     written = item.get("format", FORMAT)
     if type(written) is int and written > FORMAT:

@@ -1,10 +1,10 @@
-"""The coordinator: takes each entity's re-shard from one step to the next.
+"""The coordinator: moves each entity's re-shard from one step to the next.
 
-Guarantees: any number of them may act at once, each may die at any point, and the next call of `step` goes on from
-what is in the table. A step's items are opened in one transaction that also gives the control record a new revision; a
-step is left by closing each item that is still open, and then replacing the control record on condition of the revision
-that was read before the items were. So no item is open in a step that has been left, and what a mover sends under an
-old token is refused.
+Guarantees: any number of coordinators may run at the same time, each may die at any point, and the next call of `step`
+continues from the state in the table. A step's items are opened in one transaction that also gives the control record a
+new revision; a step is left by closing each item that is still open, and then replacing the control record on condition
+of the revision that was read before the items were. So no item is open in a step that has been left, and transactions
+of movers with an old token are refused.
 
 Costs: a read of the control record and a query of the step's items; a transaction when a step begins, a write for each
 item and one for the control record when it ends.
@@ -52,14 +52,14 @@ CHANGED_DECLARATION = (
 
 @dataclass(frozen=True)
 class Seen:
-    """A control value and the revision in which it was read."""
+    """The state of a re-shard and the revision in which it was read."""
 
     control: ReshardState
     rev: str
 
 
 class Coordinator:
-    """Decides on the steps of every entity. `clock` gives epoch milliseconds; `new_token` random names."""
+    """Advances the re-shards of every entity. `clock` returns epoch milliseconds; `new_token` random names."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Coordinator:
         self._clock = clock
 
     def step(self, entity: EntityType[Any]) -> bool:
-        """Do what is next, and say whether that changed anything, or somebody else was faster: then it is worth
-        calling again. Raises what the table raises."""
+        """Do the next action of the re-shard. True if it changed anything, or another coordinator acted first: then
+        call it again. Raises the errors of the table."""
         seen = self.read(entity)
         if seen is None:
             return False
@@ -104,20 +104,20 @@ class Coordinator:
         return True
 
     def read(self, entity: EntityType[Any]) -> Seen | None:
-        """The control value as it is now; None before the first re-shard."""
+        """The current state; None before the first re-shard."""
         record = self._asking.item(control_key(entity))
         return None if record is None else Seen(decode_control(entity, record), str(record[REVISION]))
 
     def items(self, entity: EntityType[Any], control: ReshardState) -> list[WorkItem]:
-        """The items of the step as they are now."""
+        """The current work items of the step."""
         return [decode_work(entity, record) for record in self._records(entity, names_of_step(control))]
 
     def replace(
         self, entity: EntityType[Any], seen: Seen | None, following: ReshardState, *, leave_step: bool = True
     ) -> bool:
-        """Leave the step that was seen for another control value, as an operator asks, or stay in it where that changes
-        nothing that the step or a mover's permission rests on. False when the control record has changed since it was
-        read: then read it again."""
+        """Replace the state that was read by another one, for an operator's command; the step is left unless the change
+        does not affect the step and the movers' permission. False if the control record has changed since it was read:
+        then read it again."""
         if seen is None:
             put = PutItem(encode_control(entity, following, self._new_token()), absent(entity))
             return self._sender.send([put]) is None
@@ -128,7 +128,8 @@ class Coordinator:
     # -- parts
 
     def _to_open(self, entity: EntityType[Any], control: ReshardState, items: Sequence[WorkItem]) -> list[Action]:
-        """What opens the items that the step lacks, and those that were closed by one who did not leave it."""
+        """The actions that open the items that the step lacks, and those closed by a coordinator that did not leave the
+        step."""
         if not control.step.has_work:
             return []
         there = {item.name for item in items}
@@ -159,7 +160,7 @@ class Coordinator:
         return self._sender.send([put]) is None
 
     def _tidy(self, entity: EntityType[Any]) -> None:
-        """Remove the items of re-shards that have ended; their tokens are good for nothing without them."""
+        """Remove the items of re-shards that have ended; without them their tokens are invalid."""
         design = entity.keys.design
         for record in self._records(entity, names_of_all()):
             key = {design.hash_name: record[design.hash_name], design.range_name: record[design.range_name]}

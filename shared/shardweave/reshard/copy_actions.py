@@ -1,4 +1,4 @@
-"""What a mover writes for one record that it has read: the transactions of a re-shard, exactly.
+"""The actions of movers: the transactions with which a mover copies, sweeps, empties, cleans or mends one record.
 
     copy    token; Update O mark := m [rev = r]; Put N with the same rev
     sweep   token; Check O absent; Delete N [rev = seen]
@@ -6,15 +6,15 @@
     clean   token; Delete N [rev = seen]
     mend    token; Check N [rev = seen]; Put O with mark := m [as seen, or absent]
 
-"Expired" is what had expired at a time that is past by every process's clock: to copy what is expired by some clocks
-only is safe, to leave it behind is not. `token` is the check of the work item; m is the version of the re-shard. A
-record without a revision, which another program wrote, is conditioned on its whole content instead, up to 300
-comparisons that fit into one expression; beyond that it is a stray: counted and left alone. So is a record that no
-place of the id could hold, and one that is too large to be marked. "O absent" means every key that the id can have in
-the generations that move.
+"Expired" means expired by every process's clock: copying a record that has expired by only some clocks is safe, leaving
+it behind is not. `token` is the check of the work item; m is the version of the re-shard. For a record without a
+revision, which another program wrote, the condition compares its whole content, with up to 300 comparisons that fit
+into one expression; a record with more content is a stray, which is counted and not changed. A record at a key that its
+id can't have, and a record that is too large for the mark, are strays too. "O absent" means every key that the id can
+have in the generations that move.
 
-A record whose timestamp places it elsewhere in O than where it is found, which a bump that was declared too late leaves
-behind, is copied on condition that nothing is live where it belongs: readers find it in both places.
+A record whose timestamp belongs to another location in O than where it was found (after a bump that was declared too
+late) is copied on condition that no live record is where it belongs: readers find it in both locations.
 
 Pure.
 """
@@ -58,32 +58,32 @@ MAX_COMPARISONS = 300
 MAX_EXPRESSION_BYTES = 4096
 MARK_BYTES = len(MARK) + 21
 RECORDS_A_TRANSACTION = 25
-"""More would save little of the token's cost, and meet more writers."""
+"""More records would save little of the token's cost, and conflict with more writers."""
 
 
 @dataclass(frozen=True)
 class CopyUnit:
-    """What is to be done for one record, all or nothing. `source` is the record as it was read."""
+    """The actions for one record, which must be in one transaction. `source` is the record as it was read."""
 
     source: Item
     actions: tuple[Action, ...]
 
     @property
     def bytes(self) -> int:
-        """What it adds to a transaction at most."""
+        """The maximum of its part of a transaction's size."""
         return 2 * item_bytes(self.source) + 2048
 
 
 class Stray:
-    """The record is none of ours, or can't be moved: it is counted and left alone."""
+    """A foreign record, or one that can't be moved: it is counted and not changed."""
 
 
 STRAY = Stray()
 
 
 def copied(entity: EntityType[Any], control: ReshardState, record: Item, past_ms: int) -> CopyUnit | Stray | None:
-    """The copy of a record of O in N; None when it had expired at a time that is past by every clock, so that there is
-    nothing to copy."""
+    """The actions that copy a record of O to N; None if it has expired by every clock, so that it need not be
+    copied."""
     assert control.new is not None
     if entity.is_expired(record, past_ms // 1000):
         return None
@@ -107,7 +107,7 @@ def copied(entity: EntityType[Any], control: ReshardState, record: Item, past_ms
 
 
 def swept(entity: EntityType[Any], control: ReshardState, record: Item) -> CopyUnit | Stray:
-    """The removal of a record of N that O has not."""
+    """The actions that remove a record of N that is not in O."""
     condition = as_seen(record)
     try:
         keys = _places(entity, record, control)
@@ -120,7 +120,7 @@ def swept(entity: EntityType[Any], control: ReshardState, record: Item) -> CopyU
 
 
 def old_places(entity: EntityType[Any], control: ReshardState, record: Item) -> list[Item]:
-    """Where O can have a record of N; nowhere when it is no record of the entity."""
+    """The keys at which O can have a record of N; none if it is not a record of the entity."""
     try:
         return _places(entity, record, control)
     except InputError:
@@ -128,7 +128,7 @@ def old_places(entity: EntityType[Any], control: ReshardState, record: Item) -> 
 
 
 def emptied(entity: EntityType[Any], control: ReshardState, record: Item, past_ms: int) -> CopyUnit | Stray:
-    """The removal of a record of O after the move. `past_ms` is past by every clock."""
+    """The actions that remove a record of O after the flip. `past_ms` is in the past by every clock."""
     condition = as_seen(record)
     if condition is None:
         return STRAY
@@ -142,14 +142,14 @@ def emptied(entity: EntityType[Any], control: ReshardState, record: Item, past_m
 
 
 def cleaned(entity: EntityType[Any], record: Item) -> CopyUnit | Stray:
-    """The removal of a record of N after an abort."""
+    """The actions that remove a record of N after an abort."""
     condition = as_seen(record)
     return STRAY if condition is None else CopyUnit(record, (DeleteItem(key_of(entity, record), condition),))
 
 
 def mended(entity: EntityType[Any], control: ReshardState, record: Item, stored: Item | None) -> CopyUnit | Stray:
-    """O made what a record of N is. `stored` is what O has at the record's key. Generated attributes that N lacks,
-    since it was written before they were declared, O gets neither."""
+    """The actions that make O equal to a record of N. `stored` is O's item at the record's key. Generated attributes
+    that N lacks, since it was written before they were declared, are not added to O."""
     try:
         copy = {name: value for name, value in rekeyed(entity, record, control.old).items() if name in record}
         copy[MARK] = control.version
@@ -162,7 +162,7 @@ def mended(entity: EntityType[Any], control: ReshardState, record: Item, stored:
 
 
 def old_key(entity: EntityType[Any], control: ReshardState, record: Item) -> Item | None:
-    """Where O has to have a record of N; None when it is no record of the entity."""
+    """The key at which O must have a record of N; None if it is not a record of the entity."""
     try:
         return location_of(entity, record, control.old).key
     except InputError:
@@ -170,7 +170,7 @@ def old_key(entity: EntityType[Any], control: ReshardState, record: Item) -> Ite
 
 
 def batches(pieces: Iterable[CopyUnit], entity: EntityType[Any]) -> Iterator[list[CopyUnit]]:
-    """The pieces in transactions: as many as fit, no item named twice in one."""
+    """The units grouped in transactions: as many as fit, without an item twice in one transaction."""
     batch: list[CopyUnit] = []
     named: set[PrimaryKey] = set()
     actions, size = 1, 0
@@ -189,7 +189,8 @@ def batches(pieces: Iterable[CopyUnit], entity: EntityType[Any]) -> Iterator[lis
 
 
 def as_seen(record: Item) -> Condition | None:
-    """The record is what was read: by its revision, else by its content; None where that has too much in it."""
+    """The condition that the record is unchanged: by its revision, else by its content; None if the content is too
+    large."""
     rev = record.get(REVISION)
     if isinstance(rev, str):
         return has_revision(rev)
@@ -203,7 +204,7 @@ def _same_content(record: Item) -> Condition | None:
     if REVISION not in record:
         comparisons = [*comparisons, has_revision(None)]
     condition = And(tuple(comparisons))
-    # Room is left for what is added to it.
+    # Space is reserved for the conditions that are added to it.
     return condition if len(condition.render(Names())) <= MAX_EXPRESSION_BYTES - 256 else None
 
 

@@ -1,8 +1,9 @@
-"""Fingerprints of a declaration: of what places and ends its records, and of all that generated attributes come from.
+"""Fingerprints of a declaration: `placement`, of everything that determines keys, shards and expiry, and `schema`, of
+everything that generated attributes depend on.
 
-While an entity moves, what places and ends records must not change: processes with another `declaration_guard` refuse
-to write. Another `schema` is allowed, but movers whose schema is not the control record's stop until that is resumed,
-since they would copy records as the other schema has them.
+During a re-shard the placement must not change: processes with another placement refuse to write. Another schema is
+allowed, but movers whose schema differs from the control record's stop until the re-shard is resumed, since they would
+copy records with other attributes.
 
 Pure.
 """
@@ -22,12 +23,12 @@ from ..schema.schema import Schema
 from .phases import ReshardState, ReshardStep, narrow_bump
 
 _PROBES = ("", "shardweave", "\u00fc", "0123456789" * 10)
-"""What a hash makes of them tells it from another one, whatever its function is called."""
+"""Texts whose hashes distinguish a hash function from another one, whatever its name."""
 
 
 def placement_of(entity: EntityType[Any]) -> str:
-    """The fingerprint of token, identity, sharding, hash, delimiters, bumps and expiry, by which a record is there or
-    is not."""
+    """The fingerprint of token, identity, sharding, hash function, delimiters, bumps and expiry, which determine
+    whether a record is found."""
     design = entity.keys.design
     shard_map = entity.shard_map
     return _fingerprint(
@@ -48,10 +49,10 @@ def placement_of(entity: EntityType[Any]) -> str:
 
 
 def schema_of(entity: EntityType[Any]) -> str:
-    """The fingerprint of placement, properties and generated attributes, in any order. Of a type it has its name in
-    keys, and what its text in a key depends on, but nothing that another release of Python or of a library puts into
-    other words: whoever starts a re-shard and whoever moves the records may run different ones. Nor has it indexes, of
-    which a stage may hide some."""
+    """The fingerprint of placement, properties and generated attributes, in any order. For a type it includes its name
+    in keys and everything its key text depends on, but nothing that may differ between releases of Python or a library,
+    since the process that starts a re-shard and the movers may run different releases. It does not include indexes,
+    since a stage may hide some."""
     generated = [_generated(each) for each in entity.keys.design.generated]
     properties = [[each.stored, each.codec and each.codec.name] for each in entity.properties.values()]
     return _fingerprint([placement_of(entity), sorted(properties, key=str), sorted(generated, key=str)])

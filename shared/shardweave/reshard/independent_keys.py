@@ -1,9 +1,9 @@
-"""A record as it must be in another shard space, computed a second time: what verification compares with.
+"""Independent computation of a record's keys in another shard space, which verification compares with.
 
-It shares no code with what copies records or writes them. Where those build every generated attribute from the
-record's properties, this one takes the attributes as they are stored and replaces the part that names the shard; the
-shard comes from the text that stands in the stored keys, with a hash, digits and a choice of generation of its own. A
-sharded property with shards of its own has the number of the record's shard modulo theirs, counted here by division.
+It shares no code with the writers and movers of records. While those build every generated attribute from the record's
+properties, this module takes the stored attributes and replaces the part with the shard. It computes the shard from the
+text in the stored keys, with its own implementation of the hash function, the digits and the choice of the generation.
+A sharded property with shards of its own has the number of the record's shard modulo theirs, counted here by division.
 
 Pure.
 """
@@ -28,7 +28,8 @@ _ESCAPED = re.compile("!([0-9a-f]{2})")
 
 
 def recomputed(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> dict[str, Value]:
-    """The record in the shards of a map, without a mark. Raises ValueRefused for what is no record of the entity."""
+    """The record in the shards of a map, without a mark. Raises ValueRefused for an item that is not a record of the
+    entity."""
     suffixes = shard_suffixes(entity, record, shard_map)
     kept = {name: value for name, value in record.items() if name != MARK}
     return kept | {
@@ -37,7 +38,7 @@ def recomputed(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> di
 
 
 def shard_suffixes(entity: EntityType[Any], record: Item, shard_map: ShardMap) -> dict[str, str]:
-    """The suffix that each sharded attribute of the record has in a map. Raises ValueRefused."""
+    """The suffix of each sharded attribute of the record in a map. Raises ValueRefused."""
     design = entity.keys.design
     time = 0
     if design.timestamp is not None:
@@ -66,8 +67,8 @@ def _digits(number: int, base: int, width: int) -> str:
 
 
 def is_equal(entity: EntityType[Any], expected: Item, found: Item, shard_map: ShardMap) -> bool:
-    """Whether a stored record is the expected one of a map, marks left out. A generated attribute that the expected
-    one lacks, since it was written before the property was declared, may be there, in the shard that it should be."""
+    """Whether a stored record equals the expected one of a map, ignoring marks. It may have a generated attribute that
+    the expected one lacks, since that was written before the property was declared, if its shard is correct."""
     content = {name: value for name, value in found.items() if name != MARK}
     added = {name: str(content.pop(name)) for name in entity.keys.names if name in content and name not in expected}
     sharded = [name for name in sharded_names(entity) if name in added]
@@ -93,17 +94,17 @@ def _moved(entity: EntityType[Any], name: str, text: Value, suffix: str) -> str:
 
 
 def _shard_head(entity: EntityType[Any]) -> str:
-    """What stands before the shard in a key."""
+    """The part of a key before the shard."""
     return entity.token + entity.keys.format.shard_delimiter
 
 
 def _head(entity: EntityType[Any], text: str) -> str:
-    """What of a key names the entity and the shard."""
+    """The part of a key with the entity and the shard."""
     return text.split(entity.keys.format.element_delimiter, maxsplit=1)[0]
 
 
 def _shard_text(entity: EntityType[Any], record: Item) -> str:
-    """The text that is hashed, from the stored keys where it stands in one of them."""
+    """The text that is hashed, from the stored keys if one of them contains it."""
     design, key_format = entity.keys.design, entity.keys.format
     texts = []
     for element in design.shard_by:
@@ -122,7 +123,7 @@ def _shard_text(entity: EntityType[Any], record: Item) -> str:
 
 
 def _stored_texts(entity: EntityType[Any], element: Element, record: Item) -> Iterator[str]:
-    """The element's text in every stored key that has it."""
+    """The element's text in each stored key that contains it."""
     design, key_format = entity.keys.design, entity.keys.format
     keys = [(design.range_name, design.sort, False), (design.hash_name, design.partition, True)]
     keys += [(each.name, each.elements, each.sharded) for each in design.generated]
@@ -139,7 +140,7 @@ def _stored_texts(entity: EntityType[Any], element: Element, record: Item) -> It
 
 
 def _hash_of(entity: EntityType[Any]) -> Callable[[str], int]:
-    """A second implementation of the hashes that ship; another one has none."""
+    """A second implementation of the built-in hash functions; a custom function has none."""
     chosen = entity.keys.format.hash
     if chosen is crc32:
         return lambda text: binascii.crc32(text.encode("utf-8")) & 0xFFFFFFFF

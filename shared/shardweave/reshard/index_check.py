@@ -1,21 +1,21 @@
-"""Whether the indexes show what N holds, and nothing else: what readers will ask once N decides.
+"""The index check: whether the indexes show exactly the records of N, which readers will query after the flip.
 
 For each hash key of N and each index that shares the table's hash key, two passes: over the index's entries, and over
-the records, which both are divided into buckets by their key. Where a bucket's sum of what the entries show is that of
-what the records have, each record of it has its right entry and no entry is left of one that is gone. Where it is not,
-for which a write meanwhile suffices, each entry of the bucket is compared with its record, and each record's entry is
-looked for. The latter is done for all records in indexes with a hash key of their own, and where hash keys can't be
-listed: each record of N, not some, is found in each index at exactly its keys.
+the records, which both are divided into buckets by their key. If the checksum over a bucket's entries equals the
+checksum over its records, each record has its correct entry and there are no other entries. If not, for which one
+concurrent write suffices, each entry of the bucket is compared with its record, and each record's entry is looked up.
+In indexes with their own hash key, and if hash keys can't be listed, all records are looked up: every record of N must
+be in each index at exactly its keys.
 
-An entry is right when it shows the record as it is, or as it was at an earlier look of this call: an index that is that
-near is no further behind than an index ever is. What else an index may do, such as follow the writes of different keys
-in another order, is not relied upon. One in which something is behind through a few looks counts as repairable, and the
-rest of that hash key is not looked at: all of it is, again, later. Compared are the keys and the revision; where an
-index does not project the revision, all that it shows.
+An entry is correct if it shows the record as it is, or as it was at an earlier read of this call: then the index lags
+no more than indexes always do. The check assumes nothing else about an index, such as the order in which writes of
+different keys appear. If an entry is still outdated after a few reads, this counts as repairable, and the rest of the
+hash key is skipped: all of it is checked again later. The keys and the revision are compared; if an index does not
+project the revision, everything that it projects.
 
-Guarantees: nothing is written. Not found are, in indexes with a hash key of their own, entries of records that are
-gone: they linger there as the entries of O's do, being of the same hash key. Each call reads one page, and goes on from
-its cursor; n counts the entity's indexes:
+Guarantees: nothing is written. In indexes with their own hash key, entries of deleted records are not detected: they
+may remain there for a while, like the entries of O's records, which have the same hash key. Each call reads one page,
+and goes on from its cursor; n counts the entity's indexes:
 
     {"index": n, "part": part, "sums": bytes, "buckets": [b, ...], "start": key}
 
@@ -51,13 +51,14 @@ LOOK_PAUSE = 0.2
 SHOWN, RECORDS, ENTRIES, EACH = "shown", "records", "entries", "each"
 SUM_BYTES = 8
 BUCKETS = 1024
-"""More make a cursor, and its work item, larger, and fewer let one write meanwhile have more records looked for."""
+"""More buckets make the cursor and its work item larger; with fewer, one concurrent write causes more lookups of
+records."""
 BEHIND = Counts(repairable=1)
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A record whose entry has not been found right yet: what the record was at each look, and an entry that is not."""
+    """A record whose entry has not been correct yet: the record at each read, and a wrong entry."""
 
     key: Item
     seen: tuple[Item, ...] = ()
@@ -82,7 +83,7 @@ class CheckingIndexes:
         return [view for view in self.hands.entity.views.values() if view.index is not None]
 
     def _next_index(self, number: int, source: Source) -> Item | None:
-        """Where to begin after the n-th index."""
+        """The cursor at the beginning of the index after the n-th."""
         number += 1
         if number == len(self._views()):
             return None
@@ -143,7 +144,7 @@ class CheckingIndexes:
     # -- looking again
 
     def _is_behind(self, view: IndexView, suspects: Sequence[Suspect]) -> bool:
-        """Whether any stays suspect through a few looks."""
+        """Whether any record stays suspect after a few reads."""
         for _ in range(1, LOOKS):
             if not suspects:
                 return False
@@ -152,7 +153,7 @@ class CheckingIndexes:
         return bool(suspects)
 
     def _looked_at(self, view: IndexView, suspects: Sequence[Suspect]) -> Iterable[Suspect]:
-        """Those of them that have, or should not have, an entry, with what the record is now."""
+        """The suspects that should have an entry, or should have none, with the current record."""
         entity = self.hands.entity
         found = self.hands.asking.items(entity, (each.key for each in suspects))
         for each in suspects:
@@ -163,7 +164,7 @@ class CheckingIndexes:
                 yield replace(each, seen=())
 
     def _unseen(self, view: IndexView, suspects: Sequence[Suspect]) -> list[Suspect]:
-        """Those whose entry is not there as the record was at any look, or is there although the record is not."""
+        """The suspects whose entry does not match the record at any read, or exists although the record does not."""
         places = {place for each in suspects for place in _places(view, each)}
         shown = self._shown(view, list(places), {primary_key(self.hands.entity, each.key) for each in suspects})
         return [each for each in suspects if not self._is_settled(view, each, shown)]
@@ -179,7 +180,7 @@ class CheckingIndexes:
     def _shown(
         self, view: IndexView, places: Sequence[tuple[Any, Any]], wanted: set[PrimaryKey]
     ) -> dict[tuple[Any, PrimaryKey], Item]:
-        """The entries of the wanted records at these places."""
+        """The index entries of the wanted records at these keys."""
         found = run_concurrently(lambda place: self._at(view, place, wanted), places, self.hands.workers)
         return {(place, key): entry for place, entries in zip(places, found, strict=True) for key, entry in entries}
 
@@ -200,7 +201,7 @@ class CheckingIndexes:
         return Query(view.hash_name, hash_value, view.range_name, interval, index=view.index, projection=names)
 
     def _compared(self, view: IndexView) -> tuple[str, ...]:
-        """What of a record its entry has to show."""
+        """The attributes of a record that its entry must show."""
         design = self.hands.entity.keys.design
         keys = design.hash_name, design.range_name, view.hash_name, view.range_name
         return tuple(dict.fromkeys((*keys, *sorted(view.projected or (REVISION,)))))
@@ -209,7 +210,7 @@ class CheckingIndexes:
         return all(entry.get(name) == record.get(name) for name in self._compared(view))
 
     def _sums(self, view: IndexView, items: Iterable[Item], sums: bytes, sign: int) -> bytes:
-        """The sums with so many more items added, or taken away. What is equal has equal parts, in any order."""
+        """The checksums after adding or removing items. Equal sets of items have equal checksums, in any order."""
         names, totals = self._compared(view), _totals(sums)
         for item in items:
             shown = repr([item.get(name) for name in names])
@@ -236,7 +237,7 @@ def _digest(text: str) -> int:
 
 
 def _place(view: IndexView, item: Item) -> tuple[Any, Any] | None:
-    """Where an item's entry is in the index, None where it has none."""
+    """The key of an item's entry in the index, None if it has none."""
     found = item.get(view.hash_name), item.get(view.range_name)
     return None if None in found else found
 

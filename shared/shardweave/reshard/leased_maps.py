@@ -1,14 +1,15 @@
-"""Each process's copy of the control records: which shard maps to read and write by, and for how long that holds.
+"""Leased maps: each process's copy of the control records, with the shard maps to use and the time for which they are
+valid.
 
-Guarantees: no view is given out, and no lease passes its check, that rests on a control record read more than
-`lease_ms` ago; that holds for "there is no control record" as well. The age counts from before the consistent read was
-sent, as the larger of what wall clock and monotonic clock say (one stops while a machine sleeps, the other is set).
-An `exact` lease reads the control record inside the check: where the check stands inside the write's own transaction,
-as on the embedded table, so that no wait is needed for writers.
+Guarantees: no view is returned, and no lease is valid, if the control record was read more than `lease_ms` ago; this
+includes the case that there is no control record. The age is measured from before the consistent read was sent, as the
+larger of the ages by wall clock and by monotonic clock (one may be set, the other may stop while a machine sleeps). An
+`exact` lease reads the control record inside the check; this is used if the check is inside the write's own
+transaction, as on the embedded table, so that no wait for writers is needed.
 
-Whoever opens a table without saying how shard maps are had gets those of `maps_in_force`: one copy for all that reads
-and writes one table in one process. Nothing in a table says which waits its stage has, so that copy is never older than
-the shortest lease that there is; on an embedded table it is read anew each time, which costs microseconds.
+By default a table uses `maps_in_force`: one copy for all readers and writers of a table in a process. The table does
+not say which waits its stage has, so the copy is never older than the shortest possible lease; on an embedded table it
+is read each time, which takes microseconds.
 
 Costs: one consistent read of one item for each entity that is in use, every half lease.
 """
@@ -44,7 +45,7 @@ def monotonic_ms() -> int:
 
 @dataclass(frozen=True)
 class _Copy:
-    """A control value, and when it was asked for by both clocks."""
+    """A state of a re-shard, and when it was requested by both clocks."""
 
     declared: ShardMap
     control: ReshardState | None
@@ -53,19 +54,19 @@ class _Copy:
 
     @cached_property
     def current(self) -> ShardMap:
-        """The map that decides. Raises ConfigurationError."""
+        """The map in force. Raises ConfigurationError."""
         return map_in_force(self.declared, self.control)
 
     @property
     def epoch(self) -> tuple[int, int, int]:
-        """What tells one time of being in force from another."""
+        """A value that changes each time another map comes into force."""
         control = self.control
         return (0, 0, 0) if control is None else (control.version, int(control.phase), control.entered_ms)
 
 
 @dataclass
 class _Known:
-    """What is known of one entity."""
+    """The copies of one entity's control record."""
 
     entity: EntityType[Any]
     reading: threading.Lock = field(default_factory=threading.Lock)
@@ -74,8 +75,8 @@ class _Known:
 
 
 class LeasedMaps:
-    """The shard maps of one process, for one table; entities of several schemas may be asked for. Safe for use by many
-    threads. Both clocks give milliseconds. `exact` is what the table allows, unless it is given."""
+    """The shard maps of one process for one table, also for entities of several schemas. Safe for many threads. Both
+    clocks return milliseconds. By default `exact` is used if the table allows it."""
 
     def __init__(
         self,
@@ -97,8 +98,8 @@ class LeasedMaps:
         self._lock = threading.Lock()
 
     def view(self, entity: EntityType[Any]) -> MapView:
-        """What reads and writes go by. Raises ReshardRefused where the declaration is not the one that records are
-        moved by, and what the table raises when no control record could be read for a whole lease."""
+        """The maps for reads and writes. Raises ReshardRefused if the declaration differs from that of the current
+        re-shard, and the table's error if no control record could be read for a whole lease."""
         copy = self._recent(entity)
         control = copy.control
         lease = _Lease(self, entity, copy)
@@ -109,7 +110,7 @@ class LeasedMaps:
         return MapView(copy.current, control.mirror, control.marked, lease)
 
     def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
-        """A map that a cursor names. Raises CursorExpired when it is no longer kept."""
+        """The map named by a cursor. Raises CursorExpired if the map is no longer kept."""
         copy = self._recent(entity)
         control = copy.control
         found = copy.current if copy.current.id == map_id else None
@@ -120,13 +121,13 @@ class LeasedMaps:
         return found
 
     def control(self, entity: EntityType[Any]) -> ReshardState | None:
-        """The control value as it was read last, at most a lease ago."""
+        """The state that was read last, at most a lease ago."""
         return self._recent(entity).control
 
     # -- parts
 
     def _recent(self, entity: EntityType[Any]) -> _Copy:
-        """A copy that is young, or the last one while it is not too old and no other can be had."""
+        """A recent copy; or the last one, if it is not too old and no other can be read."""
         known = self._of(entity)
         copy = known.copy
         if copy is not None and self._age(copy) * 2 < self._lease_ms:
@@ -184,7 +185,7 @@ class LeasedMaps:
 
 @dataclass
 class _Lease:
-    """How long one view holds."""
+    """The validity of one view."""
 
     maps: LeasedMaps
     entity: EntityType[Any]
@@ -225,16 +226,16 @@ _making = threading.Lock()
 
 
 def guards_inside_writes(table: Table) -> bool:
-    """What a table says of its guards. One that says nothing, such as a wrapper for a purpose of its own, is taken to
-    be of the weaker kind."""
+    """Whether a table runs guards inside its writes. A table that does not say so, such as a custom wrapper, is assumed
+    not to."""
     return getattr(table, "guards_inside_writes", False)
 
 
 def maps_in_force(
     table: Table, clock: Callable[[], int] = now_ms, monotonic: Callable[[], int] = monotonic_ms
 ) -> LeasedMaps:
-    """The shard maps in force in a table, right for a stage of any waits; the same for all in this process that name
-    the table and the clock. `monotonic` is of use to whoever asks first."""
+    """The shard maps in force in a table, for a stage with any waits; the same object for all callers in this process
+    with the same table and clock. `monotonic` is used only by the first call."""
     with _making:
         found = _in_force.get(id(table))
         if found is None or found.clock != clock:

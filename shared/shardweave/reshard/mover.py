@@ -47,12 +47,12 @@ MakeTask = Callable[[TaskContext], Task]
 MakeCarrier = Callable[[EntityType[Any], Sender, Callable[[int], None]], Carrier]
 
 PACED_SECONDS = 5
-"""A page takes no longer than that where a rate is set."""
+"""The maximum duration of a page if a rate is set."""
 
 
 class Mover:
-    """Carries out slices, one after the other. `owner` tells it from other movers; `clock` gives epoch milliseconds;
-    `tasks` are what is done in each step, `carrier` makes what carries it out."""
+    """Carries out slices, one after another. `owner` distinguishes it from other movers; `clock` returns epoch
+    milliseconds; `tasks` are the tasks of each step, `carrier` creates the executor of their transactions."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Mover:
         self._pace = pace or DEPLOYED_PACE
 
     def slice(self, entity: EntityType[Any], name: WorkItem, slice_ms: int | None = None) -> WorkItem | None:
-        """Go on with an item, and give what it is then; None when there was nothing to do in it, or it was closed
-        meanwhile. `name` says which: what else it says may be out of date. Raises what the table raises."""
+        """Continue an item, and return it as it is afterwards; None if it had nothing to do, or was closed meanwhile.
+        `name` identifies the item; its other values may be outdated. Raises the errors of the table."""
         control = self._control(entity)
         if control is None or not name.is_of(control) or not fits(entity, control):
             return None
@@ -93,8 +93,8 @@ class Mover:
             return None
 
     def catch_up(self, entity: EntityType[Any], key: Any, control: ReshardState, items: list[WorkItem]) -> bool:
-        """Copy a record of O that another program wrote in DUAL_OLD, under the token of any open item of the step.
-        Says whether it did."""
+        """Copy a record of O that another program wrote in DUAL_OLD, with the token of any open item of the step.
+        Returns whether it did."""
         item = next((each for each in items if each.open), None)
         generations = moving_generations(control, Side.OLD)
         if item is None or control.phase is not Phase.DUAL_OLD or control.aborting:
@@ -113,7 +113,8 @@ class Mover:
     # -- parts
 
     def _noted(self, entity: EntityType[Any], item: WorkItem) -> bool:
-        """Note that something is copied under the item's token, before it is: the step can't be left unaware of it."""
+        """Note in the item that a record will be copied with its token, before it is copied, so that leaving the step
+        takes it into account."""
         note = UpdateItem(work_key(entity, item), add={"caught": 1}, condition=has_token(item))
         return self._sender.send([note]) is None
 
@@ -134,7 +135,7 @@ class Mover:
         )
         claim = UpdateItem(work_key(entity, item), {"owner": self._owner, "leaseUntil": until}, condition=unclaimed)
         refused = self._sender.send([claim])
-        # A refusal after a lost answer may be of our own claim; the lease then has to run out, or the item come again.
+        # After a lost answer, the refusal may be due to this mover's own claim; then the lease has to expire first.
         return None if refused is not None else replace(item, owner=self._owner, lease_until=until)
 
     def _worked(self, entity: EntityType[Any], control: ReshardState, item: WorkItem, seconds: float) -> WorkItem:
@@ -181,7 +182,7 @@ TASKS: Mapping[ReshardStep, MakeTask] = {
     ReshardStep.EMPTY: Emptying,
     ReshardStep.CLEAN: Cleaning,
 }
-"""What movers do in each step that has work."""
+"""The tasks of movers in each step that has work."""
 
 
 class Rate:
@@ -194,7 +195,7 @@ class Rate:
         self._written = 0
 
     def written(self, count: int) -> None:
-        """So many more were written: wait until that is not too many."""
+        """Count written records, and wait until they are within the rate."""
         self._written += count
         if self._a_second:
             early = self._begun + self._written / self._a_second - self._waiting.monotonic()

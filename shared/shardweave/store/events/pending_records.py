@@ -13,8 +13,8 @@ There is either a record or a remnant, never both: a write of one removes the ot
 conditions of both. A record that is created manually is complete: it takes over the marks of the remnant, so that older
 events have no effect, but not its values. From then on the marks are in the record, and are deleted with it.
 
-Costs: one action more where a record is made of an entity that a projection writes, and another round when there is a
-remnant; nothing where it is replaced or removed.
+Costs: one more action when a record of an entity that a projection writes is created, and another round if a remnant
+exists; nothing when a record is replaced or deleted.
 
 Pure.
 """

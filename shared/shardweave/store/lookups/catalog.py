@@ -17,8 +17,8 @@ from .lookup_records import LOOKUP_SPACE
 class CatalogEntry:
     """One way to find records of `entity`.
 
-    `secondary_key` are the properties that are given, `shard_key` those that decide the record's shard. `lookup` is the
-    lookup's name, None where no lookup record is read, and `stored` what its records' hash keys begin with.
+    `secondary_key` are the given properties, `shard_key` those that determine the record's shard. `lookup` is the
+    lookup's name, None if no lookup record is read, and `stored` the beginning of its records' hash keys.
     """
 
     entity: str
