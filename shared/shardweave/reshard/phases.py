@@ -1,7 +1,7 @@
-"""The phases of a re-shard: what is in force in each, how one leads to the next, and how long each must last.
+"""The phases of a re-shard: the maps in force in each phase, the transitions, and the minimum duration of each phase.
 
-Every record of an entity moves from its shard spaces (O, `old`) to a new one (N, `new`). One control value for each
-entity says how far that has come:
+A re-shard moves every record of an entity from its shard spaces (O, `old`) to a new one (N, `new`). Each entity has one
+`ReshardState`, with the phase:
 
     phase        writers                                      readers   leaves when
     STABLE       O                                            O         someone asks
@@ -12,13 +12,13 @@ entity says how far that has come:
 
     abort        DUAL_NEW -> DUAL_OLD -> STABLE, N emptied again
 
-Guarantees, given that the process that acts checks its copy of the control value as `lease_ms` demands: only adjacent
-phases are ever in use at once. A process may stop for any time between that check and its request, but a request is
-refused `accepted_ms` after it was signed; the clock that signed it may be fast by as much again. So a phase that lasted
-`skew_ms` has outlived every request of the one before it.
+Guarantees, provided that each process checks the age of its copy of the state (`lease_ms`), only adjacent phases are in
+use at the same time. A process may stop for any time between this check and its request, but a request is refused
+`accepted_ms` after it was signed, and the clock that signed it may be fast by the same time. So after a phase has
+lasted `skew_ms`, no request of the phase before it can be carried out.
 
-Steps divide a phase. In each step that has work, items of work (see `work_items`) are carried out by movers; a step is
-left when all are done and what they found is in order. Waits are only ever ended by `now_ms`, which callers inject.
+A phase consists of steps. In each step with work, movers carry out work items (see `work_items`); a step is left when
+all are done and their results are in order. Waits depend only on `now_ms`, which callers pass in.
 
 Pure: values in, values out. Source of the protocol: a model of three writers and a repeatable mover that was searched
 exhaustively; `docs/resharding.md` has the invariants, and which guard upholds which.
@@ -38,11 +38,12 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
 MAX_ROUNDS = 40
-"""Of the steps of DUAL_OLD, before differences that come again and again need someone to look."""
+"""The maximum number of rounds of steps in DUAL_OLD, after which recurring differences need the attention of an
+operator."""
 
 
 class Phase(enum.IntEnum):
-    """How far a re-shard has come."""
+    """The phase of a re-shard."""
 
     STABLE = 0
     DUAL_OLD = 1
@@ -52,27 +53,27 @@ class Phase(enum.IntEnum):
 
 
 class ReshardStep(enum.Enum):
-    """What a phase is busy with. Those with work: COPY, SWEEP, VERIFY, INDEXES, MEND, EMPTY, CLEAN."""
+    """The step of a phase. Steps with work are COPY, SWEEP, VERIFY, INDEXES, MEND, EMPTY and CLEAN."""
 
     REST = "rest"
     COPY = "copy"
     """Each record of O gets an equal one in N."""
     SWEEP = "sweep"
-    """What N has and O has not is removed from N."""
+    """Records of N that are not in O are removed from N."""
     SETTLE = "settle"
     """Wait until no process can be in the phase before."""
     VERIFY = "verify"
-    """Compare O and N, both ways, with keys that are computed anew."""
+    """Compare O and N, in both directions, with independently computed keys."""
     INDEXES = "indexes"
-    """Compare what N's indexes hold with what N holds."""
+    """Compare the entries of N's indexes with the records of N."""
     MEND = "mend"
-    """Make O what N is, in DUAL_NEW, after someone has looked into why it is not."""
+    """Make O equal to N, in DUAL_NEW, after an operator has looked into the differences."""
     SOAK = "soak"
-    """Wait until no cursor on the other space can be alive."""
+    """Wait until no cursor on the other space can be valid."""
     EMPTY = "empty"
     """Remove O."""
     QUIET = "quiet"
-    """Wait, and look again whether anything came to O since."""
+    """Wait, and check again whether anything was written to O since."""
     CLEAN = "clean"
     """Remove N after an abort."""
 
@@ -96,47 +97,48 @@ _WITH_WORK = frozenset(
 
 @dataclass(frozen=True)
 class Waits:
-    """The times that the protocol rests on, in milliseconds. Short ones are for local stages only."""
+    """The times of the protocol, in milliseconds. Short times are only for local stages."""
 
     lease_ms: int = 10_000
-    """How old a process's copy of the control value may be."""
+    """The maximum age of a process's copy of the state."""
     accepted_ms: int = 15 * MINUTE_MS
     """For how long DynamoDB accepts a signed request."""
     request_ms: int = 30_000
-    """The longest that a request takes."""
+    """The maximum duration of a request."""
     clocks_ms: int = 30 * MINUTE_MS
-    """How far apart the clocks of two processes may be that act on control records: one notes when a phase began, the
-    other when it has lasted long enough. Both get their requests accepted, so each is right to 15 minutes."""
+    """The maximum difference between the clocks of two coordinators: one records when a phase began, the other decides
+    that it has lasted long enough. Both get their requests accepted, so each clock is correct to 15 minutes."""
     cursor_life_ms: int = 24 * HOUR_MS
     quiet_ms: int = 5 * MINUTE_MS
-    """How long nothing may come to O before it counts as given up."""
+    """How long O must stay empty before the re-shard ends."""
     recheck_ms: tuple[int, ...] = (24 * HOUR_MS, 7 * 24 * HOUR_MS)
-    """How long after the flip N is verified again."""
+    """The times after the flip at which N is verified again."""
 
     @property
     def skew_ms(self) -> int:
-        """The least time that every phase lasts, STABLE included."""
+        """The minimum duration of every phase, including STABLE."""
         return self.lease_ms + 2 * self.accepted_ms + self.request_ms + self.clocks_ms
 
     @property
     def soak_ms(self) -> int:
-        """The least time for which a map stays readable after the last cursor on it was handed out."""
+        """The minimum time for which a map stays readable after the last cursor on it was created."""
         return self.skew_ms + self.cursor_life_ms
 
 
 @dataclass(frozen=True)
 class ReshardState:
-    """The state of one entity's re-shard. `version` grows with every start, aborted ones too. `old` is the map in force
-    before (in STABLE: the one in force), `new` the one to be. Both are frozen when a re-shard starts.
+    """The state of one entity's re-shard. `version` grows with every start, also of re-shards that are aborted. `old`
+    is the map in force before (in STABLE: the map in force), `new` the target map. Both are fixed when a re-shard
+    starts.
 
     `entered_ms` is when the phase was entered, `stepped_ms` the step; `exposed_ms` when readers last used `new` before
     an abort took them back to `old`. `round` counts the steps of this phase. `started` is when the re-shard began, and
     `absorbed_until` when the last one did that ended in its new map, whose first shard space stands for every bump
     declared up to then; both in the unit of the entity's timestamp property. `placement` and `schema` are fingerprints
-    of the declaration. `attention` says why it does not go on by itself, and `concerned` names some of the records
-    that this is about, by hash and range key. `flipped_ms` and `rechecked` are for the verifications afterwards.
-    `only_ms` is when NEW_ONLY was entered, from when on N's changes are the record's,
-    and `former` the map that was left then, until the next start.
+    of the declaration. `attention` is the reason why an operator is needed, and `concerned` has the hash and range keys
+    of some of the records that it is about. `flipped_ms` and `rechecked` are for the verifications afterwards.
+    `only_ms` is when NEW_ONLY was entered, from when on N's changes are the record's, and `former` the map that was
+    left then, until the next start.
     """
 
     version: int
@@ -160,18 +162,18 @@ class ReshardState:
     former: ShardMap | None = None
     rechecked: int = 0
     rate: int = 0
-    """Records a second that one mover may write; 0 is as fast as it can."""
+    """Records a second that one mover may write; 0 means no limit."""
     unknown: tuple[tuple[str, Any], ...] = ()
-    """What another version wrote down besides, by name."""
+    """Unknown fields that another version wrote, by name."""
 
     @property
     def moving(self) -> bool:
-        """Whether the entity's declaration is frozen: a re-shard is under way, or N is still being cleaned."""
+        """Whether the entity's declaration must not change: a re-shard is in progress, or N is still being cleaned."""
         return self.phase is not Phase.STABLE or self.step is ReshardStep.CLEAN
 
     @property
     def current(self) -> ShardMap:
-        """The map that decides: what readers read, and on which writers' conditions are."""
+        """The map in force: readers use it, and writers' conditions are on it."""
         if self.phase in (Phase.STABLE, Phase.DUAL_OLD) or self.new is None:
             return self.old
         return self.new
@@ -185,11 +187,11 @@ class ReshardState:
 
     @property
     def marked(self) -> ShardMap | None:
-        """The map whose records are marked when they are written: O, while N is written too."""
+        """The map whose records get a mark when they are written: O, while N is written too."""
         return self.old if self.phase in (Phase.DUAL_OLD, Phase.DUAL_NEW) else None
 
     def readable(self, map_id: int) -> ShardMap | None:
-        """A map that a cursor names, while it is kept whole."""
+        """The map named by a cursor, if all its records are still kept."""
         for each in (self.current, self.mirror):
             if each is not None and each.id == map_id:
                 return each
@@ -198,26 +200,25 @@ class ReshardState:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What the work of a step found. `done`: every item of it is. `repairable` differences are those that copying or
-    sweeping again removes; `strays` are writes of other programs, which are only reported."""
+    """The results of a step's work. `done`: all items are done. `repairable` differences are removed by copying or
+    sweeping again; `strays` are records of other programs, which are only reported."""
 
     done: bool = False
     repairable: int = 0
     strays: int = 0
     left: int = 0
-    """How many records were met in the space that is to be emptied."""
+    """The number of records met in the space that is to be emptied."""
     caught: int = 0
-    """How many records of other programs were copied meanwhile."""
+    """The number of records of other programs that were copied meanwhile."""
     keys: tuple[tuple[str, str], ...] = ()
-    """Hash and range key of some of the records that differ, or are strays."""
+    """Hash and range key of some of the records that differ or are strays."""
 
 
 # -- beginning --------------------------------------------------------------------------------------------------------
 
 
 def map_in_force(declared: ShardMap, control: ReshardState | None) -> ShardMap:
-    """The map that decides, from the declared one and the control value. Raises ReshardUnreadable where `narrow_bump`
-    finds one."""
+    """The map in force, from the declared map and the state. Raises ReshardUnreadable if `narrow_bump` finds a bump."""
     if control is None:
         return declared
     if control.moving:
@@ -236,8 +237,7 @@ def map_in_force(declared: ShardMap, control: ReshardState | None) -> ShardMap:
 
 
 def narrow_bump(declared: ShardMap, control: ReshardState) -> ShardBump | None:
-    """The first bump declared since the last re-shard that is not wider than the space that it made. While records
-    move none is asked for."""
+    """The first bump declared since the last re-shard that is not wider than the new space. None during a re-shard."""
     base = control.old.generations[0].space
     since = () if control.moving else _bumps_since(declared, control)
     return next((bump for bump in since if bump.chars <= base.chars), None)
@@ -260,8 +260,8 @@ def started(
     schema: str,
     rate: int = 0,
 ) -> ReshardState:
-    """The control value of a new re-shard. `now` is `now_ms` in the unit of the entity's timestamp property. Raises
-    Conflict while another one is under way, ReshardRefused for a target that can't work."""
+    """The state of a new re-shard. `now` is `now_ms` in the unit of the entity's timestamp property. Raises Conflict
+    while another one is in progress, ReshardRefused if the target is not possible."""
     if control is not None and control.moving:
         raise under_way(control.aborting)
     if control is not None and now_ms - control.entered_ms < waits.skew_ms:
@@ -291,14 +291,14 @@ def started(
 
 
 def under_way(aborting: bool) -> Conflict:
-    """Why no other re-shard can start."""
+    """The error that another re-shard is in progress."""
     what, fix = ("still being taken back", "let that end") if aborting else ("under way", "let it end, or abort it")
     return Conflict(f"a re-shard of the entity is {what}", where="entity", fix=fix)
 
 
 def aborted(control: ReshardState, now_ms: int) -> ReshardState:
-    """The control value after an abort was asked for. From DUAL_NEW it goes back at once to DUAL_OLD. Raises
-    ReshardRefused where there is no way back."""
+    """The state after an abort was requested. From DUAL_NEW it goes back to DUAL_OLD immediately. Raises ReshardRefused
+    if the re-shard can't be aborted any more."""
     if control.phase not in (Phase.DUAL_OLD, Phase.DUAL_NEW):
         if control.aborting:
             raise ReshardRefused("it is being taken back already", where="entity", fix="let that end")
@@ -312,9 +312,9 @@ def aborted(control: ReshardState, now_ms: int) -> ReshardState:
 
 
 def resumed(control: ReshardState, now_ms: int, *, schema: str) -> ReshardState:
-    """The control value after someone has looked into what needed attention, with the declaration as it is now: the
-    step that stopped begins again, and in DUAL_OLD the copying, since another declaration makes other records. In
-    DUAL_NEW what differs in O is made what N is first, since N decides. Raises ReshardRefused when nothing stopped."""
+    """The state after an operator has resumed a stopped re-shard, with the current declaration: the stopped step begins
+    again, or in DUAL_OLD the copying, since another declaration gives other attributes. In DUAL_NEW, O is first made
+    equal to N, since readers use N. Raises ReshardRefused if nothing has stopped."""
     if not control.attention and control.schema == schema:
         raise ReshardRefused("nothing has stopped", where="entity", fix="see `shardweave reshard status`")
     step = control.step
@@ -329,7 +329,7 @@ def resumed(control: ReshardState, now_ms: int, *, schema: str) -> ReshardState:
 
 
 def advanced(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
-    """The control value to go on with, None when it is not time, or the work is not done."""
+    """The next state, None if a wait has not ended or the work is not done."""
     if control.phase is Phase.STABLE:
         return _from_stable(control, findings, now_ms, waits)
     if control.aborting:
@@ -344,7 +344,7 @@ def advanced(control: ReshardState, findings: StepResult, now_ms: int, waits: Wa
 
 
 def due_ms(control: ReshardState, waits: Waits) -> int | None:
-    """When a wait that is under way ends at the earliest, None when it is work that is waited for."""
+    """The earliest end of the current wait, None if the step waits for work."""
     if control.aborting and control.phase is Phase.DUAL_OLD:
         return _abort_due(control, waits)
     if control.step in (ReshardStep.SETTLE, ReshardStep.CLEAN):
@@ -368,16 +368,16 @@ def _from_dual_old(control: ReshardState, findings: StepResult, now_ms: int, wai
     if control.step is ReshardStep.VERIFY:
         return _after_verification(control, findings, now_ms)
     if findings.caught:
-        # What the indexes are compared with was copied after it had been verified, and where they had been compared.
+        # Records were copied after their verification, to hash keys whose indexes had already been compared.
         return _stepped(control, ReshardStep.VERIFY, now_ms)
     if findings.repairable:
-        # The indexes are behind, which time mends; looking again at once would only cost.
+        # The indexes lag, which only needs time; an immediate repetition would be useless.
         return _stepped(control, ReshardStep.INDEXES, now_ms) if now_ms >= control.stepped_ms + waits.lease_ms else None
     return replace(_entered(control, Phase.DUAL_NEW, ReshardStep.SOAK, now_ms), flipped_ms=now_ms, exposed_ms=None)
 
 
 def _after_verification(control: ReshardState, findings: StepResult, now_ms: int) -> ReshardState | None:
-    """In DUAL_OLD nothing is lost by waiting for someone to look, while a record that can't be copied would be."""
+    """In DUAL_OLD waiting for an operator loses nothing, while going on would lose a record that can't be copied."""
     if findings.strays:
         return _stopped(control, "records of other programs can't be moved as they are", findings.strays, findings)
     if findings.repairable and control.round >= MAX_ROUNDS:
@@ -438,7 +438,7 @@ def _from_stable(control: ReshardState, findings: StepResult, now_ms: int, waits
         return None
     known_everywhere = control.entered_ms + waits.skew_ms
     if control.stepped_ms < known_everywhere:
-        # A process that is still in DUAL_OLD writes to N too, so it is emptied once more when none can be.
+        # A process that is still in DUAL_OLD also writes to N, so N is emptied again when there can't be any.
         return _stepped(control, ReshardStep.CLEAN, now_ms) if now_ms >= known_everywhere else None
     if findings.left:
         return _stepped(control, ReshardStep.CLEAN, now_ms)
@@ -446,7 +446,7 @@ def _from_stable(control: ReshardState, findings: StepResult, now_ms: int, waits
 
 
 def _looked_at_again(control: ReshardState, findings: StepResult, now_ms: int, waits: Waits) -> ReshardState | None:
-    """The verifications after a move, of what N holds alone, since O is gone."""
+    """The verifications after a re-shard, of N alone, since O is gone."""
     if control.step is ReshardStep.VERIFY:
         if not findings.done:
             return None
@@ -470,7 +470,7 @@ def _entered(control: ReshardState, phase: Phase, step: ReshardStep, now_ms: int
 
 
 def _stepped(control: ReshardState, step: ReshardStep, now_ms: int) -> ReshardState:
-    """Another step of the same phase, or the same again: in each case a new round."""
+    """The state with another step of the same phase, or the same step again, in a new round."""
     return replace(control, step=step, stepped_ms=now_ms, round=control.round + 1)
 
 

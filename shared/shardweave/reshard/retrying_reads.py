@@ -1,7 +1,8 @@
-"""Reads of a re-shard, asked again while the table throttles, does not answer, or meets a transaction.
+"""Reads of a re-shard, which are repeated if the table throttles, does not answer, or reports a conflict with a
+transaction.
 
-Guarantees: consistent unless an index is asked; every key asked for is answered. Raises what the table raised last when
-the pauses are used up.
+Guarantees: reads are consistent, except for reads of an index; every requested key is answered. Raises the last error
+of the table after the last retry.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Asking:
         self._waiting = waiting
 
     def run(self, operation: Operation[R]) -> R:
-        """The answer to one read."""
+        """The answer of one read."""
         pauses, conflict_pauses = self._waiting.pauses(UNANSWERED), self._waiting.pauses(IN_CONFLICT)
         while True:
             try:
@@ -57,7 +58,7 @@ class Asking:
         return {key: item for key, item in wanted.found.items() if item is not None}
 
     def snapshot(self, keys: Iterable[Item]) -> tuple[Item | None, ...]:
-        """The items as they were at one moment, in the order of their keys."""
+        """The items at one moment (in a transaction), in the order of their keys."""
         return self.run(TransactGet(tuple(keys))).items
 
     def all(self, query: Query) -> list[Item]:

@@ -1,12 +1,12 @@
-"""Which changes of the stream are changes of records: what other consumers of the stream are to be given.
+"""The stream filter: which changes of the stream are changes of records, for other consumers of the stream.
 
-While an entity moves, a record is written twice, copied, marked and in the end removed from where it was; none of that
-is news. Of the two spaces, O's changes count until NEW_ONLY is entered, since every write until then changes O too, and
-N's from then on, since every write from then on changes N. A change of the mark alone counts never, nor does anything
-that this library keeps beside records: lookups, counters, control records.
+During a re-shard a record is written twice, copied, marked and finally removed from the old space; none of these is a
+change of the record. Until NEW_ONLY, changes in O count, since every write changes O; from then on changes in N count,
+since every write changes N. Changes of only the mark, and changes of other items of the library (lookups, counters,
+control records), never count.
 
-Guarantees: every change of a record is let through. Times of changes are approximate to a second or two, and processes
-learn of NEW_ONLY within a lease; around that moment a change may be let through as both copies', which have one `rev`.
+Guarantees: every change of a record passes. The times of changes are accurate to a second or two, and processes learn
+of NEW_ONLY within a lease; around that time a change may pass twice, once for each copy, with the same `rev`.
 
 Pure.
 """
@@ -24,13 +24,13 @@ from .phases import ReshardState, map_in_force
 from .work_items import Side, is_in, moving_generations
 
 OVERLAP_MS = 5_000
-"""By how much times of changes may be wrong."""
+"""The maximum error of the times of changes."""
 
 
 @dataclass(frozen=True)
 class Authoritative:
-    """The filter. `control_of` gives an entity's control value as it is known, None before the first re-shard;
-    `lease_ms` is how late a process may learn of a phase."""
+    """The filter. `control_of` returns an entity's state as far as it is known, None before the first re-shard;
+    `lease_ms` is the maximum delay until a process learns of a phase."""
 
     schema: Schema
     control_of: Callable[[EntityType[Any]], ReshardState | None]
@@ -62,7 +62,7 @@ class Authoritative:
 
 
 def _only_the_mark(change: StreamRecord) -> bool:
-    """Whether nothing but the mark differs, as when a record is copied."""
+    """Whether only the mark differs, as after a copy."""
     old, new = change.old, change.new
     if old is None or new is None or old.get(REVISION) != new.get(REVISION):
         return False

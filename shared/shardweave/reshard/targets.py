@@ -1,4 +1,4 @@
-"""Where the records of an entity can move to: which shard spaces, and the shard map of one.
+"""Targets of a re-shard: the possible shard spaces, and the new shard map.
 
 Pure.
 """
@@ -19,7 +19,7 @@ def new_map(current: ShardMap, target: ShardBump, now: int, version: int) -> Sha
 
 
 def check_target(current: ShardMap, target: ShardBump, now: int) -> None:
-    """Raise ReshardRefused for a shard space to which the records can't move."""
+    """Raise ReshardRefused if the records can't move to a shard space."""
     if not 1 <= target.char_bits <= 5 or not 0 <= target.chars <= MAX_SUFFIX:
         raise ReshardRefused(
             "must be a shard space", where="target", fix=f"char_bits is 1 to 5, chars 0 to {MAX_SUFFIX}"

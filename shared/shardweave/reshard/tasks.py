@@ -1,4 +1,4 @@
-"""What a mover does with each page of records that it reads, by step: a `Task`.
+"""The tasks of movers: the work on each page of records, for each step.
 
     COPY     each live record of O that has not an equal, marked pair already gets its copy in N
     SWEEP    each record of N that no key of O has is removed
@@ -7,8 +7,9 @@
     CLEAN    each record of N is removed
     VERIFY   see `verify`; INDEXES, see `index_check`
 
-Guarantees: what is written is what `copy_actions` says, under the work item's token. A copy that lost a race is planned
-anew from what is there then; what keeps losing is left to verification. Doing a page again does no harm.
+Guarantees: the writes are those of `copy_actions`, with the work item's token. A copy that conflicts with another write
+is planned again from the current record; if it keeps conflicting, it is left to verification. Repeating a page does no
+harm.
 """
 
 from __future__ import annotations
@@ -32,28 +33,28 @@ from .transaction_executor import Carried, Carrier
 from .work_items import MOST_NAMED, STRAY_COUNT, Counts, Source, WorkItem, is_in, moving_generations
 
 LOST_RACES = 5
-"""How often a copy is planned anew before verification has to find it."""
+"""How often a copy is planned again before it is left to verification."""
 
 
 @dataclass(frozen=True)
 class Advance:
-    """What one more piece of work on a source found, and where to go on; None at the source's end."""
+    """The results of processing a part of a source, and the cursor to continue from; None at the end of the source."""
 
     counts: Counts
     cursor: Item | None
 
 
 class Task(Protocol):
-    """One step's work on one source, bit by bit."""
+    """The work of one step on one source, in parts."""
 
     def advance(self, source: Source, cursor: Item | None) -> Advance:
-        """Go on after `cursor`, None at the source's beginning."""
+        """Continue after `cursor`, None at the beginning of the source."""
 
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What tasks work with. `clocks_ms` is how far apart the clocks of two processes may be; `workers`, how many reads
-    are made at once."""
+    """The context of tasks. `clocks_ms` is the maximum difference between the clocks of two processes; `workers` is the
+    number of parallel reads."""
 
     entity: EntityType[Any]
     control: ReshardState
@@ -68,15 +69,16 @@ class TaskContext:
 
     @property
     def past_ms(self) -> int:
-        """A time that is past by every process's clock: who expired before it is expired for everyone."""
+        """A time that is in the past by every process's clock: a record that expired before it has expired for all."""
         return self.clock() - self.clocks_ms
 
     def is_over(self, record: Item) -> bool:
-        """Whether the record is expired by every process's clock."""
+        """Whether the record has expired by every process's clock."""
         return self.entity.is_expired(record, self.past_ms // 1000)
 
     def may_be_over(self, record: Item) -> bool:
-        """Whether the record may be expired by some process's clock, or the table's, which removes such ones."""
+        """Whether the record may have expired by some process's clock, or by the table's, which removes expired
+        records."""
         return self.entity.is_expired(record, (self.clock() + self.clocks_ms) // 1000)
 
     def page(self, source: Source, start: Item | None) -> tuple[PageAnswer, list[Item]]:
@@ -86,7 +88,7 @@ class TaskContext:
         return page, [each for each in page.items if is_in(self.entity, generations, each[hash_name])]
 
     def execute(self, planned: Iterable[CopyUnit | Stray | None]) -> tuple[Counts, Carried]:
-        """Carry out what was planned, and count it."""
+        """Carry out the planned units, and count them."""
         listed = list(planned)
         pieces = [each for each in listed if isinstance(each, CopyUnit)]
         strays = sum(isinstance(each, Stray) for each in listed)
@@ -105,7 +107,7 @@ class Paged:
         return Advance(self.page(records), page.last_key)
 
     def page(self, records: Sequence[Item]) -> Counts:
-        """Work on records of the side, whose keys are its own."""
+        """Process records of the side."""
         raise NotImplementedError
 
 
@@ -127,7 +129,7 @@ class Copying(Paged):
         return counts
 
     def _unequal(self, records: Sequence[Item]) -> list[Item]:
-        """Those that have no mark, or another copy than they should."""
+        """The records without a mark, or with a copy that differs."""
         hands, new = self.hands, self.hands.control.new
         assert new is not None
         expected: dict[int, dict[str, Any]] = {}
@@ -180,7 +182,7 @@ class Mending(Paged):
         return Counts(seen=len(records)) + done
 
     def _is_equal(self, record: Item, stored: Item) -> bool:
-        """As verification has it: what it does not find different is left as it is."""
+        """Whether verification finds both copies equal: equal records are not changed."""
         entity, new = self.hands.entity, self.hands.control.new
         assert new is not None
         try:

@@ -8,8 +8,8 @@
     {"leaseMs": 1000, "acceptedMs": 2000, "requestMs": 500, "clocksMs": 100, "cursorLifeMs": 60000, "quietMs": 1000,
      "recheckMs": [60000, 120000]}
 
-Short waits are for stages that are thrown away. No lease is shorter than `SHORTEST_LEASE_MS`, which is the one that
-the command line goes by for every deployed stage: so it knows of no phase for longer than phases are made for. Pure.
+Short waits are only for temporary stages. No lease is shorter than `SHORTEST_LEASE_MS`, which the command line uses for
+every deployed stage, since it does not know the stage's waits. Pure.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a slice may take, how much longer others leave its item alone, how many records a page has, and how many
-    reads are made at once where there are many."""
+    """The duration of a slice, the additional time for which other movers don't take its item, the number of records of
+    a page, and the number of parallel reads."""
 
     slice_ms: int = 55_000
     margin_ms: int = 35_000

@@ -1,9 +1,9 @@
-"""Carrying out a mover's pieces of work: several records a transaction, each under the work item's token.
+"""Carrying out a mover's copy units: several records in a transaction, each with the work item's token.
 
-Guarantees: every transaction requires the token; one is in flight at a time; identical bytes are sent again until there
-is an answer. A piece whose conditions are false is given back, and the others of its transaction are carried out
-without it; one that the table refuses for what it is, is told apart. Raises WorkClosed when the token is not the item's
-any more: nothing was written then.
+Guarantees: every transaction requires the token; one is in flight at a time; the same bytes are sent again until there
+is an answer. Units whose conditions are false are returned, and the others of the transaction are carried out without
+them; units that the table refuses because of their content are returned separately. Raises WorkClosed if the token is
+no longer that of the item: then nothing was written.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from .work_items import WorkItem, token_check
 
 
 class WorkClosed(Exception):
-    """The work item is closed: its step is being left, or has been."""
+    """The work item is closed: its step is being left, or has been left."""
 
 
 @dataclass
 class Carried:
-    """What became of pieces: how many were carried out, which lost a race, how many can't be carried out at all."""
+    """The outcome of units: how many were carried out, which ones conflicted with other writes, and how many can't be
+    carried out at all."""
 
     written: int = 0
     lost: list[CopyUnit] = field(default_factory=list)
@@ -34,7 +35,8 @@ class Carried:
 
 
 class Carrier:
-    """Carries out for one mover. `paced` is told how many records were written, and waits if that was too fast."""
+    """Carries out units for one mover. `paced` is called with the number of written records, and waits if the rate is
+    exceeded."""
 
     def __init__(self, entity: EntityType[Any], sender: Sender, paced: Callable[[int], None]) -> None:
         self._entity = entity
@@ -42,7 +44,7 @@ class Carrier:
         self._paced = paced
 
     def execute(self, item: WorkItem, pieces: Sequence[CopyUnit]) -> Carried:
-        """Every piece once. Raises WorkClosed, or what the table raises."""
+        """Carry out every unit once. Raises WorkClosed, or the errors of the table."""
         carried = Carried()
         waiting = list(batches(pieces, self._entity))
         while waiting:
@@ -59,13 +61,13 @@ class Carrier:
         return carried
 
     def permission(self, item: WorkItem) -> ConditionCheck:
-        """What every transaction requires: that the item's step has not been left."""
+        """The check in every transaction that the item's step has not been left."""
         return token_check(self._entity, item)
 
     # -- parts
 
     def _together(self, item: WorkItem, batch: list[CopyUnit], carried: Carried) -> list[list[CopyUnit]]:
-        """Send one transaction, and give what is to be sent without the pieces that lost."""
+        """Send one transaction, and return the units to send again without those that conflicted."""
         actions: list[Action] = [self.permission(item), *(action for piece in batch for action in piece.actions)]
         refusal = self._sender.send(actions)
         if refusal is None:
@@ -85,7 +87,7 @@ class Carrier:
 
 
 def _is_about_content(error: ShardweaveError) -> bool:
-    """Whether a transaction was refused for what is in it, so that sending it again would not help."""
+    """Whether a transaction was refused because of its content, so that sending it again would not help."""
     if isinstance(error, TransactionCanceled):
         return any(reason.code == INVALID for reason in error.reasons)
     return True

@@ -1,9 +1,10 @@
-"""Verification: every live record of O has an equal one in N, and the reverse, at the keys of `independent_keys`.
+"""Verification: every live record of O has an equal one in N, and vice versa, at the keys computed by
+`independent_keys`.
 
-Guarantees: nothing is written. What seems to differ is read again, both sides in one transaction, before it counts. In
-DUAL_OLD a record of O must also bear the mark, without which it could not be told from another program's later. Records
-that are expired by every process's clock are passed over. A difference that copying and sweeping again would not remove
-counts as a stray: a record that no key of the entity leads to, or that can't be copied.
+Guarantees: nothing is written. A difference counts only after both sides were read again in one transaction. In
+DUAL_OLD a record of O must also have the mark, since without it the record could not be distinguished from another
+program's later. Records that are expired by every process's clock are passed over. A difference that copying and
+sweeping again would not remove counts as a stray: a record that no key of the entity leads to, or that can't be copied.
 
 After the move, when O is gone, each record of N has to be what it would be recomputed to, where it is.
 
@@ -80,8 +81,8 @@ class VerifyingOld(Paged):
 
 
 def is_excused(hands: TaskContext, record: Item) -> bool:
-    """Whether the record may have no counterpart: the table's TTL removes one copy before the other. In DUAL_OLD the
-    one that is left is copied or swept; in DUAL_NEW nothing is, and both are as good as gone."""
+    """Whether the record may lack its counterpart, since the table's TTL removes one copy before the other. In DUAL_OLD
+    the other copy is then copied or swept; in DUAL_NEW nothing is done, since both copies will soon be removed."""
     return hands.control.phase is Phase.DUAL_NEW and hands.may_be_over(record)
 
 
@@ -124,7 +125,7 @@ class VerifyingNew(Paged):
 
 
 class Rechecking(Paged):
-    """What N holds, after the move."""
+    """Verifies the records of N after the re-shard."""
 
     def page(self, records: Sequence[Item]) -> Counts:
         hands, entity = self.hands, self.hands.entity

@@ -1,4 +1,4 @@
-"""Items of work: what a step of a re-shard is divided into, and where each is written down.
+"""Work items: the parts of a step of a re-shard, and their records in the table.
 
 Format, beside the control record under the same hash key:
     rangeKey   work#<version>#<phase>#<round>#<step>#<side><number>
@@ -11,13 +11,13 @@ Format, beside the control record under the same hash key:
     done       whether all of it is
     caught     how many records of other programs were copied under its token; added up by those who did, no mover's
 
-An item covers every n-th source of one side, n being the number of items of that side. A source is a hash key of a
-generation that moves, or, where hash keys hold partitions and can't be listed, a segment of the table. Hash keys that
-both maps have are never a source: what is there does not move.
+An item covers every n-th source of one side, where n is the number of items of that side. A source is a hash key of a
+generation that moves, or a segment of the table if hash keys contain partitions and can't be listed. Hash keys in both
+maps are not sources, since their records don't move.
 
-Guarantee that movers rest on: while an item's token is what it was, the step that it was opened in has not been left.
-Items are opened in a transaction that gives the control record another revision, and a step is left by closing every
-item and then replacing the control record in the revision seen before, so that the two exclude each other.
+Guarantee that movers rest on: as long as an item's token is unchanged, the step in which it was opened has not been
+left. Items are opened in a transaction that gives the control record another revision, and a step is left by closing
+every item and then replacing the control record in the revision seen before, so that the two exclude each other.
 
 Pure.
 """
@@ -40,13 +40,13 @@ from .phases import ReshardState, ReshardStep, StepResult
 MAX_ITEMS = 48
 """The most items of one side, so that all of a step are opened in one transaction."""
 MOST_NAMED = 5
-"""So many records that something is the matter with are named."""
+"""The maximum number of problematic records that are named."""
 SEGMENTS = 16
-"""Into how many segments a table is divided whose hash keys can't be listed."""
+"""The number of segments of a table whose hash keys can't be listed."""
 
 
 class Side(enum.Enum):
-    """Where an item's records are read."""
+    """The side of an item: the space whose records are read."""
 
     OLD = "o"
     NEW = "n"
@@ -65,7 +65,7 @@ _SIDES = {
 
 @dataclass(frozen=True)
 class Source:
-    """One thing to read from end to end: a hash key, or a segment of the table."""
+    """A unit that is read from beginning to end: a hash key, or a segment of the table."""
 
     hash_key: str | None = None
     segment: int = 0
@@ -74,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Counts:
-    """What was met and done. `keys` are hash and range key of some of the records that differ, or are strays."""
+    """The counts of an item's work. `keys` are hash and range keys of some of the records that differ or are strays."""
 
     seen: int = 0
     written: int = 0
@@ -94,7 +94,7 @@ class Counts:
         )
 
     def about(self, entity: EntityType[Any], record: Item) -> Counts:
-        """The same, naming the record if there is something about it."""
+        """These counts, with the record's key if it is problematic."""
         if not (self.repairable or self.strays):
             return self
         design = entity.keys.design
@@ -107,8 +107,8 @@ STRAY_COUNT = Counts(strays=1)
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One item of work. `number` is below `total`, the number of items of its side. `key` says how far it has come in
-    its source number `at`. `caught` records of other programs were copied under its token."""
+    """One work item. `number` is less than `total`, the number of items of its side. `key` is the position in its
+    source number `at`. `caught` is the number of records of other programs that were copied with its token."""
 
     version: int
     phase: int
@@ -134,11 +134,11 @@ class WorkItem:
 
     @property
     def open(self) -> bool:
-        """Whether there is work to be done in it."""
+        """Whether it has work left."""
         return not (self.closed or self.done)
 
     def is_of(self, control: ReshardState) -> bool:
-        """Whether it is of the step that the control value is in."""
+        """Whether it belongs to the current step of the state."""
         mine = self.version, self.phase, self.round, self.step
         return mine == (control.version, int(control.phase), control.round, control.step)
 
@@ -147,7 +147,7 @@ class WorkItem:
 
 
 def items_of(entity: EntityType[Any], control: ReshardState, tokens: Iterable[str]) -> list[WorkItem]:
-    """The items that the control value's step has, each with one of the tokens."""
+    """The items of the state's step, each with one of the tokens."""
     names = iter(tokens)
     step = control.version, int(control.phase), control.round, control.step
     totals = {side: min(len(sources(entity, control, side)), MAX_ITEMS) for side in _SIDES.get(control.step, ())}
@@ -160,8 +160,8 @@ def items_of(entity: EntityType[Any], control: ReshardState, tokens: Iterable[st
 
 @dataclass(frozen=True)
 class Sources:
-    """Every `stride`-th thing to be read of some generations, in order, from the `first` on; each is made when it is
-    asked for, since there may be a million."""
+    """Every `stride`-th source of some generations, in order, from the `first` on; created lazily, since there may be a
+    million."""
 
     entity: EntityType[Any]
     generations: tuple[Generation, ...]
@@ -183,7 +183,7 @@ class Sources:
 
     @property
     def _partitioned(self) -> bool:
-        """Whether hash keys hold more than the shard, so that they can't be listed."""
+        """Whether hash keys contain more than the shard, so that they can't be listed."""
         return bool(self.entity.keys.design.partition)
 
     @property
@@ -194,7 +194,7 @@ class Sources:
 
 
 def sources(entity: EntityType[Any], control: ReshardState, side: Side) -> Sources:
-    """Everything to be read of one side."""
+    """All sources of one side."""
     return Sources(entity, moving_generations(control, side))
 
 
@@ -204,7 +204,7 @@ def sources_of(entity: EntityType[Any], control: ReshardState, item: WorkItem) -
 
 
 def moving_generations(control: ReshardState, side: Side) -> tuple[Generation, ...]:
-    """The generations of one side that the other has not."""
+    """The generations of one side that the other does not have."""
     mine, theirs = (control.old, control.new) if side is Side.OLD else (control.new, control.old)
     if mine is None:
         return ()
@@ -217,7 +217,7 @@ def _spaces(shard_map: ShardMap | None) -> set[Any]:
 
 
 def is_in(entity: EntityType[Any], generations: Sequence[Generation], hash_key: Any) -> bool:
-    """Whether a hash key is of one of these generations. No two generations have suffixes of one length."""
+    """Whether a hash key belongs to one of these generations, which have suffixes of different lengths."""
     keys = entity.keys
     if not isinstance(hash_key, str) or not hash_key.startswith(keys.prefix):
         return False
@@ -225,7 +225,7 @@ def is_in(entity: EntityType[Any], generations: Sequence[Generation], hash_key: 
 
 
 def findings_of(items: Sequence[WorkItem]) -> StepResult:
-    """What the items of a step found together."""
+    """The combined results of a step's items."""
     counts = sum((each.counts for each in items), NOTHING)
     return StepResult(
         done=all(each.done for each in items),
@@ -279,7 +279,7 @@ def encode_work(entity: EntityType[Any], item: WorkItem) -> dict[str, Value]:
 
 
 def encode_progress(item: WorkItem) -> dict[str, Value]:
-    """The attributes that a mover writes while it goes on."""
+    """The attributes that a mover writes to save its progress."""
     counts = item.counts
     return {
         "at": item.at,
@@ -329,12 +329,12 @@ def _decoded(record: Item) -> WorkItem:
 
 
 def has_token(item: WorkItem) -> Condition:
-    """The item has not been closed since."""
+    """The condition that the item has not been closed since."""
     return Compare("token", "=", item.token)
 
 
 def is_as_read(item: WorkItem) -> Condition:
-    """The item has not been closed since, nor has anything more been caught under its token."""
+    """The condition that the item has not been closed since, and that no further record was caught with its token."""
     caught: Condition = Compare("caught", "=", item.caught)
     return And((has_token(item), caught if item.caught else Or((Missing("caught"), caught))))
 
@@ -345,12 +345,12 @@ def token_check(entity: EntityType[Any], item: WorkItem) -> ConditionCheck:
 
 
 def closed_again(item: WorkItem, token: str) -> WorkItem:
-    """The item after its step is left: no transaction of its movers can be carried out any more."""
+    """The closed item: with its new token, transactions of its movers are refused."""
     return replace(item, closed=True, token=token)
 
 
 def opened_again(item: WorkItem, token: str) -> WorkItem:
-    """A closed item whose step was not left after all."""
+    """The reopened item, if its step was not left after all."""
     return replace(item, closed=False, token=token, owner="", lease_until=0)
 
 

@@ -1,1 +1,1 @@
-"""How much load each partition of the table takes, and when a re-shard should begin."""
+"""Measuring the load of each shard, and proposing re-shards."""

@@ -1,13 +1,13 @@
-"""How full and how busy each shard is, from the stream and from what was throttled: what a policy goes by.
+"""Load counters: the size and the load of each shard, from the stream and from throttled requests, for the policy.
 
 Format, beside the control record:
     rangeKey   load#<suffix>      one for each shard that was written
     items, bytes                  what was added and removed since counting began; approximate
-    writes, hot                   changes, and how many of them were of the one record that had most in its batch
+    writes, hot                   changes, and how many of them were of the record with the most changes in its batch
     throttled                     requests that the table refused for this shard, see `throttle_recorder`
 
-Only changes of records count (see `stream_filter`): what movers write does not. Numbers are added up without
-conditions, so a batch that is given again counts again.
+Only changes of records count (see `stream_filter`), not the writes of movers. Numbers are added without conditions, so
+a batch that is delivered again is counted again.
 
 Costs: one write for each shard and batch of changes.
 """
@@ -66,7 +66,7 @@ class LoadCounter:
         self._records.setdefault(place, Counter())[tuple(change.key.values())] += 1
 
     def drain(self) -> Iterator[UpdateItem]:
-        """What adds the numbers up in the table; the counter begins anew."""
+        """The updates that add the numbers in the table; the counter is reset."""
         batches, records = self._batches, self._records
         self._batches, self._records = {}, {}
         for (token, suffix), batch in batches.items():
@@ -83,12 +83,12 @@ def load_key(entity: EntityType[Any], suffix: str) -> dict[str, Any]:
 
 
 def throttled_update(entity: EntityType[Any], suffix: str, count: int) -> UpdateItem:
-    """What adds up how often a shard was throttled."""
+    """The update that adds the number of throttled requests of a shard."""
     return UpdateItem(load_key(entity, suffix), add={"throttled": count})
 
 
 def loads_query(entity: EntityType[Any]) -> Query:
-    """What reads the numbers of all shards."""
+    """The query for the numbers of all shards."""
     design = entity.keys.design
     names = design.hash_name, partition_key(entity), design.range_name
     return Query(*names, Interval(LOAD, LOAD + "~"), consistent=True)
@@ -103,5 +103,5 @@ def decode_loads(entity: EntityType[Any], records: Iterable[Item]) -> dict[str, 
 
 def _load(suffix: str, record: Mapping[str, Any]) -> Load:
     counted = (record.get(name) for name in ("items", "bytes", "writes", "hot", "throttled"))
-    # A number that something else stands in place of counts as none: what goes by it goes by differences.
+    # Anything that is not a number counts as zero, since only differences are used.
     return Load(suffix, *(number if type(number) is int else 0 for number in counted))

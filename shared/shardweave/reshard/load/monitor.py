@@ -1,8 +1,8 @@
-"""Watching the load of shards: counts changes, adds the numbers up in the table, judges them window by window.
+"""The load monitor: counts changes of shards, adds the numbers in the table, and applies the policy window by window.
 
-Guarantees: of several processes one judges a window, by a put on condition of the verdict that it read. A count that
-can't be written is lost, and never keeps changes from being handled. With the policy `apply` a proposal is started as
-an operator would start it, once; what keeps it from starting leaves the proposal standing.
+Guarantees: only one of several processes evaluates a window, by a put on condition of the verdict that it read. A count
+that can't be written is lost, and does not prevent the processing of changes. With the policy `apply` a proposed
+re-shard is started once, like an operator's start; if the start is refused, the proposal remains.
 
 Costs: a write for each shard and batch of changes, and in each window a query, a read and a put for each entity. With
 the policy `off` nothing is counted.
@@ -33,7 +33,7 @@ from .policy import Policy, Verdict, decode_verdict, encode_verdict, judged, ver
 
 
 class LoadWatch:
-    """Watches every entity of a schema. For one thread at a time."""
+    """Monitors every entity of a schema. For one thread at a time."""
 
     def __init__(
         self,
@@ -72,13 +72,13 @@ class LoadWatch:
             self._counter.count(entity, change)
 
     def drain(self) -> None:
-        """Add up what was counted."""
+        """Add the counted numbers in the table."""
         for update in self._counter.drain():
             with contextlib.suppress(TableError):
                 self._table.run(update)
 
     def judge(self) -> None:
-        """Judge each entity whose window is over. Raises what the table raises."""
+        """Evaluate each entity whose window is over. Raises the errors of the table."""
         if self._policy.mode == "off":
             return
         for entity in self._schema.entities.values():
@@ -86,7 +86,7 @@ class LoadWatch:
                 self._judge(entity)
 
     def proposals(self) -> Mapping[str, str]:
-        """What is proposed, or said to be of no use, by entity, as far as this process has seen it."""
+        """The proposals and advice by entity, as far as this process knows them."""
         said = {token: verdict.why or verdict.advice for token, verdict in self._verdicts.items()}
         return {token: text for token, text in said.items() if text}
 

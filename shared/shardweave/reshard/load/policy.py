@@ -1,14 +1,15 @@
-"""When to re-shard: what the numbers of shards say, judged window by window.
+"""The policy: when to propose a re-shard, from the numbers of shards in each window.
 
-A shard is too small for its load when more is written to it than `writes_per_second` allows, when it holds more than
-`bytes_per_shard`, or when the table throttled more than `throttled` requests to it. One window that says so proposes
-nothing; `windows` of them in a row do, and the proposal stands until as many in a row are below half of the limits. So
-a load that goes up and down does not make shards go up and down. Only growth is proposed: fewer shards save little, and
-an operator knows better when.
+A shard is overloaded if it has more writes than `writes_per_second`, holds more than `bytes_per_shard`, or had more
+than `throttled` throttled requests. A re-shard is proposed after `windows` consecutive windows with an overloaded
+shard, and the proposal is dropped after the same number of consecutive windows below half of the limits, so that a
+varying load does not lead to varying numbers of shards. Only more shards are proposed: fewer shards save little, and an
+operator knows better when they suffice.
 
-A record that takes most of its shard's writes by itself is not helped by more shards: that is said instead.
+If a single record causes most of a shard's writes, more shards would not help; this is reported as advice instead.
 
-What is judged is a `Verdict`, kept beside the control record so that any process can judge the next window:
+The result of a window is a `Verdict`, stored beside the control record so that any process can evaluate the next
+window:
     rangeKey   _verdict
     at         when, in epoch milliseconds; writes, hot, throttled: each shard's numbers at that time
     high, low  windows in a row above the limits, and below half of them
@@ -35,16 +36,17 @@ MODES: tuple[Mode, ...] = ("off", "propose", "apply")
 VERDICT = "_verdict"
 HOT_SHARE = 0.5
 HOT_WRITES = 0.2
-"""The share of the limit from which on a single record counts as hot."""
+"""The share of the limit above which a single record counts as hot."""
 MOST_BY_THROTTLING = 1.5
-"""How far over its limit a shard counts at most that is throttled: how far it really is, refusals don't tell."""
+"""The maximum overload assumed for a throttled shard, since throttling does not show the real load."""
 MAX_BITS = 20
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The limits. A partition of DynamoDB takes 1,000 write units a second, so the default leaves room for transactions
-    and peaks; `throttled` requests are as many in one window; `window_ms` is how long one lasts at least."""
+    """The limits. A partition of DynamoDB allows 1,000 write units a second, so the default leaves a reserve for
+    transactions and peaks; `throttled` is the number of throttled requests in a window; `window_ms` is the minimum
+    duration of a window."""
 
     mode: Mode = "propose"
     writes_per_second: float = 300.0
@@ -64,7 +66,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was judged last."""
+    """The result of the last window."""
 
     at_ms: int
     writes: Mapping[str, int] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class Verdict:
 def judged(
     policy: Policy, before: Verdict | None, loads: Mapping[str, Load], current: ShardMap, now_ms: int
 ) -> Verdict:
-    """The verdict after one more window. The first one only notes the numbers."""
+    """The verdict after another window. The first one only stores the numbers."""
     live = {suffix: load for suffix, load in loads.items() if len(suffix) in _widths(current)}
     noted = Verdict(
         now_ms,
@@ -106,8 +108,7 @@ def judged(
 
 @dataclass(frozen=True)
 class _Window:
-    """What one shard did in a window: writes a second in all and of its hottest records, requests that were throttled;
-    and what it holds."""
+    """One shard in a window: writes a second in all and of its hottest records, throttled requests, and its size."""
 
     rate: float
     hottest: float
@@ -128,8 +129,8 @@ class _Window:
         return self.hottest > HOT_WRITES * policy.writes_per_second and self.hottest > HOT_SHARE * self.rate
 
     def uses(self, policy: Policy) -> tuple[float, float, float]:
-        """How much of what a shard may take it takes, over 1 being too much: by writes, by what it holds, and by what
-        was throttled. What one record alone asks of it does not count, since more shards would not help that."""
+        """The utilization of a shard, where more than 1 is an overload: by writes, by size, and by throttling. The load
+        of a single record does not count, since more shards would not help."""
         alone = self.is_of_one_record(policy)
         spread = self.rate - self.hottest if alone else self.rate
         throttled = 0.0 if alone else min(MOST_BY_THROTTLING, self.throttled / policy.throttled)
@@ -139,7 +140,7 @@ class _Window:
         return max(self.uses(policy))
 
     def reason(self, policy: Policy) -> str:
-        """What there is most of."""
+        """The reason with the highest utilization."""
         by_writes, by_bytes, by_throttling = self.uses(policy)
         if by_writes >= max(by_bytes, by_throttling):
             spread = by_writes * policy.writes_per_second
@@ -157,7 +158,8 @@ def _widths(current: ShardMap) -> set[int]:
 
 
 def _target(current: ShardMap, use: float) -> ShardBump | None:
-    """The smallest space in which a shard takes half of what it may, or less, with suffixes wider than any now."""
+    """The smallest shard space in which a shard has at most half of its limits, with suffixes longer than all present
+    ones."""
     chars = max(_widths(current)) + 1
     needed = max(generation.space.shards for generation in current.generations) * use * 2
     for bits in range(1, 6):
@@ -213,7 +215,7 @@ def encode_verdict(entity: EntityType[Any], verdict: Verdict, rev: str) -> dict[
 
 
 def decode_verdict(record: Item) -> Verdict | None:
-    """The verdict of a record; None of one that is damaged, which the next verdict replaces."""
+    """The verdict in a record; None for a damaged record, which the next verdict replaces."""
     try:
         return _decoded(record)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
@@ -236,7 +238,7 @@ def _decoded(record: Item) -> Verdict:
 
 
 def _named(numbers: Mapping[str, int]) -> dict[str, int]:
-    """Numbers by suffix as a map whose names are never empty, as the suffix of a single shard is."""
+    """Numbers by suffix as a map without empty names (the suffix of a single shard is empty)."""
     return {f"!{suffix}": number for suffix, number in numbers.items()}
 
 

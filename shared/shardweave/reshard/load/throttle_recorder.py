@@ -1,8 +1,8 @@
-"""Requests that the table throttled, by shard: the stream tells only of writes that went well.
+"""The throttle recorder: counts throttled requests by shard, since the stream contains only successful writes.
 
-A request counts when DynamoDB names the range of a key as the reason, which more shards relieve; limits of the account
-or of the table, which they don't, do not count. Of a transaction the actions count that were throttled, for which there
-is no more of a reason. A request on several shards that does not say which of them was too much does not count.
+A request counts if DynamoDB names a key range as the reason, since more shards help then; throttling by limits of the
+account or the table does not count. For a transaction, the throttled actions count, since DynamoDB gives no further
+reason for them. A request on several shards does not count if the answer does not say which of them was throttled.
 
 Guarantees: what a request answers or raises is not changed; a count that can't be written is lost.
 
@@ -46,7 +46,7 @@ KEY_RANGE = "KeyRange"
 
 
 class ThrottleNotes:
-    """A `Table` that notes what `table` throttles. Safe for use by many threads. `clock` gives epoch milliseconds."""
+    """A `Table` that records the throttling of `table`. Safe for many threads. `clock` returns epoch milliseconds."""
 
     def __init__(self, table: Table, schema: Schema, *, clock: Callable[[], int] = now_ms) -> None:
         self._table = table
@@ -82,7 +82,7 @@ class ThrottleNotes:
 
     @property
     def run_many(self) -> RunMany | None:
-        """As the table's own, where it has one. What each attempt is throttled for is noted."""
+        """The method of the table, if it has one. The throttling of each attempt is recorded."""
         run_many = run_many_of(self._table)
         return None if run_many is None else partial(self._run_many, run_many)
 
@@ -122,7 +122,7 @@ class ThrottleNotes:
 
 
 def _throttled_keys(operation: Operation[Any], error: Throttled | TransactionCanceled, name: str) -> Iterator[Any]:
-    """The hash keys that were too much."""
+    """The hash keys that were throttled."""
     if isinstance(error, TransactionCanceled):
         if isinstance(operation, TransactWrite):
             for action, reason in zip(operation.actions, error.reasons, strict=False):
