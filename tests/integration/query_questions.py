@@ -32,6 +32,13 @@ from tests.integration.question_shapes import Shape
 
 DAY = 86_400_000
 NOW = 1_730_000_000_000
+METAS: list[dict[str, Any] | None] = [
+    None,
+    {"kind": "a"},
+    {"kind": 1, "list": [{"n": 1}, {"n": 2}]},
+    {"list": [{"n": 2}]},
+    {},
+]
 WORDS = ["", "a", "an", "ann", "anna", "b", "é", "a b", "!"]
 
 
@@ -50,6 +57,7 @@ def make_schema(chooser: random.Random, generations: int) -> Schema:
         rank: int | None = None
         score: int | None = None
         tags: set[str] | None = None
+        meta: dict[str, Any] | None = None
         expires: int | None = ttl_property()
 
         first_hash_key = HashKey("first")
@@ -111,6 +119,7 @@ def make_items(chooser: random.Random, thing: EntityType[Any]) -> list[dict[str,
             "rank": maybe([-1, 0, 1, 2]),
             "score": maybe([1, 2, 3]),
             "tags": maybe([{"x"}, {"x", "y"}]),
+            "meta": METAS[number % len(METAS)],
             "expires": maybe([NOW // 1000 + 60]) if chooser.random() < 0.8 else NOW // 1000 - 60,
         }
         given = {name: value for name, value in values.items() if value is not None}
@@ -220,6 +229,9 @@ def make_filter(chooser: random.Random, chance: float) -> Condition | None:
         Exists("tags"),
         Missing("score"),
         Size("tags", ">", 1),
+        Compare("meta.kind", "=", "a"),
+        Compare("meta.list.0.n", ">", 1),
+        Missing("meta.list.1"),
         Compare("score", "=", 99),
     ]
     if chooser.random() > chance:

@@ -247,7 +247,7 @@ class Grant:
             asked += [(name, "conditions") for name in branch.conditions]
             asked += [(name, "filter") for name in (() if branch.filter is None else branch.filter.attributes())]
         for name, where in asked:
-            if self.entity.stored_name(name) in private:
+            if self.entity.stored_name(name.partition(".")[0]) in private:
                 known = ", ".join(each for each in self.entity.properties if each not in private)
                 message = f"the entity {self.entity.token!r} has no property {name[:80]!r}"
                 raise UnknownName(message, where=where, fix=f"use one of {known}")

@@ -67,7 +67,7 @@ class PropertyFilter(BaseModel):
 
     model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 2, "maxProperties": 2})
 
-    property: str
+    property: str = Field(description="A property, or a path into one, such as `meta.color` or `lines.0.sku`.")
     eq: Scalar = _may_lack()
     ne: Scalar = _may_lack()
     lt: Scalar = _may_lack()

@@ -37,7 +37,8 @@ from ..table.expression_size import fits, nodes_of, operands_of
 from ..table.values import Item, to_attribute_value
 from ..values.json_types import json_value
 from ..values.stored_form import stored_form
-from .filter_compiler import WORDS, compiled_test, has_none, has_value, word_of
+from .filter_compiler import WORDS, has_none, has_value, word_of
+from .filter_paths import AtPath, test_at
 from .key_attributes import attributes_for, hidden_in, is_unclear, values_in_keys
 from .value_order import AFTER_READING, OrMade
 
@@ -90,6 +91,8 @@ def signature(condition: Condition | None) -> Any:
         return None
     if isinstance(condition, OrMade):
         return ["OrMade", signature(condition.test)]
+    if isinstance(condition, AtPath):
+        return ["AtPath", condition.attribute, *condition.steps, signature(condition.test)]
     if isinstance(condition, Not):
         return ["Not", signature(condition.condition)]
     if isinstance(condition, (And, Or)):
@@ -118,7 +121,7 @@ def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[P
     here: list[Condition] = []
     for part in [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]:
         evaluable = not keys & set(part.attributes()) and not any(
-            isinstance(node, AFTER_READING) for node in nodes_of(part)
+            isinstance(node, (*AFTER_READING, AtPath)) for node in nodes_of(part)
         )
         fitting = evaluable and fits(And((*by_table, part)), spare_operators=SPARE_OPERATORS, spare_bytes=SPARE_BYTES)
         (by_table if fitting else here).append(part)
@@ -172,8 +175,7 @@ def _compiled(entity: EntityType[Any], node: Condition, where: str) -> Condition
             where=where,
             fix='give Compare("name", "=", 1), say',
         )
-    each = entity.property_of(node.attribute, f"{where}.property")
-    return compiled_test(each, node, where, stored=each.stored in entity.identity)
+    return test_at(entity, node.attribute, node, where)
 
 
 # -- the JSON form ----------------------------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ def filter_from_json(content: Any, read: Read = as_given, where: str = "filter")
 def filter_as_json(condition: Condition) -> dict[str, Any]:
     """The JSON form of a filter. For a compiled filter, the values are stored values, and tests for a stored null are
     shown with `exists`."""
-    if isinstance(condition, OrMade):
+    if isinstance(condition, (OrMade, AtPath)):
         return filter_as_json(condition.test)
     if isinstance(condition, (And, Or)):
         first = next(condition.attributes())

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from ..errors import FieldFault, InputError, ValidationFailed
+from ..query.filter_paths import property_at
 from ..query.filters import filter_from_json
 from ..query.spec import DEFAULT_LIMIT, BranchSpec, Constraint, Equal, OneOf, Prefix, QuerySpec, Range
 from ..query.value_order import has_text
@@ -143,7 +144,7 @@ def _branch(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> 
 
 def _filter(entity: EntityType[Any], content: Any, where: str) -> FilterCondition | None:
     def read(name: str, test: str, value: Any, place: str) -> Any:
-        each = entity.property_of(name, f"{place.removesuffix(test)}property")
+        each = property_at(entity, name, f"{place.removesuffix(test)}property")
         if test in _OF_PIECES:
             return stored_form(_piece(each, value, place))
         return stored_form(_read(each, value, place, bound=test not in _OF_VALUES))

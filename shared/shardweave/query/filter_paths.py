@@ -1,0 +1,137 @@
+"""Paths of filters: into maps and lists, as in `meta.color` and `lines.0.sku`.
+
+A path is a property and, after points, keys of maps and places in lists, which count from 0. The stored value says
+which of the two a step is; where there is nothing at a step, the record has no value there. A key that has a point in
+it can't be named.
+
+The value has the type that is declared for it (`dict[str, Decimal]` says it, `dict[str, Any]` says none), and tests
+take and compare values of that type as those of a property. They are made after reading, and read the default of the
+property where a record has it not.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from typing_extensions import get_type_hints, is_typeddict
+
+from ..errors import UnsupportedQuery
+from ..schema.entity_type import EntityType
+from ..schema.property import Property
+from ..table.conditions import Condition, OnAttribute
+from ..table.values import Item, Value
+from ..values.codecs import codec_of, stands_for
+from .filter_compiler import compiled_test
+
+MAX_STEPS = 32
+"""How deep a value may lie: DynamoDB keeps none deeper."""
+
+_PLACE = re.compile("0|[1-9][0-9]{0,5}")
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class AtPath(OnAttribute):
+    """A test of what stands at the end of some steps from an attribute, after reading. `test` knows it by the path's
+    text, and `make` makes the attribute where a record has it not."""
+
+    steps: tuple[str, ...]
+    test: Condition
+    make: Callable[[], Value] = field(repr=False, compare=False)
+
+    def evaluate(self, item: Item) -> bool:
+        found: Any = item[self.attribute] if self.attribute in item else self.make()
+        for step in self.steps:
+            found = _member(found, step)
+        return self.test.evaluate({} if found is _NOTHING else {_text(self.attribute, self.steps): found})
+
+
+def property_at(entity: EntityType[Any], path: str, where: str) -> Property:
+    """A property, or what stands at the end of a path as if it were one. Raises UnknownName, UnsupportedQuery."""
+    name, *steps = path.split(".")
+    each = entity.property_of(name, where)
+    return _property_at(each, tuple(steps), where) if steps else each
+
+
+def test_at(entity: EntityType[Any], path: str, node: Condition, where: str) -> Condition:
+    """A test of a property, or of what stands at the end of a path, over stored values. Raises UnknownName,
+    UnsupportedQuery, ValidationFailed, ValueRefused."""
+    name, *steps = path.split(".")
+    each = entity.property_of(name, f"{where}.property")
+    if not steps:
+        return compiled_test(each, node, where, stored=each.stored in entity.identity)
+    if each.default.of_others:
+        raise UnsupportedQuery(
+            f"where {each.stored} is not stored it is made from the other properties of the record",
+            where=f"{where}.property",
+            fix="let its default be a value, or a factory that takes nothing",
+        )
+    found = _property_at(each, tuple(steps), f"{where}.property")
+    return AtPath(each.stored, tuple(steps), compiled_test(found, node, where), each.default.form)
+
+
+def _property_at(each: Property, steps: tuple[str, ...], where: str) -> Property:
+    if len(steps) > MAX_STEPS:
+        raise UnsupportedQuery(f"a path has at most {MAX_STEPS} steps", where=where, fix="name what lies less deep")
+    annotation: Any = each.annotation
+    for number, step in enumerate(steps):
+        found = tuple(_types_at(annotation, step, ())) if step else ()
+        if not found:
+            raise UnsupportedQuery(
+                f"{_text(each.stored, steps[:number])[:80]} has nothing at {step[:80]!r}",
+                where=where,
+                fix="name a key of a map, or a place in a list, which count from 0, as in meta.color or lines.0.sku",
+            )
+        annotation = typing.Union[found]  # noqa: UP007 - made, not written
+    name = _text(each.stored, steps)
+    return Property(name, name, annotation, codec_of(annotation), None, required=False, has_default=False)
+
+
+def _text(name: str, steps: Sequence[str]) -> str:
+    return ".".join((name, *steps))
+
+
+def _types_at(annotation: Any, step: str, within: tuple[Any, ...]) -> Iterator[Any]:
+    """The types of what may stand at one step from a value of a type; none where nothing can. `within` are the aliases
+    that the type stands in."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        yield from _types_at(arguments[0], step, within)
+    elif origin in (typing.Union, types.UnionType):
+        for each in arguments:
+            yield from _types_at(each, step, within)
+    elif annotation in (Any, object):
+        yield Any
+    elif is_typeddict(annotation):
+        yield from (kind for name, kind in get_type_hints(annotation).items() if name == step)
+    elif (meant := stands_for(annotation)) is not None:
+        if annotation not in within:
+            yield from _types_at(meant, step, (*within, annotation))
+    else:
+        yield from _members(annotation if origin is None else origin, arguments, step)
+
+
+def _members(kind: Any, arguments: tuple[Any, ...], step: str) -> Iterator[Any]:
+    if not isinstance(kind, type) or issubclass(kind, (str, bytes, bytearray, Set)):
+        return
+    if issubclass(kind, Mapping):
+        yield arguments[1] if len(arguments) > 1 else Any
+    elif issubclass(kind, Collection) and _PLACE.fullmatch(step):
+        if issubclass(kind, tuple) and arguments and Ellipsis not in arguments:
+            yield from arguments[int(step) : int(step) + 1]
+        else:
+            yield arguments[0] if arguments else Any
+
+
+def _member(value: Any, step: str) -> Any:
+    """What a stored value has at one step."""
+    if isinstance(value, Mapping):
+        return value.get(step, _NOTHING)
+    if isinstance(value, (list, tuple)) and _PLACE.fullmatch(step) and int(step) < len(value):
+        return value[int(step)]
+    return _NOTHING
