@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from ...access.authorization import Authorization
 from ...access.grant import Grant
@@ -23,6 +23,7 @@ from ...store import Add, Store
 from ...store.operations import Upsert, Written
 from ...store.writing.additions import can_be_added_to
 from ...values.codecs import IntegerCodec
+from ...values.derived_models import derived_model
 from ...values.json_types import JSON_CONFIG, json_type, left_out
 from ...values.json_validation import read_model
 from ...wire.record_models import RecordModels
@@ -128,10 +129,7 @@ class Additions:
             each.name: (_amount_type(each), Field(default_factory=lambda: None, alias=each.stored))
             for each in self._addable
         }
-        made: type[BaseModel] = create_model(
-            f"{self._models.name}Amounts", __config__=JSON_CONFIG, __doc__="What is added, by property.", **fields
-        )
-        return made
+        return derived_model(f"{self._models.name}Amounts", JSON_CONFIG, fields, "What is added, by property.")
 
     @cached_property
     def _body(self) -> type[BaseModel]:
@@ -147,10 +145,7 @@ class Additions:
             "amounts": (self.amounts, ...),
             "upsert": (bool, left_out("True to make the record where there is none.")),
         }
-        made: type[BaseModel] = create_model(
-            f"{self._models.name}Add", __config__=JSON_CONFIG, __doc__="What is added to one record.", **fields
-        )
-        return made
+        return derived_model(f"{self._models.name}Add", JSON_CONFIG, fields, "What is added to one record.")
 
 
 def _amount_type(each: Property) -> Any:
