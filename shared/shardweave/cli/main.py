@@ -77,6 +77,7 @@ PROGRAMS = (
 
 COMMANDS = (
     Command("init", "init", "a project of one's own: a service, its test, and what deploys it"),
+    Command("client", "client", "a typed client of a service, in TypeScript or Python"),
     Command("keys", "keys", "records with their generated properties"),
     Command("space", "space", "the hash keys that a query looks at"),
     Command("plan", "plan", "how many shards so many records need"),

@@ -1,0 +1,76 @@
+"""A typed client of a service, written from its schema: one file of TypeScript or Python that needs no other package.
+
+It has the types of records and bodies, a method for each list that takes what its index answers and nothing else, pages
+as iterators, and errors with their codes. It sends again what was not answered; a write carries a key, so that it is
+done once. Write it anew after changes of the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..api.operators import NO_OPERATORS
+from ..clients.description import ServiceDescription, describe
+from ..errors import ConfigurationError
+from ..keys.key_format import key_format
+from ..query.cursor import CursorKeys
+from ..service.build import Settings, build
+from ..service.loader import service_module, service_operations
+from ..shard_key import ExternalKeys
+from ..table.embedded import EmbeddedTable
+from .console import Streams
+from .schemas import add_service_arguments, key_format_of, service_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The language, the file, and the service."""
+    parser.add_argument("language", choices=("typescript", "python"), help="what the client is written in")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where it is written (default: standard output)")
+    add_service_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Write the client. Raises ConfigurationError, SchemaError."""
+    text = written(described(service_of(options), key_format_of(options)), options.language)
+    if options.out is None:
+        streams.stdout.write(text.encode())
+        return 0
+    try:
+        options.out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"{options.out} can't be written: {error.strerror}"
+        raise ConfigurationError(message, where="--out", fix="check the folder") from None
+    return 0
+
+
+def written(service: ServiceDescription, language: str) -> str:
+    """The text of a client."""
+    if language == "python":
+        from ..clients.python import python_client
+
+        return python_client(service)
+    from ..clients.typescript import typescript_client
+
+    return typescript_client(service)
+
+
+def described(service: str, format_name: str) -> ServiceDescription:
+    """The description of a service. Nothing is read or written: its API is put together for its document alone."""
+    module = service_module(service)
+    secret = bytes(32)
+    external = ExternalKeys("none", {"none": secret})
+    settings = Settings(
+        CursorKeys("none", {"none": secret}),
+        service,
+        key_format(format_name).name,
+        operators=NO_OPERATORS,
+        external_keys=lambda: external,
+    )
+    built = build(settings, open_table=EmbeddedTable, module=module)
+    try:
+        own = service_operations(module, built.parts)
+        return describe(json.loads(built.api.openapi), built.parts.schema, built.parts.access, external, own)
+    finally:
+        built.close()

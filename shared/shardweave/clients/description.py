@@ -1,0 +1,269 @@
+"""What a client of a service is written from: its entities with their lists, its own routes, and the JSON schemas of
+what they take and give, as the OpenAPI document has them.
+
+Pure: the document and the schema in, frozen values out. What a list may be asked for is said as shapes: a shape fixes
+properties, and may narrow one more; the shapes of an index are all that it answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..access.authorization import Authorization
+from ..api.operation import Operation
+from ..query.key_attributes import hidden_in
+from ..schema.entity_type import EntityType, IndexView
+from ..schema.schema import Schema
+from ..wire.record_keys import KEY, RecordKeys
+from ..wire.record_models import RecordModels
+
+Json = Mapping[str, Any]
+_REFERENCE = "#/components/schemas/"
+_BY = re.compile("^by(?=[A-Z])")
+_NO_NAME = re.compile("[^0-9A-Za-z_]")
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A property in a condition or a parameter: its JSON schema, whether a text of it may be given by its beginning,
+    and whether it has to be given."""
+
+    name: str
+    schema: Json
+    is_text: bool = False
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One form of conditions: `fixed` are equal to a value; `narrowed`, where there is one, to a value, or in a range,
+    or begins with a text."""
+
+    fixed: tuple[Member, ...]
+    narrowed: Member | None = None
+
+
+@dataclass(frozen=True)
+class ListDescription:
+    """A list of an entity: by an index, or with `index` None by the table. `shapes` are all forms of its conditions,
+    the shortest first; `shown` are the properties that it gives where that is not all."""
+
+    name: str
+    index: str | None
+    shapes: tuple[Shape, ...]
+    shown: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The properties that its conditions may be about."""
+        members = [each for shape in self.shapes for each in (*shape.fixed, *filter(None, (shape.narrowed,)))]
+        return tuple(dict.fromkeys(each.name for each in members))
+
+
+@dataclass(frozen=True)
+class EntityDescription:
+    """An entity: the name of its records' type, its collection, the path of a record with what stands in it, and the
+    types of what its operations take, empty where there is no such operation."""
+
+    name: str
+    collection: str
+    path: str
+    doc: str
+    keys: tuple[Member, ...]
+    lists: tuple[ListDescription, ...]
+    identity: tuple[str, ...]
+    write: str = ""
+    put: str = ""
+    patch: str = ""
+
+
+@dataclass(frozen=True)
+class RouteDescription:
+    """A route of the service's own. `once`: it takes an idempotency key; `pages`: it gives a page of `answer`."""
+
+    name: str
+    method: str
+    path: str
+    doc: str
+    path_members: tuple[Member, ...]
+    query_members: tuple[Member, ...]
+    body: Json | None
+    answer: Json | None
+    once: bool = False
+    pages: bool = False
+
+
+@dataclass(frozen=True)
+class ServiceDescription:
+    """A service. `schemas` are those of every type that is named, by name."""
+
+    title: str
+    entities: tuple[EntityDescription, ...]
+    routes: tuple[RouteDescription, ...]
+    schemas: Mapping[str, Json]
+
+
+def describe(
+    document: Json, schema: Schema, access: Authorization, external: Any, own: Sequence[Operation]
+) -> ServiceDescription:
+    """The description of a service whose OpenAPI document this is; `own` are the operations that it declares itself."""
+    entities = tuple(
+        _entity(document, entity, access.visible(entity), RecordKeys(entity, external))
+        for entity in schema.entities.values()
+    )
+    routes = tuple(_route(document, each) for each in own)
+    named = [name for each in entities for name in (each.name, each.write, each.put, each.patch) if name]
+    schemas = document["components"]["schemas"]
+    wanted = _closure(
+        schemas, [*named, *(name for each in routes for part in (each.body, each.answer) for name in _named(part))]
+    )
+    return ServiceDescription(
+        document["info"]["title"], entities, routes, {type_name(name): schemas[name] for name in wanted}
+    )
+
+
+def type_name(name: str) -> str:
+    """The name of a schema as a type's."""
+    return _NO_NAME.sub("_", name)
+
+
+def reference_of(schema: Json) -> str | None:
+    """The name of the type that a schema refers to."""
+    found = schema.get("$ref")
+    return type_name(found.removeprefix(_REFERENCE)) if isinstance(found, str) else None
+
+
+# -- entities ---------------------------------------------------------------------------------------------------------
+
+
+def _entity(document: Json, entity: EntityType[Any], visible: EntityType[Any], keys: RecordKeys) -> EntityDescription:
+    record, collection = document["paths"][keys.template], document["paths"][f"/v1/{entity.collection}"]
+    parameters = {each["name"]: each["schema"] for each in collection["get"]["parameters"]}
+    lists = tuple(_lists(visible, parameters))
+    return EntityDescription(
+        name=RecordModels(entity, keys.external).name,
+        collection=entity.collection,
+        path=keys.template,
+        doc=entity.model.__doc__ or "",
+        keys=tuple(
+            Member(each["name"], each["schema"]) for each in record["get"].get("parameters", ()) if each["in"] == "path"
+        ),
+        lists=lists,
+        identity=(*((KEY,) if entity.origin is not None else ()), *entity.identity),
+        write=_body(collection.get("post")),
+        put=_body(record.get("put")),
+        patch=_body(record.get("patch")),
+    )
+
+
+def _body(operation: Json | None) -> str:
+    if operation is None or "requestBody" not in operation:
+        return ""
+    return reference_of(next(iter(operation["requestBody"]["content"].values()))["schema"]) or ""
+
+
+def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[ListDescription]:
+    for index, view in entity.views.items():
+        fixed = [
+            _member(entity, parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements
+        ]
+        ranged = [
+            _member(entity, parameters, each.name) for each in view.range_elements if each.name in entity.properties
+        ]
+        shapes = [Shape((*fixed, *ranged[:place]), each) for place, each in enumerate(ranged)] or [Shape(tuple(fixed))]
+        name = "list" if index is None else f"by{_capital(_BY.sub('', index))}"
+        yield ListDescription(name, index, tuple(shapes), _shown(entity, view))
+
+
+def _member(entity: EntityType[Any], parameters: Mapping[str, Json], name: str, *, claimed: bool = False) -> Member:
+    return Member(name, _without_null(parameters[f"{name}.eq"]), f"{name}.prefix" in parameters, not claimed)
+
+
+def _without_null(schema: Json) -> Json:
+    """A value that a record has: no condition asks for records without one."""
+    if "anyOf" not in schema:
+        return schema
+    kept = [each for each in schema["anyOf"] if each.get("type") != "null"]
+    return kept[0] if len(kept) == 1 else {**schema, "anyOf": kept}
+
+
+def _shown(entity: EntityType[Any], view: IndexView) -> tuple[str, ...] | None:
+    if view.projected is None:
+        return None
+    hidden = hidden_in(entity, view, entity.properties)
+    return tuple(name for name in entity.properties if name not in hidden)
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+# -- routes -----------------------------------------------------------------------------------------------------------
+
+
+def _route(document: Json, operation: Operation) -> RouteDescription:
+    described = document["paths"][operation.path][operation.method.lower()]
+    parameters = described.get("parameters", ())
+    members = {
+        place: tuple(
+            Member(each["name"], each["schema"], required=each.get("required", False))
+            for each in parameters
+            if each["in"] == place
+        )
+        for place in ("path", "query", "header")
+    }
+    content = described["responses"][str(operation.answer.status)].get("content", {})
+    answer = next(iter(content.values()))["schema"] if content else None
+    items = _items(document, answer)
+    body = described.get("requestBody")
+    return RouteDescription(
+        name=operation.name,
+        method=operation.method,
+        path=operation.path,
+        doc=operation.summary,
+        path_members=members["path"],
+        query_members=members["query"],
+        body=None if body is None else next(iter(body["content"].values()))["schema"],
+        answer=answer if items is None else items,
+        once=any(each.name == IDEMPOTENCY_KEY for each in members["header"]),
+        pages=items is not None,
+    )
+
+
+def _items(document: Json, answer: Json | None) -> Json | None:
+    """What a page that is answered has, None for what is no page."""
+    name = None if answer is None else answer.get("$ref")
+    if name is None:
+        return None
+    properties = document["components"]["schemas"][name.removeprefix(_REFERENCE)].get("properties", {})
+    if not {"items", "nextToken", "complete"} <= properties.keys():
+        return None
+    items: Json = properties["items"]["items"]
+    return items
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def _closure(schemas: Mapping[str, Json], names: Sequence[str]) -> list[str]:
+    """Those names and all that they lead to, in order."""
+    known = {type_name(name): name for name in schemas}
+    found: dict[str, None] = {}
+    waiting = list(dict.fromkeys(names))
+    while waiting:
+        name = waiting.pop(0)
+        if name not in found:
+            found[name] = None
+            waiting += _named(schemas[known[name]])
+    return [known[name] for name in found]
+
+
+def _named(schema: Any) -> list[str]:
+    if isinstance(schema, Mapping):
+        own = reference_of(schema)
+        return [*([own] if own else []), *(name for each in schema.values() for name in _named(each))]
+    return [name for each in schema for name in _named(each)] if isinstance(schema, list) else []

@@ -1,0 +1,127 @@
+"""A client in Python: it passes strict checks, works against the served API, and wrong uses of it are errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardweave.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path
+from shardweave.wire.key_paths import key_part
+from tests.clients.served import (
+    DAY_OF_WORK,
+    MYPY,
+    PROGRAMS,
+    SERVICES,
+    checked,
+    client_text,
+    said_by,
+    tracker,
+    wrong_lines,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The client of the issue tracker, and programs that use it."""
+    made = tmp_path_factory.mktemp("programs")
+    (made / "client.py").write_text(client_text("issue_tracker", "python"), encoding="utf-8")
+    for name in ("day.py", "wrong.py"):
+        shutil.copy(PROGRAMS / name, made)
+    return made
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_client_of_each_service_passes_strict_checks(tmp_path: Path, service: str) -> None:
+    (tmp_path / "client.py").write_text(client_text(service, "python"), encoding="utf-8")
+    assert checked([*MYPY, "client.py"], tmp_path) == ""
+
+
+def test_a_day_of_work_is_checked_and_done(folder: Path) -> None:
+    assert checked([*MYPY, "day.py"], folder) == ""
+    with tracker(folder) as arguments:
+        assert said_by([sys.executable, "day.py", *arguments], folder) == DAY_OF_WORK
+
+
+def test_each_wrong_use_is_an_error(folder: Path) -> None:
+    found = checked([*MYPY, "wrong.py"], folder)
+    lines = {int(number) for number in re.findall(r"^wrong\.py:(\d+): error", found, re.MULTILINE)}
+    assert sorted(lines) == wrong_lines((folder / "wrong.py").read_text(encoding="utf-8")), found
+
+
+# -- how it sends -----------------------------------------------------------------------------------------------------
+
+
+class Service:
+    """Answers as it is told, and keeps what it was sent."""
+
+    def __init__(self, *answers: Answer | OSError) -> None:
+        self.answers = list(answers)
+        self.sent: list[tuple[str, str, dict[str, str]]] = []
+        self.pauses: list[float] = []
+
+    def send(self, method: str, url: str, headers: Any, body: bytes | None) -> Answer:
+        self.sent.append((method, url, dict(headers)))
+        answer = self.answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    @property
+    def transport(self) -> Transport:
+        return Transport("http://here/", dict, 3, self.send, self.pauses.append)
+
+
+def refused(status: int, **headers: str) -> Answer:
+    document = {"type": "urn:shardweave:error:throttled", "status": status, "detail": "later"}
+    return Answer(
+        status, {name.replace("_", "-"): text for name, text in headers.items()}, json.dumps(document).encode()
+    )
+
+
+DONE = Answer(200, {"etag": '"r1"'}, b"{}")
+
+
+def test_a_write_is_sent_again_with_the_same_key_until_it_is_answered() -> None:
+    service = Service(OSError(), refused(503, retry_after="2"), DONE)
+    assert service.transport.stored("POST", "/v1/a", {}, None).rev == "r1"
+    assert len({sent[2]["idempotency-key"] for sent in service.sent}) == 1
+    assert [pause >= 2 for pause in service.pauses] == [False, True]
+
+
+def test_what_is_not_answered_or_refused_to_the_end_is_said() -> None:
+    with pytest.raises(Unanswered):
+        Service(OSError(), OSError(), OSError()).transport.found("/v1/a/1")
+    with pytest.raises(Problem, match="later") as raised:
+        Service(refused(503), refused(429), refused(503)).transport.found("/v1/a/1")
+    assert raised.value.code == "throttled"
+
+
+def test_what_another_key_would_not_mend_is_sent_once() -> None:
+    service = Service(refused(400))
+    with pytest.raises(Problem):
+        service.transport.stored("POST", "/v1/a", {}, "k")
+    assert len(service.sent) == 1
+    service = Service(OSError())
+    with pytest.raises(Unanswered):
+        service.transport.ask("POST", "/v1/a/query", {}, {})
+
+
+def test_an_answer_that_is_no_problem_document_is_a_problem_all_the_same() -> None:
+    with pytest.raises(Problem) as raised:
+        Service(Answer(502, {}, b"<html>")).transport.stored("POST", "/v1/a", {}, "k")
+    assert (raised.value.status, raised.value.code) == (502, "internal_error")
+
+
+@pytest.mark.parametrize("key", ["a", "a/b", "..", "a//b", ".", "", "a?b", "50%", "=x", "é", "a b", "~'()*!", "a/../b"])
+def test_paths_of_keys_are_those_of_the_service(key: str) -> None:
+    from urllib.parse import quote
+
+    assert record_path("/v1/a", key) == f"/v1/a/{quote(key_part(key), safe='')}"
+    first = quote(key_part(key, last=False), safe="")
+    assert record_path("/v1/a", key, "z") == f"/v1/a/{first}/z"
