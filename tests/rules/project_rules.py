@@ -250,7 +250,7 @@ def library_that_looks_out(tree: Tree) -> list[str]:
         for name, module in tree.modules("shared/shardweave")
         if not name.startswith(tuple(f"shared/shardweave/{folder}/" for folder in outer))
         for each in sorted(imported(name, module))
-        if each.startswith(tuple(f"shardweave.{folder}" for folder in outer))
+        if f"{each}.".startswith(tuple(f"shardweave.{folder}." for folder in outer))
     ]
 
 
