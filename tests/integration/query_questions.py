@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from shardweave.keys.key_format import ARTICLE, ORDERED
@@ -28,7 +29,7 @@ from shardweave.table.conditions import (
     Size,
 )
 from shardweave.values.codecs import Timestamp
-from tests.integration.question_shapes import Shape
+from tests.integration.question_shapes import OWN, Shape
 
 DAY = 86_400_000
 NOW = 1_730_000_000_000
@@ -42,11 +43,18 @@ METAS: list[dict[str, Any] | None] = [
 WORDS = ["", "a", "an", "ann", "anna", "b", "é", "a b", "!"]
 
 
-def make_schema(chooser: random.Random, generations: int) -> Schema:
+def make_schema(chooser: random.Random, generations: int, spreader: random.Random | None = None) -> Schema:
+    """A schema with so many generations. With a `spreader`, which leaves the rest as it is, in half of the cases most
+    indexes have shards of their own: some in common, some not."""
     begins = [0, *(NOW - back * DAY for back in range(generations - 1, 0, -1))]
     bumps = [ShardBump(begin, chooser.randint(1, 2), place + 1) for place, begin in enumerate(begins)]
     if chooser.random() < 0.2:
         bumps[0] = ShardBump(0, 1, 0)
+    key_format = ORDERED if chooser.random() < 0.9 else ARTICLE
+    own: list[int | None] = [None, None, None]
+    if spreader is not None and key_format.ordered and spreader.random() < 0.5:
+        own = [spreader.choice(OWN) for _ in own]
+    few, more, mine = own
 
     class Thing(Entity, token="thing", shard_bumps=bumps):
         thing_id: str = unique_property()
@@ -60,7 +68,9 @@ def make_schema(chooser: random.Random, generations: int) -> Schema:
         meta: dict[str, Any] | None = None
         expires: int | None = ttl_property()
 
-        first_hash_key = HashKey("first")
+        if few is not None and more is not None:
+            few_hash_key, more_hash_key = HashKey(shards=few), HashKey(shards=more)
+        first_hash_key = HashKey("first", shards=mine)
         first_range_key = RangeKey("first", "last", "created")
         last_range_key = RangeKey("last", "first", "created")
         rank_range_key = RangeKey("rank", desc("score"))
@@ -74,30 +84,30 @@ def make_schema(chooser: random.Random, generations: int) -> Schema:
         made_range_key = RangeKey("created", "due")
 
     projected = ["last_range_key", "first_range_key", "tags", "score"]
-    return Schema(
-        [Thing],
-        [
-            Index("first", "hash_key", "first_range_key"),
-            Index("last", "hash_key", "last_range_key"),
-            Index("rank", "hash_key", "rank_range_key"),
-            Index("score", "hash_key", "score_range_key"),
-            Index("rawRank", "hash_key", "rank"),
-            Index("rawScore", "hash_key", "score"),
-            Index("created", "hash_key", "created"),
-            Index("time", "hash_key", "time_range_key"),
-            Index("firstTime", "hash_key", "first_time_range_key"),
-            Index("lastTime", "hash_key", "last_time_range_key"),
-            Index("firstBack", "hash_key", "first_back_range_key"),
-            Index("lastBack", "hash_key", "last_back_range_key"),
-            Index("due", "hash_key", "due_range_key"),
-            Index("made", "hash_key", "made_range_key"),
-            Index("mine", "first_hash_key", "created"),
-            Index(
-                "mineLast", "first_hash_key", "last_range_key", projection=[n for n in projected if "last_r" not in n]
-            ),
-        ],
-        key_format=ORDERED if chooser.random() < 0.9 else ARTICLE,
-    )
+    indexes = [
+        Index("first", "hash_key", "first_range_key"),
+        Index("last", "hash_key", "last_range_key"),
+        Index("rank", "hash_key", "rank_range_key"),
+        Index("score", "hash_key", "score_range_key"),
+        Index("rawRank", "hash_key", "rank"),
+        Index("rawScore", "hash_key", "score"),
+        Index("created", "hash_key", "created"),
+        Index("time", "hash_key", "time_range_key"),
+        Index("firstTime", "hash_key", "first_time_range_key"),
+        Index("lastTime", "hash_key", "last_time_range_key"),
+        Index("firstBack", "hash_key", "first_back_range_key"),
+        Index("lastBack", "hash_key", "last_back_range_key"),
+        Index("due", "hash_key", "due_range_key"),
+        Index("made", "hash_key", "made_range_key"),
+        Index("mine", "first_hash_key", "created"),
+        Index("mineLast", "first_hash_key", "last_range_key", projection=[n for n in projected if "last_r" not in n]),
+    ]
+    if spreader is not None and few is not None:
+        keys = ["few_hash_key", "more_hash_key", "few_hash_key", "more_hash_key", "hash_key"]
+        indexes = [
+            replace(each, hash_key=spreader.choice(keys)) if each.hash_key == "hash_key" else each for each in indexes
+        ]
+    return Schema([Thing], indexes, key_format=key_format)
 
 
 def make_items(chooser: random.Random, thing: EntityType[Any]) -> list[dict[str, Any]]:

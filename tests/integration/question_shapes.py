@@ -15,6 +15,8 @@ from shardweave.query.plan import Plan
 
 CUTS = ("nothing", "deadline", "budget", "bytes", "lane fails", "lane left out")
 BRANCHES = (1, 2, 3)
+OWN = (1, 2, 4, 8, 16, 32, 64)
+"""The numbers of shards that indexes may have of their own."""
 ONE_IN = 500
 """Of so many questions, each shape must be met by one."""
 
@@ -62,6 +64,19 @@ def unreadable_shape(cut: str, *, reverse: bool) -> str:
     return UNREADABLE[2 * CUTS.index(cut) + reverse]
 
 
+OWN_SHARDS = tuple(f"{number} shards of an index, {cut}" for number in OWN for cut in CUTS)
+"""Pages by an index with so many shards of its own, by what cut the walk."""
+UNEQUAL = tuple(f"indexes with unequal shards, {cut}" for cut in CUTS)
+"""Pages of branches whose indexes have other numbers of shards."""
+
+
+def own_shapes(plan: Plan, cut: str) -> set[str]:
+    """What a page of a plan meets of indexes with shards of their own."""
+    numbers = {branch.view.shards for branch in plan.branches}
+    found = {f"{number} shards of an index, {cut}" for number in numbers if number is not None}
+    return found | ({f"indexes with unequal shards, {cut}"} if len(numbers) > 1 else set())
+
+
 def shape_of(plan: Plan, cut: str) -> Shape:
     """The shape of a page of a plan."""
     generations = len({lane.generation for lane in plan.lanes})
@@ -75,7 +90,7 @@ def met(shapes: Counter[Shape | str]) -> dict[str, int]:
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE]
+    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL]
     return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 
@@ -90,4 +105,6 @@ def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
         name = f"{branches} branches, {generations} generations, {word}"
         lines.append(f"{name:34}" + "".join(f"{counts.get(shape.text, 0):>20}" for shape in shapes))
     lines += [f"{name:34}{counts.get(name, 0):>20}" for name in (*UNREADABLE, *BEFORE)]
+    for title in [*(f"{number} shards of an index" for number in OWN), "indexes with unequal shards"]:
+        lines.append(f"{title:34}" + "".join(f"{cut} {counts.get(f'{title}, {cut}', 0)}".rjust(20) for cut in CUTS))
     return lines

@@ -33,7 +33,7 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, PutItem, Query
 from tests.integration.query_questions import DAY, NOW, make_branches, make_filter, make_items, make_schema
-from tests.integration.question_shapes import SHAPES, Shape, before_shape, met, shape_of, unreadable_shape
+from tests.integration.question_shapes import SHAPES, Shape, before_shape, met, own_shapes, shape_of, unreadable_shape
 from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
@@ -139,7 +139,7 @@ class Walk:
                 page = self.runner.run(replace(spec, cursor=cursor), room=room)
             except LaneFailed:
                 assert self.table.broken
-                self.met[shape_of(self.plan, "lane fails")] += 1
+                self._meet("lane fails")
                 continue
             except DeadlineTooShort:
                 assert spec.time_limit_ms is not None
@@ -149,7 +149,7 @@ class Walk:
             self.pages.append(page)
             if page.cursor is None:
                 if all(each.complete for each in self.pages):
-                    self.met[shape_of(self.plan, "nothing")] += 1
+                    self._meet("nothing")
                 return
             cursor = page.cursor
 
@@ -168,9 +168,13 @@ class Walk:
             self.met[unreadable_shape(self.cut, reverse=spec.reverse)] += 1
         if page.failed:
             self.late = True
-            self.met[shape_of(self.plan, "lane left out" if self.table.broken else "deadline")] += 1
+            self._meet("lane left out" if self.table.broken else "deadline")
         elif not page.complete:
-            self.met[shape_of(self.plan, self.cut)] += 1
+            self._meet(self.cut)
+
+    def _meet(self, cut: str) -> None:
+        self.met[shape_of(self.plan, cut)] += 1
+        self.met.update(own_shapes(self.plan, cut))
 
 
 DAMAGE: tuple[dict[str, Any], ...] = ({"rev": 7}, {"expires": "soon"}, {"tags": 5}, {"rev": 7, "tags": "x"})
@@ -192,7 +196,7 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
     """The shapes that a question met, None where it can't be asked: a bare-bar format and an index that projects little
     refuse some."""
     chooser, shape = random.Random(seed), SHAPES[seed % len(SHAPES)]
-    schema = make_schema(chooser, shape.generations)
+    schema = make_schema(chooser, shape.generations, random.Random(f"shards {seed}"))
     thing = schema.entity("thing")
     items = make_items(chooser, thing)
     harmed = damaged(random.Random(f"harm {seed}"), items)

@@ -1,13 +1,14 @@
 """Records move while they are written, read and walked through: random histories, each checked to its last answer.
 
-What a history is, and what is checked in it, is in `tests/simulator`. Five hundred run by default;
-`--histories 100000` runs more, `--first-history N` begins at another seed. A failure names its seed, and that is the
-whole history.
+What a history is, and what is checked in it, is in `tests/simulator`. Its indexes have the table's shards, or 1 to 64
+of their own: among 64 histories in a row each pair of numbers is met once. Five hundred run by default; `--histories
+100000` runs more, `--first-history N` begins at another seed. A failure names its seed, and that is the whole history.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import pytest
 
@@ -15,7 +16,7 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
 from tests.simulator.clients import FIRST_KINDS
-from tests.simulator.history import WAITS, Setting, run
+from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run
 from tests.simulator.movers import Plot
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
 
@@ -28,6 +29,12 @@ def test_histories(histories: range) -> None:
             run(seed)
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
+
+
+@pytest.mark.parametrize("first", [0, 7, 1000])
+def test_histories_in_a_row_meet_every_number_of_shards_of_an_index(first: int) -> None:
+    met = {index_shards(seed) for seed in range(first, first + len(OWN_SHARDS) ** 2)}
+    assert met == set(product(OWN_SHARDS, repeat=2))
 
 
 def test_the_same_seed_is_the_same_history() -> None:
@@ -44,11 +51,16 @@ def test_histories_reach_every_phase_and_meet_conflicts() -> None:
 BROKEN = {
     "phases end while requests of the one before are accepted": (
         0,
-        Setting(plots=(THERE,), waits=replace(WAITS, accepted_ms=20_000), weather=Weather(stall=0.4)),
+        Setting(
+            plots=(THERE,),
+            waits=replace(WAITS, accepted_ms=20_000),
+            weather=Weather(stall=0.4),
+            shards=TABLE_SHARDS,
+        ),
     ),
     "copies of the control record are used for longer than phases wait for": (
         200,
-        Setting(plots=(THERE,), trusted=replace(WAITS, lease_ms=60_000)),
+        Setting(plots=(THERE,), trusted=replace(WAITS, lease_ms=60_000), shards=TABLE_SHARDS),
     ),
 }
 """What is broken, and from which history on one is looked for that shows it."""
@@ -60,7 +72,7 @@ def test_without_its_waits_the_protocol_breaks_and_histories_show_it(case: str) 
     assert any(_fails(seed, setting) for seed in range(first, first + 150))
 
 
-HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0, kinds=FIRST_KINDS)
+HURRIED = Setting(plots=(THERE,), writers=6, operations=6, walkers=0, kinds=FIRST_KINDS, shards=TABLE_SHARDS)
 STALLED = replace(HURRIED, weather=Weather(stall=0.5))
 UNVERIFIED = without(ReshardStep.VERIFY)
 

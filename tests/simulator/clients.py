@@ -75,8 +75,9 @@ MADE_UP = MadeUp()
 
 
 @cache
-def thing_schema(bumps: tuple[ShardBump, ...]) -> Schema:
-    """The records of a history."""
+def thing_schema(bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | None] = (None, None)) -> Schema:
+    """The records of a history, and the shards that the indexes of names and of owners have of their own."""
+    by_name, by_owner = shards
 
     class Thing(Entity, token="thing", shard_bumps=list(bumps)):
         """What a history writes. `number` is different in each write."""
@@ -89,12 +90,14 @@ def thing_schema(bumps: tuple[ShardBump, ...]) -> Schema:
         ttl: int | None = ttl_property()
 
         name_range_key = RangeKey("name", "created")
-        owner_hash_key = HashKey("owner")
+        owner_hash_key = HashKey("owner", shards=by_owner)
+        if by_name is not None:
+            all_hash_key = HashKey(shards=by_name)
 
     return Schema(
         [Thing],
         [
-            Index("name", hash_key="hash_key", range_key="name_range_key"),
+            Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
         ],
     )

@@ -28,6 +28,9 @@ WAITS = Waits(
     quiet_ms=1_000,
 )
 MAX_LAG_MS = 2_500
+OWN_SHARDS = (None, 1, 2, 4, 8, 16, 32, 64)
+"""What an index may have of its own; None has the table's shards."""
+TABLE_SHARDS = (None, None)
 BUMPS_BEGIN = (5_000, 15_000, 30_000, 60_000)
 
 
@@ -61,6 +64,8 @@ class Setting:
     """What writers do."""
     mover_crashes: float = 0.01
     mover_naps: float = 0.0
+    shards: tuple[int | None, int | None] | None = None
+    """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
 
 
@@ -72,7 +77,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     if draw.random() < 0.3:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
-    schema = thing_schema(tuple(bumps))
+    schema = thing_schema(tuple(bumps), index_shards(seed) if setting.shards is None else setting.shards)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
     waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
@@ -100,6 +105,11 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         tuple(movers.phases),
         server.conflicts,
     )
+
+
+def index_shards(seed: int) -> tuple[int | None, int | None]:
+    """The shards of a history's indexes: among 64 seeds in a row each pair is met once."""
+    return OWN_SHARDS[seed % 8], OWN_SHARDS[seed // 8 % 8]
 
 
 PLOTS: tuple[tuple[Plot, ...], ...] = (

@@ -143,7 +143,7 @@ class ReshardAdmin:
         seen = self._coordinator.read(entity)
         record = self._asking.item(verdict_key(entity))
         verdict = None if record is None else decode_verdict(record)
-        why, advice = ("", "") if verdict is None else (verdict.why, verdict.advice)
+        why, advice = ("", "") if verdict is None else (verdict.why, verdict.advices)
         if seen is None:
             phase, shards = Phase.STABLE.name.lower(), _shards(entity.shard_map)
             return Status(entity.token, phase, "rest", shards=shards, proposal=why, advice=advice)

@@ -10,7 +10,7 @@ At least one page is worked on in a slice, and no more pages begin when its time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..table.conditions import And, Compare
 from ..table.operations import UpdateItem
 from ..table.retry import RetryClock
 from .control import control_key, decode_control
-from .copy_actions import copied
+from .copy_actions import CopyUnit, copied
 from .declaration_guard import fits
 from .index_check import CheckingIndexes
 from .phases import Phase, ReshardState, ReshardStep, Waits
@@ -42,9 +42,10 @@ from .work_items import (
     sources_of,
     work_key,
 )
+from .write_rate import WriteRate, sharers_of
 
 MakeTask = Callable[[TaskContext], Task]
-MakeCarrier = Callable[[EntityType[Any], Sender, Callable[[int], None]], Carrier]
+MakeCarrier = Callable[[EntityType[Any], Sender, Callable[[Sequence[CopyUnit]], None]], Carrier]
 
 PACED_SECONDS = 5
 """The maximum duration of a page if a rate is set."""
@@ -105,7 +106,7 @@ class Mover:
         if record is None or record.get(MARK) == control.version or not self._noted(entity, item):
             return False
         try:
-            hands = self._hands(entity, control, item, Rate(0, self._waiting))
+            hands = self._hands(entity, control, item, WriteRate(0, 0, {}, self._waiting))
             return bool(hands.execute([copied(entity, control, record, hands.past_ms)])[0].written)
         except WorkClosed:
             return False
@@ -141,7 +142,7 @@ class Mover:
     def _worked(self, entity: EntityType[Any], control: ReshardState, item: WorkItem, seconds: float) -> WorkItem:
         monotonic = self._waiting.monotonic
         ends = monotonic() + seconds
-        task = self._tasks[item.step](self._hands(entity, control, item, Rate(control.rate, self._waiting)))
+        task = self._tasks[item.step](self._hands(entity, control, item, self._rate(entity, control, item)))
         listed = sources_of(entity, control, item)
         at, key, counts = item.at, item.key, item.counts
         while at < len(listed):
@@ -160,9 +161,14 @@ class Mover:
             return None
         return replace(item, owner="", lease_until=0)
 
-    def _hands(self, entity: EntityType[Any], control: ReshardState, item: WorkItem, rate: Rate) -> TaskContext:
+    def _rate(self, entity: EntityType[Any], control: ReshardState, item: WorkItem) -> WriteRate:
+        into_key = control.rate or self._pace.into_key
+        return WriteRate(control.rate, into_key, sharers_of(entity, control, item), self._waiting)
+
+    def _hands(self, entity: EntityType[Any], control: ReshardState, item: WorkItem, rate: WriteRate) -> TaskContext:
         carrier = self._carrier(entity, self._sender, rate.written)
-        page = min(self._pace.page, control.rate * PACED_SECONDS) if control.rate else self._pace.page
+        least = rate.least_a_second
+        page = max(1, min(self._pace.page, int(least * PACED_SECONDS))) if least else self._pace.page
         more = self._clocks_ms, page, self._pace.workers
         return TaskContext(entity, control, item, self._asking, carrier, self._clock, self._waiting, *more)
 
@@ -183,21 +189,3 @@ TASKS: Mapping[ReshardStep, MakeTask] = {
     ReshardStep.CLEAN: Cleaning,
 }
 """The tasks of movers in each step that has work."""
-
-
-class Rate:
-    """Keeps one slice to a number of records a second; 0 is no limit."""
-
-    def __init__(self, a_second: int, waiting: RetryClock) -> None:
-        self._a_second = a_second
-        self._waiting = waiting
-        self._begun = waiting.monotonic()
-        self._written = 0
-
-    def written(self, count: int) -> None:
-        """Count written records, and wait until they are within the rate."""
-        self._written += count
-        if self._a_second:
-            early = self._begun + self._written / self._a_second - self._waiting.monotonic()
-            if early > 0:
-                self._waiting.sleep(early)

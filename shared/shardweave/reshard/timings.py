@@ -72,15 +72,17 @@ def _camel(name: str) -> str:
 @dataclass(frozen=True)
 class Pace:
     """The duration of a slice, the additional time for which other movers don't take its item, the number of records of
-    a page, and the number of parallel reads."""
+    a page, and the number of parallel reads. `into_key` is the number of records a second that all movers together
+    write into a hash key that several of them write to, if no rate is set; 0 is no limit."""
 
     slice_ms: int = 55_000
     margin_ms: int = 35_000
     page: int = 100
     workers: int = 1
+    into_key: int = 0
 
 
-DEPLOYED_PACE = Pace(workers=8)
+DEPLOYED_PACE = Pace(workers=8, into_key=500)
 
 
 LOCAL_PACE = Pace(slice_ms=1000, margin_ms=5000)

@@ -35,10 +35,9 @@ class Carried:
 
 
 class Carrier:
-    """Carries out units for one mover. `paced` is called with the number of written records, and waits if the rate is
-    exceeded."""
+    """Carries out units for one mover. `paced` is called with the written units, and waits if the rate is exceeded."""
 
-    def __init__(self, entity: EntityType[Any], sender: Sender, paced: Callable[[int], None]) -> None:
+    def __init__(self, entity: EntityType[Any], sender: Sender, paced: Callable[[Sequence[CopyUnit]], None]) -> None:
         self._entity = entity
         self._sender = sender
         self._paced = paced
@@ -72,7 +71,7 @@ class Carrier:
         refusal = self._sender.send(actions)
         if refusal is None:
             carried.written += len(batch)
-            self._paced(len(batch))
+            self._paced(batch)
             return []
         failed = [reason.code == CONDITION_FAILED for reason in refusal.reasons]
         if failed[0]:

@@ -6,10 +6,16 @@ Format, beside the control record:
     writes, hot                   changes, and how many of them were of the record with the most changes in its batch
     throttled                     requests that the table refused for this shard, see `throttle_recorder`
 
-Only changes of records count (see `stream_filter`), not the writes of movers. Numbers are added without conditions, so
-a batch that is delivered again is counted again.
+    rangeKey   load#<attribute>!<suffix>      one for each shard of a generated hash key that has fewer shards
+    writes, hot                   changes of the hash key (including its values) with the most changes in its batch, and
+                                  how many of them were of one record
+    throttled                     requests that an index by this hash key refused; the suffix may be missing
 
-Costs: one write for each shard and batch of changes.
+Values in hash keys are not stored. Only changes of records count (see `stream_filter`), not the writes of movers; for
+an index, only changes that it shows. Numbers are added without conditions, so a batch that is delivered again is
+counted again.
+
+Costs: one write for each shard and batch of changes, for the table and for each such hash key.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...schema.entity_type import EntityType
+from ...schema.entity_type import EntityType, IndexView
 from ...table.operations import Interval, Query, StreamRecord, UpdateItem
 from ...table.values import Item, item_bytes
 from ..control import partition_key
@@ -29,7 +35,7 @@ LOAD = "load#"
 
 @dataclass(frozen=True)
 class Load:
-    """One shard's numbers since counting began."""
+    """One shard's numbers since counting began. `suffix` is `attribute!suffix` where it is a shard of an index."""
 
     suffix: str
     items: int
@@ -52,10 +58,11 @@ class LoadCounter:
     def __init__(self) -> None:
         self._batches: dict[tuple[str, str], _Batch] = {}
         self._records: dict[tuple[str, str], Counter[tuple[Any, ...]]] = {}
+        self._keys: dict[tuple[str, str], dict[Any, Counter[tuple[Any, ...]]]] = {}
         self._entities: dict[str, EntityType[Any]] = {}
 
-    def count(self, entity: EntityType[Any], change: StreamRecord) -> None:
-        """One change of a record."""
+    def count(self, entity: EntityType[Any], change: StreamRecord, shards: int = 1) -> None:
+        """One change of a record, of an entity whose records are in at most so many shards."""
         suffix = entity.keys.suffix_of_key(str(change.key[entity.keys.design.hash_name]))
         place = entity.token, suffix
         self._entities[entity.token] = entity
@@ -63,17 +70,48 @@ class LoadCounter:
         batch.items += (change.new is not None) - (change.old is not None)
         batch.bytes += item_bytes(change.new or {}) - item_bytes(change.old or {})
         batch.writes += 1
-        self._records.setdefault(place, Counter())[tuple(change.key.values())] += 1
+        record = tuple(change.key.values())
+        self._records.setdefault(place, Counter())[record] += 1
+        for name, hash_key in index_keys_written(entity, change, shards):
+            place = entity.token, index_load(entity, name, hash_key)
+            self._keys.setdefault(place, {}).setdefault(hash_key, Counter())[record] += 1
 
     def drain(self) -> Iterator[UpdateItem]:
         """The updates that add the numbers in the table; the counter is reset."""
-        batches, records = self._batches, self._records
-        self._batches, self._records = {}, {}
+        batches, records, keys = self._batches, self._records, self._keys
+        self._batches, self._records, self._keys = {}, {}, {}
         for (token, suffix), batch in batches.items():
             hot = max(records[token, suffix].values())
             added = {"items": batch.items, "bytes": batch.bytes, "writes": batch.writes, "hot": hot}
             key = load_key(self._entities[token], suffix)
             yield UpdateItem(key, add={name: number for name, number in added.items() if number})
+        for (token, name), written in keys.items():
+            busiest = max(written.values(), key=Counter.total)
+            key = load_key(self._entities[token], name)
+            yield UpdateItem(key, add={"writes": busiest.total(), "hot": max(busiest.values())})
+
+
+def index_keys_written(entity: EntityType[Any], change: StreamRecord, shards: int) -> Iterator[tuple[str, Any]]:
+    """The generated hash keys with fewer shards than so many that a change wrote to in some index, each with its
+    attribute."""
+    old, new = change.old or {}, change.new or {}
+    found: set[tuple[str, Any]] = set()
+    for view in entity.views.values():
+        if view.shards is None or view.shards >= shards:
+            continue
+        shown = old.keys() | new.keys() if view.projected is None else {*view.page_key, *view.projected}
+        if any(old.get(name) != new.get(name) for name in shown):
+            found |= {(view.hash_name, each[view.hash_name]) for each in (old, new) if _is_in(view, each)}
+    yield from sorted(found)
+
+
+def _is_in(view: IndexView, item: Item) -> bool:
+    return view.hash_name in item and view.range_name in item
+
+
+def index_load(entity: EntityType[Any], attribute: str, hash_key: Any) -> str:
+    """The name of the numbers of an index's shard, without the values in its hash key."""
+    return f"{attribute}!{entity.keys.suffix_of_key(str(hash_key))}"
 
 
 def load_key(entity: EntityType[Any], suffix: str) -> dict[str, Any]:
@@ -83,12 +121,12 @@ def load_key(entity: EntityType[Any], suffix: str) -> dict[str, Any]:
 
 
 def throttled_update(entity: EntityType[Any], suffix: str, count: int) -> UpdateItem:
-    """The update that adds the number of throttled requests of a shard."""
+    """The update that adds the number of throttled requests of a shard, of the table or of an index."""
     return UpdateItem(load_key(entity, suffix), add={"throttled": count})
 
 
 def loads_query(entity: EntityType[Any]) -> Query:
-    """The query for the numbers of all shards."""
+    """The query for the numbers of all shards, of the table and of indexes."""
     design = entity.keys.design
     names = design.hash_name, partition_key(entity), design.range_name
     return Query(*names, Interval(LOAD, LOAD + "~"), consistent=True)

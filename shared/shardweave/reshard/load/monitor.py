@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...errors import Conflict, ReshardRefused, TableError
@@ -29,6 +30,7 @@ from ..phases import Waits, map_in_force
 from ..retrying_reads import Asking
 from ..stream_filter import Authoritative
 from .counters import Load, LoadCounter, decode_loads, loads_query
+from .index_load import judged_indexes, own_shards
 from .policy import Policy, Verdict, decode_verdict, encode_verdict, judged, verdict_key
 
 
@@ -69,7 +71,8 @@ class LoadWatch:
             return
         entity = self._schema.entity_of_key(str(change.key[self._schema.hash_key]))
         if entity is not None:
-            self._counter.count(entity, change)
+            current = map_in_force(entity.shard_map, self._maps.control(entity))
+            self._counter.count(entity, change, max(each.space.shards for each in current.generations))
 
     def drain(self) -> None:
         """Add the counted numbers in the table."""
@@ -87,7 +90,7 @@ class LoadWatch:
 
     def proposals(self) -> Mapping[str, str]:
         """The proposals and advice by entity, as far as this process knows them."""
-        said = {token: verdict.why or verdict.advice for token, verdict in self._verdicts.items()}
+        said = {token: verdict.said for token, verdict in self._verdicts.items()}
         return {token: text for token, text in said.items() if text}
 
     # -- parts
@@ -104,7 +107,9 @@ class LoadWatch:
             self._due[entity.token] = now + self._policy.window_ms
             return
         current = map_in_force(entity.shard_map, control)
-        verdict = judged(self._policy, before, self._loads(entity), current, now)
+        loads = self._loads(entity)
+        indexes = judged_indexes(self._policy, before, loads, current, now, own_shards(entity))
+        verdict = replace(judged(self._policy, before, loads, current, now), indexes=indexes)
         condition = absent(entity) if record is None else as_read(record)
         put = PutItem(encode_verdict(entity, verdict, self._new_token()), condition)
         if self._sender.send([put]) is not None:

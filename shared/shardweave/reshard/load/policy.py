@@ -14,6 +14,7 @@ window:
     at         when, in epoch milliseconds; writes, hot, throttled: each shard's numbers at that time
     high, low  windows in a row above the limits, and below half of them
     target, why        what is proposed; advice: what is said where shards don't help
+    indexes            the same for each generated hash key with shards of its own, see `index_load`
 
 Pure.
 """
@@ -34,6 +35,8 @@ from .counters import Load
 Mode = Literal["off", "propose", "apply"]
 MODES: tuple[Mode, ...] = ("off", "propose", "apply")
 VERDICT = "_verdict"
+OF_INDEX = "!"
+"""Stands between an attribute and a suffix in the name of an index's numbers."""
 HOT_SHARE = 0.5
 HOT_WRITES = 0.2
 """The share of the limit above which a single record counts as hot."""
@@ -65,6 +68,16 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What was judged last of a generated hash key with shards of its own: windows in a row above the limits, and below
+    half of them, and what is said of it."""
+
+    high: int = 0
+    low: int = 0
+    advice: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The result of the last window."""
 
@@ -77,23 +90,44 @@ class Verdict:
     why: str = ""
     advice: str = ""
     throttled: Mapping[str, int] = field(default_factory=dict)
+    indexes: Mapping[str, Standing] = field(default_factory=dict)
+
+    def seconds_to(self, now_ms: int) -> float:
+        """How long the window has been that ends now."""
+        return max(1.0, (now_ms - self.at_ms) / 1000)
+
+    @property
+    def advices(self) -> str:
+        """All that is said beside a proposal, of indexes too."""
+        return _joined(self.advice, *(each.advice for each in self.indexes.values()))
+
+    @property
+    def said(self) -> str:
+        """What is proposed, or said where shards don't help, and what is said of indexes."""
+        return _joined(self.why or self.advice, *(each.advice for each in self.indexes.values()))
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(text for text in texts if text)
 
 
 def judged(
     policy: Policy, before: Verdict | None, loads: Mapping[str, Load], current: ShardMap, now_ms: int
 ) -> Verdict:
     """The verdict after another window. The first one only stores the numbers."""
-    live = {suffix: load for suffix, load in loads.items() if len(suffix) in _widths(current)}
+    widths = {generation.space.chars for generation in current.generations}
+    live = {suffix: load for suffix, load in loads.items() if OF_INDEX not in suffix and len(suffix) in widths}
+    kept = live | {name: load for name, load in loads.items() if OF_INDEX in name}
     noted = Verdict(
         now_ms,
-        {suffix: load.writes for suffix, load in live.items()},
-        {suffix: load.hot for suffix, load in live.items()},
-        throttled={suffix: load.throttled for suffix, load in live.items()},
+        {name: load.writes for name, load in kept.items()},
+        {name: load.hot for name, load in kept.items()},
+        throttled={name: load.throttled for name, load in kept.items()},
     )
     if before is None:
         return noted
-    seconds = max(1.0, (now_ms - before.at_ms) / 1000)
-    windows = {suffix: _Window.of(load, before, seconds) for suffix, load in live.items()}
+    seconds = before.seconds_to(now_ms)
+    windows = {suffix: Window.of(load, before, seconds) for suffix, load in live.items()}
     use = max((each.use(policy) for each in windows.values()), default=0.0)
     high = before.high + 1 if use > 1 else 0
     low = before.low + 1 if use < 0.5 else 0
@@ -107,7 +141,7 @@ def judged(
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     """One shard in a window: writes a second in all and of its hottest records, throttled requests, and its size."""
 
     rate: float
@@ -116,7 +150,7 @@ class _Window:
     bytes: int
 
     @classmethod
-    def of(cls, load: Load, before: Verdict, seconds: float) -> _Window:
+    def of(cls, load: Load, before: Verdict, seconds: float) -> Window:
         suffix = load.suffix
         return cls(
             (load.writes - before.writes.get(suffix, 0)) / seconds,
@@ -153,14 +187,10 @@ class _Window:
         return f"was throttled {self.throttled:,} times in the last of {policy.windows} windows"
 
 
-def _widths(current: ShardMap) -> set[int]:
-    return {generation.space.chars for generation in current.generations}
-
-
 def _target(current: ShardMap, use: float) -> ShardBump | None:
     """The smallest shard space in which a shard has at most half of its limits, with suffixes longer than all present
     ones."""
-    chars = max(_widths(current)) + 1
+    chars = max(generation.space.chars for generation in current.generations) + 1
     needed = max(generation.space.shards for generation in current.generations) * use * 2
     for bits in range(1, 6):
         if bits * chars > MAX_BITS:
@@ -170,7 +200,7 @@ def _target(current: ShardMap, use: float) -> ShardBump | None:
     return None
 
 
-def _why(policy: Policy, windows: Mapping[str, _Window], target: ShardBump | None) -> str:
+def _why(policy: Policy, windows: Mapping[str, Window], target: ShardBump | None) -> str:
     fullest = max(windows, key=lambda suffix: windows[suffix].use(policy))
     reason = f"shard {fullest!r} {windows[fullest].reason(policy)}"
     if target is None:
@@ -178,7 +208,7 @@ def _why(policy: Policy, windows: Mapping[str, _Window], target: ShardBump | Non
     return f"{reason}; in {target.space.shards} shards it would be half of that or less"
 
 
-def _advice(policy: Policy, windows: Mapping[str, _Window]) -> str:
+def _advice(policy: Policy, windows: Mapping[str, Window]) -> str:
     hot = [suffix for suffix, each in windows.items() if each.is_of_one_record(policy)]
     if not hot:
         return ""
@@ -210,6 +240,7 @@ def encode_verdict(entity: EntityType[Any], verdict: Verdict, rev: str) -> dict[
         "target": None if target is None else [target.char_bits, target.chars],
         "why": verdict.why,
         "advice": verdict.advice,
+        "indexes": {name: [each.high, each.low, each.advice] for name, each in verdict.indexes.items()},
         REVISION: rev,
     }
 
@@ -234,6 +265,10 @@ def _decoded(record: Item) -> Verdict:
         target=None if target is None else ShardBump(0, int(target[0]), int(target[1])),
         why=str(record["why"]),
         advice=str(record["advice"]),
+        indexes={
+            name: Standing(int(high), int(low), str(advice))
+            for name, (high, low, advice) in record.get("indexes", {}).items()
+        },
     )
 
 
