@@ -90,14 +90,17 @@ def _batched(records: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [records[begin : begin + 25] for begin in range(0, len(records), 25)]
 
 
-def theirs(folder: Path, settings: dict[str, Any], records: list[dict[str, Any]]) -> Walk:
+def theirs(
+    folder: Path, settings: dict[str, Any], records: list[dict[str, Any]], most_pages: int | None = None
+) -> Walk:
+    """What the other side's pages give, of which it reads so many, or all that are due and more."""
     due = -(-len(records) // LIMIT)
     asked = {
         "config": settings,
         "people": records,
         "limit": LIMIT,
         "pageSize": PAGE_SIZE,
-        "mostPages": MORE_THAN_DUE * due,
+        "mostPages": most_pages or MORE_THAN_DUE * due,
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(asked, file)

@@ -10,11 +10,12 @@ from shardweave.schema.schema import Schema
 CREATED = 1_727_300_000_000
 INDEX, RANGE_NAME = "firstName", "firstNameRangeKey"
 BITS = {4: (2, 1), 16: (4, 1), 64: (3, 2)}
+MORE_BITS = {256: (4, 2), 1024: (5, 2), 4096: (4, 3)}
 
 
 def config(golden: dict[str, Any], shards: int) -> dict[str, Any]:
     """The golden configuration with so many shards for users from the beginning."""
-    bits, chars = BITS[shards]
+    bits, chars = (BITS | MORE_BITS)[shards]
     bump = {"timestamp": 0, "charBits": bits, "chars": chars}
     entities = golden["entities"]
     return {**golden, "entities": {**entities, "user": {**entities["user"], "shardBumps": [bump]}}}

@@ -3,11 +3,20 @@
 A shard space is chosen so that its fullest shard stays within DynamoDB's partition of 10 GB: the mean is kept at least
 a fifth below, which is more than the unevenness of the hash up to 256 shards. Of the spaces with that many shards the
 one with the fewest characters is taken. What is planned is the table; an index that projects everything needs as much.
+
+    shardweave plan --records 3e9 --bytes 512 --writes 2000 --index beneficiary=1e6 --index all=1
+
+An index needs no more shards of its own than its writes do, whatever the table has: a partition takes 1,000 write units
+a second, and each of its hash keys gets the writes divided by the distinct values of its properties (1 where it has
+none) and by its shards. A page by it takes that many requests. The least power of two is advised that keeps a fifth
+free; null, to leave `shards` out, where that is no fewer than the table has. Values are taken to be written evenly: of
+ones that are not, give how many there would be if all were as busy as the busiest.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigurationError
@@ -30,6 +39,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("--records", required=True, type=whole_number, metavar="N", help="how many, such as 3e9")
     parser.add_argument("--bytes", required=True, type=whole_number, metavar="N", help="the size of one in the table")
+    parser.add_argument("--writes", type=whole_number, metavar="N", help="writes a second, for the shards of indexes")
+    parser.add_argument(
+        "--index", action="append", default=[], type=named_number, metavar="NAME=VALUES",
+        help="an index, and how many distinct values the properties of its hash key have, 1 where it has none",
+    )  # fmt: skip
+
+
+def named_number(text: str) -> tuple[str, int]:
+    """`beneficiary=1e6` is a name and a whole number. Raises ArgumentTypeError."""
+    name, found, number = text.rpartition("=")
+    if not (found and name):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no name and number; give one such as beneficiary=1e6")
+    return name, whole_number(number)
 
 
 def whole_number(text: str) -> int:
@@ -46,8 +68,32 @@ def whole_number(text: str) -> int:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """The plan."""
-    streams.write(document(plan(options.records, options.bytes)))
+    if options.index and options.writes is None:
+        message = "the shards of an index follow from its writes"
+        raise ConfigurationError(message, where="--index", fix="give --writes, as many as there are in a second")
+    found = plan(options.records, options.bytes)
+    for name, values in options.index:
+        found.setdefault("indexes", {})[name] = index_plan(found, options.writes, values)
+    streams.write(document(found))
     return 0
+
+
+def index_plan(table: Mapping[str, Any], writes: int, values: int) -> dict[str, Any]:
+    """What an index needs beside the figures of its table: the shards of its own, None for the table's, and what a page
+    by it costs and one of its hash keys holds."""
+    units = -(-table["bytes"] // WRITE_UNIT_BYTES) * writes
+    needed = -(-units * ROOM_PERCENT // (100 * PARTITION_WRITE_UNITS * values))
+    shards = 1 << (needed - 1).bit_length()
+    own = shards if shards < table["shards"] else None
+    keys = values * (own or table["shards"])
+    return {
+        "values": values,
+        "shards": own,
+        "requestsPerPage": own or table["shards"],
+        "recordsPerKey": -(-table["records"] // keys),
+        "bytesPerKey": -(-table["storedBytes"] // keys),
+        "writeUnitsPerKey": -(-units // keys),
+    }
 
 
 def plan(records: int, size: int) -> dict[str, Any]:
