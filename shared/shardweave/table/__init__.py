@@ -1,7 +1,7 @@
-"""The table: a closed set of operations, and what carries them out.
+"""The table: a closed set of operations, and the backends that carry them out.
 
 `Table` is the one interface between the library and storage. Backends: `dynamodb` (boto3), `embedded` (SQLite: the
-local default and the users' test double), `fault_injection` (wraps a table and misbehaves on purpose).
+local default and the users' test double), `fault_injection` (wraps a table and injects faults).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .operations import Operation
 R = TypeVar("R")
 
 Guard = Callable[[], None]
-"""Called before every attempt is sent, when nothing can delay its effect without end any more: after the attempt was
-signed, since DynamoDB refuses an old signature; inside the embedded table's own write transaction. It raises to stop
-the attempt."""
+"""Called before every attempt is sent, at a point after which its effect can't be delayed indefinitely: after the
+attempt was signed, since DynamoDB refuses an old signature; in the embedded table inside the write transaction. It
+raises an exception to stop the attempt."""
 
 
 class Table(Protocol):
-    """Carries out operations. Safe for use by many threads at once. A table that can carry out several reads at once by
-    itself has `run_many` besides, see `many`."""
+    """Carries out operations. Safe for use by many threads at once. A table that can carry out several reads in
+    parallel itself also has `run_many`, see `many`."""
 
     @property
     def layout(self) -> TableLayout:
@@ -30,12 +30,12 @@ class Table(Protocol):
 
     @property
     def guards_inside_writes(self) -> bool:
-        """True where a write calls its guard inside its own transaction, so that what the guard read still holds when
-        the write takes effect; False where other writers may commit between the two."""
+        """True if a write calls its guard inside its own transaction, so that the state read by the guard still holds
+        when the write takes effect; False if other writers may commit in between."""
 
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
-        """Carry out one operation and give its answer. Raises TableError's kinds, RecordTooLarge for an item over
-        400 KB, ValueRefused for a value that has no form in DynamoDB, and whatever `guard` raises."""
+        """Carry out one operation and return its answer. Raises TableError's kinds, RecordTooLarge for an item over 400
+        KB, ValueRefused for a value that has no form in DynamoDB, and whatever `guard` raises."""
 
     def close(self) -> None:
         """Release connections and files."""

@@ -1,7 +1,7 @@
 """Reads of many items by their keys: requests of at most 100, until nothing is left unprocessed.
 
-A table may leave any keys of a batch unprocessed. They are asked for again after a pause; an answer that read something
-begins the count of attempts anew. Each key is asked for once, however often it is given.
+A table may leave any keys of a batch unprocessed. They are requested again after a pause; an answer that read something
+resets the count of attempts. Each key is requested once, even if it is given several times.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Key = tuple[Value, Value]
 
 
 class KeysToRead:
-    """What is left to be read of some keys, and what was found. `names` are the table's key attributes."""
+    """The keys that are not read yet, and the items found. `names` are the table's key attributes."""
 
     def __init__(self, names: tuple[str, str], keys: Iterable[Item]) -> None:
         self._names = names
         self._left = {self.key_of(key): key for key in keys}
         self.found: dict[Key, Item | None] = {}
-        """The items by their keys, None for one that does not exist; what is left to be read is not in it."""
+        """The items by their keys, None for an item that does not exist; keys that are not read yet are not in it."""
 
     def key_of(self, item: Item) -> Key:
         """The key of an item."""
@@ -30,17 +30,17 @@ class KeysToRead:
 
     @property
     def left(self) -> int:
-        """How many keys are left to be read."""
+        """The number of keys that are not read yet."""
         return len(self._left)
 
     def requests(self, *, consistent: bool) -> list[BatchGet]:
-        """What reads all that is left."""
+        """The requests that read the remaining keys."""
         keys = list(self._left.values())
         chunks = (keys[start : start + MAX_BATCH_GET] for start in range(0, len(keys), MAX_BATCH_GET))
         return [BatchGet(tuple(chunk), consistent=consistent) for chunk in chunks]
 
     def take(self, request: BatchGet, answer: BatchGetAnswer) -> bool:
-        """Keep what the answer to a request has. Whether anything was read."""
+        """Add the items of an answer. Returns whether anything was read."""
         unprocessed = {self.key_of(key) for key in answer.unprocessed}
         read = [key for key in map(self.key_of, request.keys) if key not in unprocessed]
         self.found |= dict.fromkeys(read)
@@ -51,8 +51,8 @@ class KeysToRead:
 
 
 def read_in_turn(keys: KeysToRead, ask: Callable[[BatchGet], BatchGetAnswer | None], pauses: Backoff) -> bool:
-    """Read keys request by request, consistently. `ask` gives None where there was no answer. False when the pauses
-    were used up before everything was read."""
+    """Read keys request by request, consistently. `ask` returns None if there was no answer. False if there are no
+    retries left and not everything was read."""
     while keys.left:
         request = keys.requests(consistent=True)[0]
         answer = ask(request)

@@ -1,6 +1,6 @@
-"""Several pieces of waiting at a time, for one call: threads that end with it.
+"""Running several I/O-bound functions in parallel, in threads that end with the call.
 
-What one piece raises is raised when all have ended.
+An exception of one function is raised after all have ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def run_concurrently(work: Callable[[T], R], items: Collection[T], workers: int = MAX_WORKERS) -> list[R]:
-    """What `work` gives for each item, in order. One worker is the caller itself."""
+    """The results of `work` for each item, in order. With one worker the calling thread does the work."""
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="at-once") as pool:

@@ -1,17 +1,18 @@
 """Conditions and filters as values.
 
 One small closed tree serves write conditions and query filters. Each node has two pure sides that must agree:
-`evaluate(item)`, which gives DynamoDB's own answer, and `render(names)`, which writes DynamoDB's expression.
+`evaluate(item)`, which returns the same result as DynamoDB, and `render(names)`, which writes DynamoDB's expression.
 The embedded table and the query's own filtering use the first, the dynamodb table the second. No strings are parsed.
 
-DynamoDB's semantics that surprise, kept here: values of different types are never equal nor ordered; a comparison
-with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true; the size of a text
-is counted in UTF-16 code units.
+These surprising semantics of DynamoDB are reproduced: values of different types are never equal nor ordered; a
+comparison with a missing attribute is false, except `<>`, which is true; `Not` of a false comparison is true; the size
+of a text is counted in UTF-16 code units.
 
-What DynamoDB would refuse is not sent (`check`): an operand that it can't hold, an order or range of anything but
-texts, numbers and binaries, reversed bounds. What is no condition of any type can't be built: no value or more than 100
-to choose from, a prefix that is neither text nor binary, a size that is no number. Both raise ValueRefused. In a filter
-the operands are values of the property's own type, in that type's order, until it is compiled.
+Conditions that DynamoDB would refuse are not sent (`check`): an operand that it can't store, comparisons of anything
+but texts, numbers and binaries, reversed bounds. Conditions that are invalid for every type can't be built: `In` with
+no value or more than 100, a prefix that is neither text nor binary, a size that is not a number. Both raise
+ValueRefused. In a filter the operands are values of the property's own type, in that type's order, until it is
+compiled.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Names:
 
 
 class Undecided:
-    """What is true or false of a record and never of itself, so that `and`, `or`, `not`, `in` and chained comparisons,
-    which would each drop a part of what was written, are refused. Raises InputError."""
+    """An object without a truth value, so that `and`, `or`, `not`, `in` and chained comparisons, which would each
+    silently drop a part of a condition, are refused. Raises InputError."""
 
     def __bool__(self) -> NoReturn:
         raise InputError(
@@ -92,11 +93,11 @@ class Condition(Undecided):
         raise NotImplementedError
 
     def attributes(self) -> Iterator[str]:
-        """Every attribute that the condition looks at, repeats included."""
+        """Every attribute that the condition tests, with repetitions."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Refuse what DynamoDB would refuse of this node alone. Raises ValueRefused naming the attribute."""
+        """Raise an error if DynamoDB would refuse this node. Raises ValueRefused naming the attribute."""
 
     def __and__(self, other: Condition) -> Condition:
         return And((self, other))
@@ -273,8 +274,8 @@ class Missing(OnAttribute):
 
 @dataclass(frozen=True)
 class Size(OnAttribute):
-    """`size(attribute) operator value`: UTF-16 code units of a string, bytes of a binary, elements of a collection.
-    What has no size is treated like a missing attribute."""
+    """`size(attribute) operator value`: UTF-16 code units of a string, bytes of a binary, elements of a collection. A
+    value without a size is treated like a missing attribute."""
 
     operator: Comparator
     value: int
@@ -295,7 +296,7 @@ class Size(OnAttribute):
     def render(self, names: Names) -> str:
         size = f"size({names.name(self.attribute)})"
         if self.operator == "<>":
-            # What `<>` gives for an attribute without a size is not documented; what `=` gives is known.
+            # The result of `<>` for an attribute without a size is not documented; that of `=` is.
             return f"NOT {size} = {names.value(self.value)}"
         return f"{size} {self.operator} {names.value(self.value)}"
 
@@ -353,7 +354,7 @@ class Not(Condition):
 
 
 def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
-    """Parentheses stand only where they mean something: DynamoDB refuses redundant ones."""
+    """Parentheses are written only where they are needed, since DynamoDB refuses redundant ones."""
     if len(conditions) == 1:
         return conditions[0].render(names)
     return word.join(
@@ -389,7 +390,7 @@ def compare(left: Value, comparator: Comparator, right: Value) -> bool:
 
 
 def _check_comparator(attribute: str, operator: object) -> None:
-    """Raises ValueRefused for what compares nothing."""
+    """Raises ValueRefused for an unknown comparison operator."""
     if operator not in get_args(Comparator):
         fix = f"use one of {' '.join(get_args(Comparator))}"
         raise ValueRefused("there is no such comparison", where=attribute, fix=fix)

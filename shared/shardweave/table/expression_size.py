@@ -1,4 +1,4 @@
-"""How large the expression of a condition is, and how large DynamoDB lets it be."""
+"""The size of a condition's expression, and DynamoDB's limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_OPERAND_BYTES = 2 * 1024 * 1024
 
 
 def fits(condition: Condition, *, spare_operators: int = 0, spare_bytes: int = 0) -> bool:
-    """Whether DynamoDB takes a condition of this size, with so much to spare."""
+    """Whether DynamoDB accepts a condition of this size, with a given reserve."""
     operands = [operands_of(node) for node in nodes_of(condition)]
     return (
         sum(max(1, len(each)) for each in operands) + spare_operators <= MAX_OPERATORS
@@ -23,7 +23,7 @@ def fits(condition: Condition, *, spare_operators: int = 0, spare_bytes: int = 0
 
 
 def nodes_of(condition: Condition) -> Iterator[Condition]:
-    """A condition and all that it is made of."""
+    """A condition and all its nested conditions."""
     yield condition
     if isinstance(condition, Not):
         yield from nodes_of(condition.condition)
@@ -33,7 +33,7 @@ def nodes_of(condition: Condition) -> Iterator[Condition]:
 
 
 def operands_of(node: Condition) -> tuple[Value, ...]:
-    """The values that a node by itself compares with."""
+    """The operands of a single node."""
     if isinstance(node, Compare | Contains | Size):
         return (node.value,)
     if isinstance(node, Between):

@@ -1,12 +1,11 @@
-"""A table that misbehaves on purpose: it wraps another and, call by call, does what networks and processes do.
+"""Fault injection: a table that wraps another one and injects the faults of networks and processes, call by call.
 
-A `Fault` stands for one thing that goes wrong with one call; `Faults` decide which call gets which. The faults are
-those that a correct caller must survive: requests and answers that are lost, also to a client that then sends again by
-itself, throttling, conflicts with transactions, batches that are done in part, other writers in between, requests that
-arrive long after they were given up, and the death of the process before or after a call. A call without a fault goes
-straight to the wrapped table.
+A `Fault` is one fault of one call; `Faults` decide which call gets which fault. The faults are those that a correct
+caller must survive: lost requests and answers, also if the client sends the request again itself, throttling, conflicts
+with transactions, partially processed batches, other writers in between, requests that arrive long after the caller has
+given up, and the death of the process before or after a call. A call without a fault is passed to the wrapped table.
 
-Safe for use by many threads. `calls` lists every operation asked for, in order.
+Safe for use by many threads. `calls` lists every requested operation, in order.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ ALL: tuple[type[Any], ...] = (Operation,)
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `run` carries an operation out on the wrapped table, `keep` leaves one to be delivered late; `guard` is
-    what the caller wants checked before it is sent, and `send` carries it out without."""
+    """One call. `run` carries out an operation on the wrapped table, `keep` stores it to be delivered late; `guard` is
+    the caller's guard, and `send` carries out the operation without it."""
 
     operation: Operation[Any]
     run: Callable[[Operation[Any]], Any]
@@ -51,17 +50,17 @@ class Call:
 
 
 class Fault(Protocol):
-    """One thing that goes wrong."""
+    """One fault of a call."""
 
     def execute(self, call: Call) -> Any:
-        """Answer the call, or raise, as the fault would have it."""
+        """Answer the call, or raise, according to the fault."""
 
 
 class Faults(Protocol):
-    """Decides what goes wrong with each call, in the order of the calls."""
+    """Decides the fault of each call, in the order of the calls."""
 
     def next_for(self, operation: Operation[Any]) -> Fault | None:
-        """The fault of the next call, None when it shall go well."""
+        """The fault of the next call, None for no fault."""
 
 
 class SimulatedTable:
@@ -80,7 +79,7 @@ class SimulatedTable:
 
     @property
     def guards_inside_writes(self) -> bool:
-        """A request may be delivered long after its guard was asked."""
+        """False, since a request may be delivered long after its guard was called."""
         return False
 
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
@@ -93,7 +92,7 @@ class SimulatedTable:
 
     @property
     def run_many(self) -> RunMany | None:
-        """As the wrapped table's own, where it has one; each attempt at each read is a call, and has its fault."""
+        """The wrapped table's method, if it has one; each attempt of each read is a call with its own fault."""
         run_many = run_many_of(self._table)
         return None if run_many is None else partial(self._run_many, run_many)
 
@@ -145,7 +144,7 @@ class SimulatedTable:
         return answer
 
     def deliver_late(self) -> None:
-        """Let the requests arrive that were kept back. Nobody waits for their answers."""
+        """Deliver the stored requests. Their answers are dropped."""
         kept, self._late = self._late, []
         for operation in kept:
             with contextlib.suppress(ShardweaveError):
@@ -174,7 +173,7 @@ class LoseRequest:
 
 @dataclass(frozen=True)
 class LoseAnswer:
-    """The request is carried out, whatever comes of it, and the answer never arrives."""
+    """The request is carried out, and its answer is lost."""
 
     def execute(self, call: Call) -> Any:
         with contextlib.suppress(ShardweaveError):
@@ -184,7 +183,7 @@ class LoseAnswer:
 
 @dataclass(frozen=True)
 class DeliverLate:
-    """The request gets no answer, and arrives when `SimulatedTable.deliver_late` says so."""
+    """The request gets no answer, and is delivered by `SimulatedTable.deliver_late`."""
 
     def execute(self, call: Call) -> Any:
         call.keep()
@@ -201,7 +200,8 @@ class Throttle:
 
 @dataclass(frozen=True)
 class Fail:
-    """The request ends with what `make` makes: an error of the table, of the caller's guard, or an interrupt."""
+    """The request ends with the exception that `make` returns: an error of the table, of the caller's guard, or an
+    interrupt."""
 
     make: Callable[[], BaseException]
 
@@ -211,8 +211,8 @@ class Fail:
 
 @dataclass(frozen=True)
 class SendAgain:
-    """The table's client gets no answer to a request, which is carried out or not, and sends it again by itself; after
-    that `then` happens, or nothing else. A write that may not be repeated is given up after the first."""
+    """The table's client gets no answer to a request, which may be carried out, and sends it again itself; then `then`
+    happens, or no further fault. A write that may not be repeated is not sent again."""
 
     then: Fault | None = None
     carried_out: bool = True
@@ -247,7 +247,7 @@ class MeetTransaction:
 
 @dataclass(frozen=True)
 class ProcessPart:
-    """Only the first `count` items of a batch are processed. Other requests go well."""
+    """Only the first `count` items of a batch are processed. Other requests have no fault."""
 
     count: int
 
@@ -280,7 +280,7 @@ class ProcessPart:
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """Somebody else acts just before the request arrives, after which `then` happens, or nothing else."""
+    """Another writer acts just before the request arrives; then `then` happens, or no further fault."""
 
     act: Callable[[], object]
     then: Fault | None = None
@@ -292,7 +292,7 @@ class Meanwhile:
 
 @dataclass(frozen=True)
 class Stall:
-    """The caller's guard is asked, and only then somebody else acts; the request arrives after that."""
+    """Another writer acts after the caller's guard has been called; the request arrives after that."""
 
     act: Callable[[], object]
 
@@ -304,7 +304,7 @@ class Stall:
 
 @dataclass(frozen=True)
 class Afterwards:
-    """The request is carried out as `first` has it, and somebody else acts before the caller goes on."""
+    """The request is carried out with the fault `first`, and another writer acts before the caller continues."""
 
     act: Callable[[], object]
     first: Fault | None = None
@@ -317,11 +317,11 @@ class Afterwards:
 
 
 def _no_more(number: int, error: ShardweaveError, attempts: int) -> None:
-    """A fault may come first."""
+    """The default: no further fault."""
 
 
 def _no_guard() -> None:
-    """Nothing is to be checked."""
+    """A guard that checks nothing."""
 
 
 class Crashed(BaseException):
@@ -345,7 +345,8 @@ class Crash:
 
 
 class Script:
-    """The n-th call of one of the `matching` kinds has the n-th fault; None, and every later call, goes well."""
+    """The n-th call of one of the `matching` kinds has the n-th fault; None means no fault, and later calls have
+    none."""
 
     def __init__(self, *faults: Fault | None, matching: Sequence[type[Any]] = ALL) -> None:
         self._left = list(faults)
@@ -358,7 +359,8 @@ class Script:
 
 
 class Seeded:
-    """Each call of one of the `matching` kinds has each fault with its probability, the same ones for a seed."""
+    """Each call of one of the `matching` kinds has each fault with its probability; the same seed gives the same
+    faults."""
 
     def __init__(self, seed: int, rates: Mapping[Fault, float], matching: Sequence[type[Any]] = ALL) -> None:
         self._random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Lambda's form of a table's changes: a record of a stream event <-> a StreamRecord.
+"""Conversion between the records of Lambda's stream events and StreamRecord.
 
 The images are DynamoDB's typed JSON with binary as base64 text, times are seconds, and a removal by TTL is marked by
 the identity of the service. `decode_change(encode_change(change))` is the change.
@@ -26,7 +26,7 @@ _EVENTS: Mapping[str, Literal["INSERT", "MODIFY", "REMOVE"]] = {
 
 
 def decode_change(record: Json) -> StreamRecord:
-    """The change that a record of an event tells of. Raises MalformedRequest."""
+    """The change in a record of an event. Raises MalformedRequest."""
     try:
         change = record["dynamodb"]
         return StreamRecord(
@@ -40,14 +40,14 @@ def decode_change(record: Json) -> StreamRecord:
             by_service=(record.get("userIdentity") or {}).get("type") == _SERVICE["type"],
         )
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, ValueRefused):
-        # What was there may be a record's values, so it is not shown.
+        # The content is not shown, since it may be a record's values.
         raise MalformedRequest(
             "this is not a change of a table", where="Records", fix="map a stream with new and old images"
         ) from None
 
 
 def encode_change(change: StreamRecord) -> dict[str, Any]:
-    """The record of an event that tells of a change."""
+    """The record of an event for a change."""
     images = {"OldImage": change.old, "NewImage": change.new}
     record: dict[str, Any] = {
         "eventID": change.event_id,

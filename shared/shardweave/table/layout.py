@@ -1,7 +1,7 @@
 """The shape of the physical table: its keys, its indexes with their projections, its TTL attribute.
 
 A pure value, made once from a schema. The embedded table builds its storage from it, tests and local stages their
-`CreateTable` request, the CDK stack its `TableV2`. What it does not name, the table does not have.
+`CreateTable` request, the CDK stack its `TableV2`. The table has nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Several reads at once: what is asked of a table that can carry them out by itself, and what became of each.
+"""Parallel reads by the table itself: the interface `run_many`, and the outcomes.
 
-A table may have `run_many`; where it has none, or None, its caller asks for each read by itself: from threads of its
-own, or one after another where the table `answers_in_process`.
+A table may have `run_many`. If it has none, or None, the caller sends each read separately: from its own threads, or
+one after another if the table `answers_in_process`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Outcome(Generic[R]):
-    """What became of one read: an answer or an error, and how long it took. `late`: the deadline left no time for it,
-    or for another attempt; the error says which."""
+    """The outcome of one read: an answer or an error, and its duration. `late`: the deadline left no time for it, or
+    for another attempt; the error says which."""
 
     answer: R | None
     error: ShardweaveError | None
@@ -30,10 +30,10 @@ class Outcome(Generic[R]):
 
 @dataclass(frozen=True)
 class Lanes(Generic[R]):
-    """Reads that are wanted together, at most `at_once` of them under way. What has not ended after so many `seconds`
-    is late. `pause_after` decides alone what is sent again: from the number of a read, the error of its attempt and how
-    many there were, the seconds to wait, None for an error that stays. What has nothing else to wait for waits by
-    `sleep`."""
+    """Reads to carry out in parallel, at most `at_once` at a time. Reads that have not ended after `seconds` are late.
+    `pause_after` alone decides about retries: from the number of a read, the error of its attempt and the number of
+    attempts it computes the seconds to wait, or None for no retry. `sleep` is used to wait if no read is in
+    progress."""
 
     operations: Sequence[Operation[R]]
     at_once: int
@@ -43,20 +43,20 @@ class Lanes(Generic[R]):
 
 
 RunMany = Callable[[Lanes[Any]], Sequence[Outcome[Any]]]
-"""Carries the reads out; the outcomes have their order. One that fails takes no other with it."""
+"""Carries out the reads and returns the outcomes in their order. A failed read does not affect the others."""
 
 
 def run_many_of(table: object) -> RunMany | None:
-    """How a table carries reads out that are wanted together, if it can by itself."""
+    """The `run_many` of a table, None if it has none."""
     found: RunMany | None = getattr(table, "run_many", None)
     return found
 
 
 def answers_in_process(table: object) -> bool:
-    """Whether reads of a table wait for nobody, so that handing one to another thread costs more than it spares."""
+    """Whether a table answers reads in this process, so that using another thread would cost more than it saves."""
     return bool(getattr(table, "answers_in_process", False))
 
 
 def too_late() -> DeadlineTooShort:
-    """The error of what the deadline left no time for."""
+    """The error of a read for which the deadline left no time."""
     return DeadlineTooShort("the deadline passed before the table answered", where="timeLimitMs", fix="allow more time")

@@ -1,7 +1,7 @@
-"""A table that says what reads cost the piece of work that they were made for, whichever threads it uses.
+"""A table that measures the read units of each request, across threads.
 
-What is read inside `metered()` is added to its meter, also by threads that run in a copy of the context, as those of
-`FanOut` and `run_concurrently` do. What is answered after the work has ended counts for nobody.
+Reads inside `metered()` are added to its meter, also reads of threads that run in a copy of the context, such as those
+of `FanOut` and `run_concurrently`. Answers that arrive after the block has ended are not counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _READS = (BatchGet, GetItem, Query, Scan, TransactGet)
 
 
 class Meter:
-    """Read units of one piece of work. Safe for many threads."""
+    """The read units of one request. Safe for many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """What the work inside reads."""
+    """The meter of the reads inside the block."""
     meter = Meter()
     before = _METER.set(meter)
     try:
@@ -50,7 +50,7 @@ def metered() -> Iterator[Meter]:
 
 
 class MeteredTable:
-    """A `Table` whose reads are added to the meter of whoever makes them, if there is one."""
+    """A `Table` whose reads are added to the current meter, if there is one."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -78,7 +78,7 @@ class MeteredTable:
 
     @property
     def run_many(self) -> RunMany | None:
-        """As the table's own, where it has one."""
+        """The method of the table, if it has one."""
         run_many = run_many_of(self._table)
         return None if run_many is None else partial(self._run_many, run_many)
 

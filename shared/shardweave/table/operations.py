@@ -1,4 +1,4 @@
-"""The closed set of operations that the library asks of a table, and what each answers.
+"""The closed set of operations on a table, and the answer of each.
 
 Each operation is a frozen value that knows nothing of schemas; `request(table)` renders it, purely, into the keyword
 arguments of the DynamoDB client's method named by `method`. A table carries it out and answers the type that the
@@ -31,11 +31,11 @@ MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 MAX_PAGE_BYTES = 1024 * 1024
 
 THROTTLED_CODES = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
-"""The reasons of a canceled transaction that name an action which was throttled."""
+"""The cancellation reasons of a throttled action of a transaction."""
 
 
 class Operation(Generic[R]):
-    """One request to the table; `R` is what it answers."""
+    """One request to the table; `R` is the type of its answer."""
 
     method: ClassVar[str]
 
@@ -262,9 +262,9 @@ class PutItem(Operation[WriteAnswer]):
 
 @dataclass(frozen=True)
 class UpdateItem(Operation[WriteAnswer]):
-    """Change attributes of an item, making it when it does not exist, unless all that it does is to remove. `set`
-    assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set. One that is not
-    `repeatable` may be carried out twice where it is sent twice, although it has a condition."""
+    """Change attributes of an item, and create the item if it does not exist, unless the update only removes
+    attributes. `set` assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set.
+    An update that is not `repeatable` may be carried out twice if it is sent twice, although it has a condition."""
 
     key: Item
     set: Mapping[str, Value] = field(default_factory=dict)
@@ -297,7 +297,7 @@ class UpdateItem(Operation[WriteAnswer]):
 
 @dataclass(frozen=True)
 class DeleteItem(Operation[WriteAnswer]):
-    """Remove an item; one that does not exist is no error unless the condition says so."""
+    """Delete an item; a missing item is no error unless the condition requires it."""
 
     key: Item
     condition: Condition | None = None
@@ -317,7 +317,7 @@ class DeleteItem(Operation[WriteAnswer]):
 
 @dataclass(frozen=True)
 class ConditionCheck:
-    """An action of a transaction that changes nothing and requires `condition` of an item."""
+    """An action of a transaction that changes nothing and requires that `condition` holds for an item."""
 
     key: Item
     condition: Condition
@@ -329,11 +329,11 @@ class ConditionCheck:
 
 
 Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
-"""What a transaction may hold. `return_values` of an action must be NONE."""
+"""The possible actions of a transaction. `return_values` of an action must be NONE."""
 
 
 def key_or_item(action: Action) -> Item:
-    """What an action says of its item, its primary key at the least."""
+    """The primary key of an action's item, or the whole item of a put."""
     return action.item if isinstance(action, PutItem) else action.key
 
 
@@ -346,8 +346,8 @@ class TransactAnswer:
 
 @dataclass(frozen=True)
 class TransactWrite(Operation[TransactAnswer]):
-    """Carry out up to 100 actions on distinct items, 4 MB together, all or none. The same `token` (1 to 36
-    characters) with the same content within ten minutes is carried out once."""
+    """Carry out up to 100 actions on distinct items, 4 MB together, atomically. The same `token` (1 to 36 characters)
+    with the same content within ten minutes is carried out once."""
 
     actions: tuple[Action, ...]
     token: str | None = None
@@ -378,7 +378,7 @@ class BatchWriteAnswer:
 
 @dataclass(frozen=True)
 class BatchWrite(Operation[BatchWriteAnswer]):
-    """Up to 25 unconditional puts (whole items) and deletes (keys) of distinct items, each on its own."""
+    """Up to 25 unconditional puts (whole items) and deletes (keys) of distinct items, independently of each other."""
 
     puts: tuple[Item, ...] = ()
     deletes: tuple[Item, ...] = ()
@@ -395,8 +395,8 @@ WRITES = (PutItem, UpdateItem, DeleteItem, BatchWrite, TransactWrite)
 
 
 def may_be_repeated(operation: Operation[Any]) -> bool:
-    """Whether an operation may be sent again while nothing is known of an earlier attempt: what reads, what has a
-    token, and a write on a condition, which it makes false itself."""
+    """Whether an operation may be sent again if the outcome of an earlier attempt is unknown: reads, transactions with
+    a token, and writes with a condition that the write itself makes false."""
     if isinstance(operation, UpdateItem) and not operation.repeatable:
         return False
     if isinstance(operation, PutItem | UpdateItem | DeleteItem):
@@ -409,7 +409,7 @@ def may_be_repeated(operation: Operation[Any]) -> bool:
 
 @dataclass(frozen=True)
 class StreamShard:
-    """One shard of the stream; a closed one gets no more records; its children come after it."""
+    """One shard of the stream. A closed shard gets no more records; its children come after it."""
 
     id: str
     parent: str | None = None
@@ -443,7 +443,8 @@ class StreamRecord:
 
 @dataclass(frozen=True)
 class StreamPage:
-    """Records in order, and where to go on: `position` is the next read's `after`. `closed`: nothing will follow."""
+    """Records in order, and the position to continue from: `position` is the next read's `after`. `closed`: nothing
+    will follow."""
 
     records: tuple[StreamRecord, ...]
     position: str
@@ -470,7 +471,7 @@ class StreamRead(Operation[StreamPage]):
 
 @dataclass(frozen=True)
 class TableDescription:
-    """What the table says of itself. `index_states` maps each index to ACTIVE, CREATING, UPDATING or DELETING."""
+    """The description of the table. `index_states` maps each index to ACTIVE, CREATING, UPDATING or DELETING."""
 
     name: str
     status: str

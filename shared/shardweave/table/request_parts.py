@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def projected(projection: Sequence[str] | None, names: Names) -> dict[str, str]:
-    """The attributes asked for, each once; None is all of them."""
+    """The requested attributes, each once; None means all."""
     if projection is None:
         return {}
     return {"ProjectionExpression": ", ".join(names.name(name) for name in dict.fromkeys(projection))}
 
 
 def page_parts(page: Query | Scan, names: Names) -> dict[str, Any]:
-    """What queries and scans have in common."""
+    """The common parts of queries and scans."""
     parts: dict[str, Any] = {"Select": "COUNT"} if page.count_only else projected(page.projection, names)
     if page.index is not None:
         parts["IndexName"] = page.index
@@ -42,7 +42,7 @@ def write_parts(
     return_on_failure: bool,
     names: Names | None = None,
 ) -> dict[str, Any]:
-    """A write as an action of a transaction: `parts` say what is written, with the placeholders in `names`."""
+    """A write as an action of a transaction: `parts` are its expressions, with the placeholders in `names`."""
     names = names or Names()
     write = {"TableName": table, **parts}
     if condition is not None:
@@ -53,5 +53,5 @@ def write_parts(
 
 
 def single_write(write: dict[str, Any], return_values: str) -> dict[str, Any]:
-    """A write on its own: the action, and what it answers."""
+    """A write as a single request: the action, and the requested return values."""
     return {**write, "ReturnValues": return_values, "ReturnConsumedCapacity": "TOTAL"}

@@ -1,8 +1,8 @@
-"""How often and how long to try again.
+"""Retries with backoff: the number of attempts and the pauses between them.
 
-Full jitter: before attempt n the pause is a random part of `base * 2**n`, at most `longest`. The number of attempts
-and the whole time are bounded. An attempt that got something done starts the count anew, so that only a table that
-makes no progress at all is given up early.
+Full jitter: before attempt n the pause is a random part of `base * 2**n`, at most `longest`. The number of attempts and
+the whole time are bounded. An attempt with progress resets the count, so that only a table without any progress is
+given up early.
 """
 
 from __future__ import annotations
@@ -24,35 +24,37 @@ class RetryPolicy:
 
 
 UNANSWERED = RetryPolicy()
-"""For what the table did not answer, throttled, or left unprocessed."""
+"""For requests that the table did not answer, throttled, or left unprocessed."""
 
 IN_CONFLICT = RetryPolicy(attempts=40, base=0.01, longest=0.5)
-"""For a write that meets a transaction in progress on the same item: that one ends, and is not refused for it."""
+"""For a write that conflicts with a transaction in progress on the same item, which will end soon."""
 
 CONTENDED = RetryPolicy(attempts=40, base=0.005, longest=0.25)
 """For a record that another writer changed first."""
 
 
 system_random = random.SystemRandom().random
-"""0 to 1, drawn by the system: processes that were one, before a fork or in a snapshot, do not draw the same pauses."""
+"""A random number from 0 to 1 from the operating system, so that forked processes and those started from the same
+snapshot have different pauses."""
 
 
 @dataclass(frozen=True)
 class RetryClock:
-    """What pauses are made of, so that tests need not wait. `random` is 0 to 1, `monotonic` in seconds."""
+    """The sleep function, clock and random numbers of pauses, which tests replace. `random` is 0 to 1, `monotonic` in
+    seconds."""
 
     sleep: Callable[[float], object] = time.sleep
     random: Callable[[], float] = system_random
     monotonic: Callable[[], float] = time.monotonic
 
     def pauses(self, policy: RetryPolicy, seconds: float | None = None) -> Backoff:
-        """The pauses of one piece of work. `seconds` shorten the policy's."""
+        """The pauses of one task. `seconds` can shorten the policy's time."""
         allowed = policy.seconds if seconds is None else min(seconds, policy.seconds)
         return Backoff(policy, self, self.monotonic() + allowed)
 
 
 class Backoff:
-    """The pauses between the attempts of one piece of work, by one thread."""
+    """The pauses between the attempts of one task, in one thread."""
 
     def __init__(self, policy: RetryPolicy, waiting: RetryClock, ends: float) -> None:
         self._policy = policy
@@ -61,7 +63,7 @@ class Backoff:
         self._attempts = 1
 
     def pause(self) -> bool:
-        """Wait before the next attempt. False, at once, when there is none to be made."""
+        """Wait before the next attempt. Returns False immediately if there is no further attempt."""
         policy = self._policy
         longest = min(policy.longest, policy.base * 2.0**self._attempts)
         pause = self._waiting.random() * longest
@@ -72,9 +74,9 @@ class Backoff:
         return True
 
     def again(self) -> Backoff:
-        """The pauses of another piece of work, by another thread, until the same moment."""
+        """The pauses of another task, in another thread, with the same deadline."""
         return Backoff(self._policy, self._waiting, self._ends)
 
     def progress(self) -> None:
-        """The last attempt got something done."""
+        """Note that the last attempt made progress."""
         self._attempts = 1

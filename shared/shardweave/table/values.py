@@ -1,11 +1,11 @@
-"""Native values <-> DynamoDB attribute values, and how large they are.
+"""Conversion between native values and DynamoDB attribute values, and their sizes.
 
-Guarantees: what `to_attribute_value` accepts, DynamoDB stores unchanged, and `from_attribute_value` gives back equal.
-Numbers are exact: `int` or `Decimal`, at most 38 significant digits, magnitude 1E-130 to 9.99E+125, or zero; a whole
-number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them before). A number's
-text is plain digits, as DynamoDB answers it: no exponent, no zeros that say nothing, and one zero.
-Text must have a UTF-8 form (no lone surrogates); lists and maps nest at most 32 deep.
-Sizes follow DynamoDB's published rule (attribute names count), so a record can be refused before the call.
+Guarantees: DynamoDB stores every value that `to_attribute_value` accepts unchanged, and `from_attribute_value` returns
+an equal value. Numbers are exact: `int` or `Decimal`, at most 38 significant digits, magnitude 1E-130 to 9.99E+125, or
+zero; a whole number comes back as `int`, any other as `Decimal`. Floats are refused here (the store converts them
+before). A number's text is plain digits, as DynamoDB answers it: no exponent, no zeros that say nothing, and one zero.
+Text must have a UTF-8 form (no lone surrogates); lists and maps nest at most 32 deep. Sizes follow DynamoDB's published
+rule (attribute names count), so a record can be refused before the call.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def item_bytes(item: Item) -> int:
     total = 0
     for name, value in item.items():
         total += len(name) if name.isascii() else len(name.encode())
-        # Most are plain text, whose size is known without encoding it.
+        # Most are ASCII text, whose size is known without encoding it.
         total += len(value) if type(value) is str and value.isascii() else value_bytes(value)
     return total
 

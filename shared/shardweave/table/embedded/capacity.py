@@ -1,9 +1,9 @@
-"""What an operation costs in DynamoDB's units.
+"""The cost of an operation in DynamoDB's units.
 
 A read costs one unit for each started 4 KB, half of that when it need not be consistent, twice in a transaction. A
 write costs one unit for each started 1 KB of the larger of the old and the new item, twice in a transaction; besides,
-each index costs one for each started 1 KB of what it gains, loses or keeps changed of the item (one that the item
-moves within costs both).
+each index costs one unit for each started 1 KB of its entry that is added, removed or changed (both entries if the item
+moves within the index).
 """
 
 from __future__ import annotations

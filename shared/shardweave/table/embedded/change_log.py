@@ -2,11 +2,11 @@
 
 Format: a row of `change_log` is one change of one item, with the images before and after; its sequence number counts
 from 1 without a gap, and is what orders the stream, as 21 digits. Guarantees: a change is logged in the transaction
-that makes it, so it is there exactly when the change is; a position stays good for `RETENTION_SECONDS` and longer
-while nothing after it was trimmed. The stream has one shard, which never closes.
+that makes it; a position stays valid for `RETENTION_SECONDS`, and longer as long as nothing after it was trimmed. The
+stream has one shard, which never closes.
 
-Cost: a row a change; a read is a seek. What is older than the retention goes a few rows at a time with later writes,
-and all at once before a read. The newest row stays, since the next number follows it.
+Cost: a row a change; a read is a seek. Rows older than the retention are removed a few at a time with later writes, and
+all together before a read. The newest row stays, since the next number follows it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def append(
 
 
 def needs_trim(reader: sqlite3.Connection, now: float) -> bool:
-    """Whether the log holds something that is too old."""
+    """Whether the log contains rows that are too old."""
     row = reader.execute(
         "SELECT created FROM changes WHERE sequence < (SELECT max(sequence) FROM changes) ORDER BY sequence LIMIT 1"
     ).fetchone()
@@ -47,7 +47,7 @@ def needs_trim(reader: sqlite3.Connection, now: float) -> bool:
 
 
 def trim(writer: sqlite3.Connection, now: float) -> None:
-    """Remove everything that is too old."""
+    """Remove all rows that are too old."""
     while needs_trim(writer, now) and _trim(writer, now, _TRIM_ROWS):
         pass
 
@@ -98,7 +98,7 @@ def _position(reader: sqlite3.Connection, after: str) -> int:
 
 
 def _trim(writer: sqlite3.Connection, now: float, most: int) -> int:
-    """Remove the oldest rows up to the first that is young enough, leaving no gap. Gives how many went."""
+    """Remove the oldest rows up to the first that is young enough, leaving no gap. Returns how many were removed."""
     oldest = writer.execute("SELECT sequence, created FROM changes ORDER BY sequence LIMIT ?", (most,)).fetchall()
     old = [sequence for sequence, _ in takewhile(lambda row: row[1] < now - RETENTION_SECONDS, oldest)]
     if not old:

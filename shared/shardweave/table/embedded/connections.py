@@ -1,18 +1,18 @@
-"""The SQLite connections of one table: many readers beside one writer.
+"""The SQLite connections of one table: many readers and one writer.
 
 A table in a file is in write-ahead-log mode. Readers take a connection from a pool that grows to the most readers at
 once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers take
 turns: a lock among this process's threads, SQLite's own lock among processes. A write waits for both together at most
-`busy_seconds`; once another process has held the file for so long, further writes try and do not wait, until one
-succeeds. `stop_waiting` ends the waits that are under way, and there are no more: reads never wait for writes.
-`synchronous` is NORMAL: a commit that returned is in the operating system's hands, so it survives the death of the
-process (kill -9). Only a power failure may take the last commits, and even that never part of one. A file that is made
-here is its owner's alone (mode 0600); SQLite gives the mode to the files that it puts beside it.
+`busy_seconds`; once another process has held the file for that time, further writes try once without waiting, until one
+succeeds. `stop_waiting` ends the current waits, and later writes don't wait. Reads never wait for writes. `synchronous`
+is NORMAL: a commit that returned is in the operating system's cache, so it survives the death of the process (kill -9).
+A power failure may lose the last commits, but never a part of one. A new file is readable only by its owner (mode
+0600); SQLite uses the same mode for the files beside it.
 
 A table in memory is one private connection under one re-entrant lock, which serves readers and writers in turn.
 
-What SQLite reports is told apart by its code: a file in use may be asked again, a full disk or a file that is
-read-only, damaged or unreadable may not. In each case the transaction has changed nothing.
+SQLite's errors are distinguished by their codes: an operation on a busy file may be repeated, one on a full disk or a
+read-only, damaged or unreadable file may not. In each case the transaction has changed nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
 BUSY_STEP_SECONDS = 0.02
-"""How often a write that waits for another process tries again."""
+"""The interval at which a write that waits for another process tries again."""
 
 _STATEMENTS = 512
 _WRITER_CACHE_KIB, _READER_CACHE_KIB = 8 * 1024, 1024
@@ -49,7 +49,7 @@ _CHECKPOINT_PAGES = 8000
 
 
 class Connections:
-    """Opens, lends and closes the connections. Safe for many threads."""
+    """Opens, lends out and closes the connections. Safe for many threads."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Connections:
             _make_private(path)
         try:
             self._writer = self._open(_WRITER_CACHE_KIB)
-            # Only so can a wait for another process end before its time.
+            # So that a wait for another process can be ended early.
             self._writer.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
             if _kind(error) == sqlite3.SQLITE_NOTADB:
@@ -78,7 +78,7 @@ class Connections:
             raise _table_error(error) from error
 
     def read(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Do `work` with a connection to read from, by one statement; see `snapshot` for several."""
+        """Call `work` with a connection for a single read statement; see `snapshot` for several."""
         try:
             if self._path is None:
                 with self._write_lock:
@@ -93,7 +93,7 @@ class Connections:
             raise _table_error(error) from error
 
     def snapshot(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Do `work` with a connection whose statements all see one moment."""
+        """Call `work` with a connection whose statements all see the same snapshot."""
 
         def in_transaction(reader: sqlite3.Connection) -> R:
             if self._path is None:
@@ -107,8 +107,8 @@ class Connections:
         return self.read(in_transaction)
 
     def write(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Do `work` with the writer inside a transaction: no other writer commits while it runs, and what it raises
-        takes everything back."""
+        """Call `work` with the writer inside a transaction: no other writer commits while it runs, and an exception
+        rolls everything back."""
         ends = self._monotonic() + (0.0 if self._held_elsewhere else self._busy_seconds)
         with self._turn(ends):
             self._refuse_closed()
@@ -123,11 +123,11 @@ class Connections:
                 raise _table_error(error) from error
 
     def stop_waiting(self) -> None:
-        """From now on a write that can't begin at once is refused, and so is each that waits."""
+        """From now on, refuse writes that can't begin immediately, and those that are waiting."""
         self._stopping.set()
 
     def close(self) -> None:
-        """Close the connections; one that is lent out is closed when it comes back."""
+        """Close the connections; a connection in use is closed when it is returned."""
         with self._write_lock:
             self._closed = True
             self._close_idle()
@@ -135,7 +135,7 @@ class Connections:
 
     @contextlib.contextmanager
     def _turn(self, ends: float) -> Iterator[None]:
-        """This thread's turn to write. Raises Throttled, TableUnusable."""
+        """Wait for this thread's turn to write. Raises Throttled, TableUnusable."""
         while not self._write_lock.acquire(timeout=BUSY_STEP_SECONDS):
             self._refuse_to_wait(self._monotonic() >= ends)
         try:
@@ -174,7 +174,7 @@ class Connections:
             writer.execute("COMMIT")
         except BaseException as error:
             if committing and not writer.in_transaction and not isinstance(error, sqlite3.Error):
-                # An interrupt that came with the end of the transaction.
+                # An interrupt that arrived at the end of the transaction.
                 note_maybe_written(error)
             raise
         finally:
@@ -224,14 +224,14 @@ class Connections:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file if there is none. What stands against it is reported by SQLite, which opens it next."""
+    """Create the file if there is none. SQLite, which opens it next, reports errors."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Set the journal's mode. Where several processes do so to one new file, SQLite refuses all but one at once,
-    without waiting for the time that the connection allows."""
+    """Set the journal mode. If several processes do so on the same new file, SQLite refuses all but one immediately,
+    regardless of the connection's timeout."""
     ends = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -279,5 +279,5 @@ def _table_error(error: sqlite3.Error) -> TableError:
 
 
 def _kind(error: sqlite3.Error) -> int:
-    """SQLite's primary code; what Python itself refuses has none."""
+    """SQLite's primary error code; errors of Python itself have none."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

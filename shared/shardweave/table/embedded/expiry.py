@@ -1,7 +1,7 @@
-"""Removal of items whose time has come, as the service does it.
+"""Removal of expired items, as DynamoDB does it.
 
-An item expires when its TTL attribute is a number of epoch seconds in the past, no more than five years ago (an
-older one is taken for something else than a time). The removals are logged as the service's own.
+An item expires when its TTL attribute is a number of epoch seconds in the past, no more than five years ago (an older
+number is assumed not to be a time). The removals are logged as those of the service.
 
 Cost: a seek in the TTL index, then what a delete costs; `EXPIRE_ROWS` at most in one transaction.
 """
@@ -22,7 +22,7 @@ _OLDEST_SECONDS = 5 * 365.25 * 24 * 3600
 
 
 def expire(schema: SqliteLayout, writer: sqlite3.Connection, now: float, logged_at: float) -> int:
-    """Remove up to `EXPIRE_ROWS` items that have expired at `now`, and give how many."""
+    """Remove up to `EXPIRE_ROWS` items that have expired at `now`, and return how many."""
     rows = writer.execute(
         "SELECT id, size, image FROM items WHERE ttl < ? AND ttl >= ? LIMIT ?",
         (math.ceil(now), math.floor(now - _OLDEST_SECONDS), EXPIRE_ROWS),

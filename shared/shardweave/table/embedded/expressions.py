@@ -1,4 +1,4 @@
-"""What DynamoDB refuses in a condition, a filter or an update, besides what can't be built: too large, or on a key.
+"""Checks of conditions, filters and updates that DynamoDB would refuse: too large, or on a key.
 
 Cost: one walk; only a large expression is rendered, to measure its text.
 """
@@ -35,7 +35,8 @@ def check_condition(condition: Condition) -> None:
 
 
 def check_filter(condition: Condition, keys: Collection[str]) -> None:
-    """Refuse a query's filter that is too large, or looks at the keys of what is queried. Raises InvalidRequest."""
+    """Refuse a query's filter that is too large, or tests the keys of the queried table or index. Raises
+    InvalidRequest."""
     check_condition(condition)
     for attribute in condition.attributes():
         if attribute in keys:

@@ -1,4 +1,4 @@
-"""The SQLite tables that hold a table, how they are made, and how they follow when the layout changes.
+"""The SQLite tables of a table: their creation, and their migration when the layout changes.
 
 Format (`FORMAT`): a row of `items` is an item: its image (see `item_blobs`), its size by DynamoDB's rule, its tie, when
 it expires, and its key columns, NULL where it lacks the attribute. The table's key and each secondary index are
@@ -53,8 +53,8 @@ Columns = dict[tuple[str, Role], KeyColumn]
 
 
 def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> SqliteLayout:
-    """Make the tables in an empty file, or bring an existing one to `layout`, in the caller's transaction. Raises
-    ConfigurationError when the file holds something else, or a table that can't become this one."""
+    """Create the tables in an empty file, or migrate an existing file to `layout`, in the caller's transaction. Raises
+    ConfigurationError if the file contains something else, or a table that can't be migrated."""
     attributes = key_attributes(layout)
     revision = read_revision(writer)
     if revision == 0:
@@ -63,12 +63,12 @@ def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> SqliteLayout
 
 
 def read_revision(connection: sqlite3.Connection) -> int:
-    """How often the file's layout was changed; 0 for a file that holds no table."""
+    """The number of changes of the file's layout; 0 for a file without a table."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def holds_items(path: Path) -> bool:
-    """Whether a file holds a table with items. Nothing is changed; a file that can't be read holds none."""
+    """Whether a file contains a table with items. The file is not changed; an unreadable file counts as empty."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return connection.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
@@ -77,8 +77,8 @@ def holds_items(path: Path) -> bool:
 
 
 def stored_items(path: Path, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-    """Those of the items that a file holds, by hash and range key, which are texts. Nothing is changed; a file that
-    can't be read holds none."""
+    """The items, of those given by hash and range key (texts), that a file contains. The file is not changed; an
+    unreadable file counts as empty."""
     found: dict[tuple[str, str], Item] = {}
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -193,7 +193,7 @@ def _refuse_conflicts(settings: dict[str, Any], layout: TableLayout) -> None:
 
 
 def _fill(writer: sqlite3.Connection, schema: SqliteLayout, columns: list[KeyColumn]) -> None:
-    """Give every item the TTL and these columns' values."""
+    """Fill the TTL and these columns for every item."""
     assignments = ", ".join(f"{column.name} = ?" for column in columns)
     update = f"UPDATE items SET ttl = ?{', ' * bool(columns)}{assignments} WHERE id = ?"
     last = 0
@@ -210,7 +210,8 @@ def _fill(writer: sqlite3.Connection, schema: SqliteLayout, columns: list[KeyCol
 
 
 def _if_valid(column: KeyColumn, item: Item) -> bytes | None:
-    """An item written before the index existed may hold anything there; then it stays out of the index."""
+    """The value if it is valid for the index: an item written before the index existed may have any value, and is then
+    not in the index."""
     try:
         return column.encode(item[column.attribute]) if column.attribute in item else None
     except InvalidRequest:

@@ -1,9 +1,9 @@
-"""Key values as bytes that SQLite orders the way DynamoDB orders the values.
+"""Key values as bytes that sort in SQLite as the values do in DynamoDB.
 
-Format: text is its UTF-8 bytes, binary is itself. A number is its sign (00, 01 for zero, 02), its magnitude as one
-byte and its significant digits; a negative one has magnitude and digits complemented and ends in a byte above every
-digit. Guarantees: two keys of one type are equal, or in order, exactly when their bytes are, for all numbers of 38
-digits. A hash key is preceded by its place, four bytes of a hash: the order that a scan follows, which means nothing.
+Format: text is its UTF-8 bytes, binary is itself. A number is its sign (00, 01 for zero, 02), its magnitude as one byte
+and its significant digits; a negative one has magnitude and digits complemented and ends in a byte above every digit.
+Guarantees: two keys of one type are equal, or in order, exactly when their bytes are, for all numbers of 38 digits. A
+hash key is preceded by four bytes of a hash, which determine the arbitrary order of scans.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def number_bytes(value: int | Decimal) -> bytes:
 
 
 def tie_bytes(hash_key: bytes, range_key: bytes) -> bytes:
-    """What orders the items that share an index's keys: a hash of the table's key, so not that key's own order."""
+    """The order of items with the same index keys: a hash of the table's key, so that it is not the order of that
+    key."""
     return blake2b(len(hash_key).to_bytes(2, "big") + hash_key + range_key, digest_size=16).digest()
 
 

@@ -1,8 +1,8 @@
-"""Pages of a query or a scan.
+"""Pages of queries and scans.
 
-Guarantees: a page holds exactly `limit` items, or ends after the item that brings it to 1 MB, or at the end; both are
+Guarantees: a page holds exactly `limit` items, or ends after the item that reaches 1 MB, or at the end; both are
 measured before the filter. A start key is a position, not an item: it need not exist, and the item at it may be gone.
-Descending is the exact reverse of ascending. What a filter sees is what the index projects.
+Descending is the exact reverse of ascending. A filter sees only the projected attributes.
 
 Cost: one seek in the index, then one step an item, at any depth; never an offset. Items are decoded one by one, and
 not at all when they are only counted.
@@ -28,7 +28,7 @@ MAX_SEGMENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Seek:
-    """Where to read: SQL conditions over the index's columns with their operands, and the direction."""
+    """The range to read: SQL conditions over the index's columns with their operands, and the direction."""
 
     index: KeyIndex
     conditions: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Reads of items by primary key: one, a batch, a snapshot of several.
+"""Reads of items by primary key: a single item, a batch, or several items in one snapshot.
 
-Cost: a seek an item. A batch stops at 16 MB and answers the keys that it did not reach; a transaction refuses more
-than 4 MB.
+Cost: a seek an item. A batch stops at 16 MB and returns the keys that it did not read; a transaction refuses more than
+4 MB.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What DynamoDB refuses before it touches an item: keys, items, key attributes of indexes, projections, counts.
+"""Checks of requests that DynamoDB would refuse before it reads an item: keys, items, key attributes of indexes,
+projections, counts.
 
 Guarantees: each check raises InvalidRequest (RecordTooLarge for an item, ValueRefused for a value) with the place and
-the fix, or gives back what it checked in the form that the table works with. None reads the table.
+the fix, or returns the checked value in the table's internal form. No check reads the table.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .sqlite_layout import KeyIndex, SqliteLayout
 
 @dataclass(frozen=True)
 class Place:
-    """Where an item is kept: its key, and that key in the table's columns."""
+    """The place of an item: its key, and the values of the table's key columns."""
 
     key: dict[str, Value]
     hash: bytes
@@ -52,7 +53,7 @@ def check_size(size: int) -> None:
 
 
 def check_projection(index: KeyIndex, projection: tuple[str, ...] | None) -> frozenset[str] | None:
-    """The attributes that a read asks for, or None for all that the index has."""
+    """The requested attributes of a read, or None for all that the index has."""
     if projection is None:
         return None
     names = frozenset(projection)

@@ -1,4 +1,4 @@
-"""A table's layout as SQLite holds it: which column keeps which key attribute, which index answers which read.
+"""A table's layout in SQLite: the column of each key attribute, and the SQL index for each read.
 
 Guarantees: a pure, immutable value, compiled once. Each key attribute has one column for each role that it serves in
 (hash or range), so indexes that share an attribute share the column. The table's key orders the items of one hash
@@ -31,7 +31,7 @@ class KeyIndex:
     projected: frozenset[str] | None = None
 
     def project(self, item: dict[str, Value]) -> dict[str, Value]:
-        """What a read of the index sees of an item."""
+        """The part of an item that a read of the index returns."""
         projected = self.projected
         if projected is None:
             return item
@@ -66,7 +66,7 @@ class SqliteLayout:
         return (index for name, index in self.indexes.items() if name is not None)
 
     def ttl(self, item: Item) -> int | None:
-        """When the item expires, in whole epoch seconds; None for one that never does."""
+        """The expiry of an item in whole epoch seconds; None if it never expires."""
         attribute = self.layout.ttl_attribute
         value = item.get(attribute) if attribute is not None else None
         if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or not 0 < value < _MAX_TTL:

@@ -1,4 +1,4 @@
-"""`EmbeddedTable`: a table in a SQLite file, or in memory. The package says what it guarantees and costs."""
+"""`EmbeddedTable`: a table in a SQLite file, or in memory. The package's docstring has its guarantees and costs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .writes import plan, plan_batch, write_batch, write_one
 R = TypeVar("R")
 
 CHECKED_BYTES = 128 * 1024
-"""What a write of a small record puts into the log of a table with 20 indexes, and some more."""
+"""Slightly more bytes than a write of a small record adds to the log of a table with 20 indexes."""
 
 _TAKE_ROOM = f"INSERT OR REPLACE INTO settings VALUES ('room', '\"' || printf('%{CHECKED_BYTES}s', '') || '\"')"
 _GIVE_BACK = "DELETE FROM settings WHERE name = 'room'"
@@ -115,11 +115,11 @@ class EmbeddedTable:
 
     @property
     def answers_in_process(self) -> bool:
-        """Reads wait for no other process, nor for writes."""
+        """True: reads wait neither for other processes nor for writes."""
         return True
 
     def expire(self, now: float) -> int:
-        """Remove the items that have expired at `now`, as the service would in its own time, and give how many."""
+        """Remove the items that have expired at `now`, as DynamoDB does after some time, and return how many."""
         removed = 0
         while True:
             count = self._in_write(lambda writer: expiry.expire(self._schema, writer, now, self._clock()))
@@ -128,11 +128,11 @@ class EmbeddedTable:
                 return removed
 
     def check(self) -> None:
-        """Read, and write as much as a write of a record takes; what is stored stays as it is. Raises TableError when
-        either can't be done."""
+        """Check that a read and a write of the size of a record succeed, without changing stored data. Raises
+        TableError if they don't."""
         self._connections.read(lambda reader: reader.execute("SELECT 1 FROM items LIMIT 1").fetchone())
         self._in_write(lambda writer: writer.execute(_TAKE_ROOM))
-        # What is removed before it is written for good takes no room.
+        # A row that is removed before the commit would take no space.
         self._in_write(lambda writer: writer.execute(_GIVE_BACK))
 
     def stop_waiting(self) -> None:
@@ -187,7 +187,7 @@ class EmbeddedTable:
         return self._in_write(lambda writer: transact(self._schema, writer, planned, self._clock()), guard)
 
     def _in_write(self, work: Callable[[sqlite3.Connection], R], guard: Guard | None = None) -> R:
-        """Do `work` in a write transaction, after the guard and only if the layout is still the file's."""
+        """Call `work` in a write transaction, after the guard, and only if the file still has this layout."""
 
         def guarded(writer: sqlite3.Connection) -> R:
             if read_revision(writer) != self._schema.revision:

@@ -1,8 +1,8 @@
-"""Transactions: up to 100 writes of distinct items, all or none.
+"""Transactions: up to 100 atomic writes of distinct items.
 
-Guarantees: every action is decided on the state before the transaction, and a reason is given for each in order.
-What the request alone shows to be wrong is InvalidRequest; what the stored items do not allow cancels. A token is kept
-for ten minutes in the same SQLite transaction as its writes, so it is there exactly when they are.
+Guarantees: every action is evaluated against the state before the transaction, and a canceled transaction has a reason
+for each action in order. An invalid request raises InvalidRequest; an action that the stored items don't allow cancels
+the transaction. A token is stored for ten minutes, in the same SQLite transaction as its writes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_REASON = CancellationReason("None")
 
 @dataclass(frozen=True)
 class TransactionPlan:
-    """A checked transaction. `content` is a digest of all that it does, when it has a token."""
+    """A checked transaction. `content` is a digest of its actions, if it has a token."""
 
     writes: tuple[WritePlan, ...]
     token: str | None = None
@@ -117,6 +117,6 @@ def _binary_text(value: Any) -> str:
 
 
 def _replay_units(connection: sqlite3.Connection, plan: TransactionPlan) -> float:
-    """A repeated transaction costs what reading its items does."""
+    """The units of a repeated transaction: those of reading its items."""
     found = (find(connection, write.place) for write in plan.writes)
     return sum(2 * read_units(0 if stored is None else stored.size, consistent=True) for stored in found)

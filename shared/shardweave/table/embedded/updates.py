@@ -1,4 +1,4 @@
-"""What an update does to an item: `set` assigns, `remove` drops, `add` adds to numbers and sets.
+"""Applying an update to an item: `set` assigns, `remove` removes, `add` adds to numbers and sets.
 
 Guarantees: pure. The key's attributes are never touched, no attribute is named twice, the result is an item that the
 table can hold. Sums are exact, or refused when they need more than 38 digits.
@@ -31,12 +31,12 @@ class UpdatePlan:
 
     @property
     def only_removes(self) -> bool:
-        """Whether it does nothing but drop attributes, so that it makes no item."""
+        """Whether it only removes attributes, so that it does not create an item."""
         return bool(self.remove) and not self.set and not self.add
 
 
 def check_update(schema: SqliteLayout, update: UpdateItem) -> UpdatePlan:
-    """Refuse what is wrong whatever the item holds. Raises InvalidRequest, or ValueRefused for a value."""
+    """Refuse an update that is invalid for every item. Raises InvalidRequest, or ValueRefused for a value."""
     names = [*update.set, *update.remove, *update.add]
     if len(set(names)) < len(names) or "" in names:
         raise InvalidRequest("The update names an attribute twice, or none.", fix="name each attribute once")
@@ -57,7 +57,7 @@ def check_update(schema: SqliteLayout, update: UpdateItem) -> UpdatePlan:
 
 
 def apply_update(update: UpdatePlan, old: Item) -> tuple[dict[str, Value], int]:
-    """The new item and its size. Raises InvalidRequest or RecordTooLarge for what the old item does not allow."""
+    """The new item and its size. Raises InvalidRequest or RecordTooLarge if the old item does not allow the update."""
     new = {name: value for name, value in old.items() if name not in update.remove}
     new.update(update.set)
     for name, value in update.add.items():

@@ -1,8 +1,8 @@
 """Writes of items: put, update, delete, and the batch of them.
 
-A write is planned without the table (`plan`: all that the request alone decides), decided against the stored item
-(`decide`: the condition, the new item, its key columns) and stored (`store`: the row, the change log), all of it in
-one SQLite transaction. A write that leaves the item as it was stores and logs nothing, but costs its units.
+A write is planned without reading the table (`plan`), decided with the stored item (`decide`: the condition, the new
+item, its key columns) and stored (`store`: the row, the change log), all in one SQLite transaction. A write that leaves
+the item as it was stores and logs nothing, but costs its units.
 
 Cost: a seek, a row with its indexes, and a row of the log. Only the indexes whose keys changed are touched.
 """
@@ -58,7 +58,7 @@ class WritePlan:
 
 @dataclass(frozen=True)
 class Stored:
-    """An item as the table has it."""
+    """An item as it is stored."""
 
     row: int
     size: int
@@ -68,7 +68,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a write does: from `old` to `new`, None being absence. `columns` are the key columns that change."""
+    """The effect of a write: from `old` to `new`, where None means that there is no item. `columns` are the key columns
+    that change."""
 
     place: Place
     old: Stored | None
@@ -83,7 +84,7 @@ class Decision:
             return self.image == (None if self.old is None else self.old.image)
         if self.image == self.old.image:
             return True
-        # Earlier versions wrote numbers with exponents, so equal items may lie there in other bytes.
+        # Earlier versions wrote numbers with exponents, so equal stored items may have different bytes.
         return self.new == self.old.item and self.image == encode(self.old.item)
 
 
@@ -103,7 +104,7 @@ def plan(schema: SqliteLayout, action: Action) -> WritePlan:
 
 
 def decide(schema: SqliteLayout, connection: sqlite3.Connection, write: WritePlan) -> Decision:
-    """Read the stored item, test the condition, work out the new item. Raises ConditionFailed, or InvalidRequest for
+    """Read the stored item, test the condition, and compute the new item. Raises ConditionFailed, or InvalidRequest for
     an update that the stored item does not allow."""
     old = find(connection, write.place)
     if write.condition is not None and not write.condition.evaluate({} if old is None else old.item):
@@ -141,7 +142,7 @@ def store(
 
 
 def units(schema: SqliteLayout, decision: Decision, *, transactional: bool = False) -> float:
-    """What a decision costs."""
+    """The units of a decision."""
     old, old_size = (None, 0) if decision.old is None else (decision.old.item, decision.old.size)
     table = write_units(max(old_size, decision.new_size)) * (2 if transactional else 1)
     if decision.changes_nothing:
@@ -161,7 +162,7 @@ def find(connection: sqlite3.Connection, place: Place) -> Stored | None:
 
 
 def answer(action: PutItem | UpdateItem | DeleteItem, decision: Decision, units: float) -> WriteAnswer:
-    """What a single write answers."""
+    """The answer of a single write."""
     wanted = action.return_values
     if wanted == "NONE":
         return WriteAnswer(None, units)
