@@ -16,8 +16,10 @@ from shardweave.errors import ConfigurationError
 from shardweave.schema.schema import Schema
 from shardweave.service.loader import service_module
 from shardweave.shard_key.key_ring import decode_key_ring
+from shardweave.table.conditions import BeginsWith
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.layout import TableLayout
+from shardweave.table.operations import PutItem, Scan
 from tests.unit.lambda_context import Context
 
 FIRST = "a1B2" * 16
@@ -38,7 +40,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         yield
-    doctor.table.cache_clear()
+    doctor.store.cache_clear()
 
 
 def make_table(layout: TableLayout) -> None:
@@ -66,7 +68,14 @@ def turn(event: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.usefixtures("account")
 def test_the_doctor_finds_nothing_wrong_with_the_table_that_the_schema_makes() -> None:
     make_table(user_schema().layout)
-    assert examine({}, Context()) == {"faults": [], "remaining": []}
+    store = doctor.store()
+    for number in range(20):
+        store.create(
+            {"firstName": "Ann", "lastName": f"Lee {number}", "beneficiaryId": "b"}, store.schema["user"].model
+        )
+    report = examine({}, Context())
+    assert (report["done"], report["verdict"], report["found"], report["layout"]) == (True, "clean", {}, [])
+    assert report["read"] >= 20
 
 
 @pytest.mark.usefixtures("account")
@@ -75,20 +84,37 @@ def test_the_doctor_names_what_is_missing_with_its_fix_and_counts_it(
 ) -> None:
     layout = user_schema().layout
     make_table(TableLayout(indexes=layout.indexes[2:]))
-    answer = examine({}, Context())
-    assert [fault["where"] for fault in answer["faults"]] == ["index created", "index firstName"]
-    assert all(fault["fix"] for fault in answer["faults"])
+    report = examine({}, Context())
+    assert [fault["where"] for fault in report["layout"]] == ["index created", "index firstName"]
+    assert all(fault["fix"] for fault in report["layout"])
     (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"Faults"' in line)
-    assert line["Faults"] == [2.0]
+    assert (line["Faults"], line["FaultsForAPerson"]) == ([2.0], [2.0])
     assert [record.levelname for record in caplog.records].count("WARNING") == 2
 
 
 @pytest.mark.usefixtures("account")
-def test_a_doctor_without_time_says_how_to_go_on() -> None:
+def test_a_doctor_without_time_goes_on_the_next_time() -> None:
     make_table(user_schema().layout)
-    answer = examine({}, Context(remaining_ms=1000))
-    assert answer == {"faults": [], "remaining": ["layout"]}
-    assert examine({"checks": answer["remaining"]}, Context())["remaining"] == []
+    report = examine({}, Context(remaining_ms=1000))
+    assert not report["done"]
+    while not report["done"]:
+        report = examine({}, Context(remaining_ms=1000))
+    assert report["verdict"] == "clean"
+
+
+@pytest.mark.usefixtures("account")
+def test_a_fault_of_a_record_is_in_the_log_with_its_key_and_no_other_value(caplog: pytest.LogCaptureFixture) -> None:
+    make_table(user_schema().layout)
+    store = doctor.store()
+    user = store.create({"firstName": "Ann", "lastName": "Lee", "beneficiaryId": "b"}, store.schema["user"].model)
+    (item,) = store.table.run(Scan(filter=BeginsWith("hashKey", "user!"))).items
+    store.table.run(PutItem({**item, "firstNameRangeKey": "firstNameCanonical#zoe"}))
+    report = examine({}, Context())
+    assert report["found"] == {"stale_key": 1}
+    (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert vars(record)["about"] == "user.firstNameRangeKey"
+    assert user.user_id in vars(record)["key"][1]  # type: ignore[attr-defined]
+    assert "zoe" not in str(vars(record))
 
 
 # -- the rotator ------------------------------------------------------------------------------------------------------

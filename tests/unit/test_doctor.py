@@ -1,68 +1,403 @@
-"""What the doctor says of a table that is not as the schema has it."""
+"""What the doctor finds: each kind of fault put there, found, named, repaired where it is safe, found clean after."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from shardweave.errors import ConfigurationError
-from shardweave.service.doctor import CHECKS, examine, layout_faults
-from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import TableDescription
+from shardweave.errors import Conflict
+from shardweave.keys.sharding import ShardBump
+from shardweave.maintenance.doctor import last_report
+from shardweave.maintenance.fault_kinds import KINDS, Severity
+from shardweave.reshard.control import control_key, encode_control
+from shardweave.reshard.phases import Phase, ReshardState, ReshardStep
+from shardweave.schema.entity_type import MARK
+from shardweave.table.fault_injection import Meanwhile, Script
+from shardweave.table.operations import Scan, TransactGet
+from tests.unit.doctor_world import Clinic
+from tests.unit.shop_world import SCHEMA, Customer, Issue, Project, sound
 
-HASH, SIZE, NAME = KeyAttribute("hashKey"), KeyAttribute("size", "N"), KeyAttribute("nameRangeKey")
-BY_SIZE, BY_NAME = IndexLayout("size", HASH, SIZE), IndexLayout("name", HASH, NAME, ("b", "a"))
-LAYOUT = TableLayout(indexes=(BY_SIZE, BY_NAME))
-SOUND = TableDescription("t", "ACTIVE", LAYOUT.indexes, {"size": "ACTIVE", "name": "ACTIVE"}, 0, 0)
-
-
-def found(description: TableDescription) -> list[str]:
-    faults = list(layout_faults(LAYOUT, description))
-    assert all(fault.message and fault.fix for fault in faults)
-    return [fault.where for fault in faults]
+Damage = Callable[[Clinic], Any]
 
 
-def test_a_table_that_is_as_its_layout_says_has_no_fault() -> None:
-    table = EmbeddedTable(LAYOUT)
-    assert examine(table).faults == ()
-    table.close()
-    assert found(SOUND) == []
+def missing_key(world: Clinic) -> None:
+    world.put(world.one("customer!", customerId="c1"), cityHashKey=None)
 
 
-def test_the_order_of_projected_attributes_does_not_matter() -> None:
-    assert found(replace(SOUND, indexes=(BY_SIZE, replace(BY_NAME, projection=("a", "b"))))) == []
+def stale_key(world: Clinic) -> None:
+    item = world.one("customer!", customerId="c1")
+    world.put(item, cityHashKey=item["cityHashKey"].replace("Bath", "York"))
 
 
-def test_a_missing_an_additional_and_a_different_index_are_named() -> None:
-    other = replace(BY_SIZE, name="other")
-    assert found(replace(SOUND, indexes=(BY_SIZE, other))) == ["index name", "index other"]
-    assert found(replace(SOUND, indexes=(BY_SIZE, replace(BY_NAME, projection="ALL")))) == ["index name"]
-    assert found(replace(SOUND, indexes=(replace(BY_SIZE, range_key=NAME), BY_NAME))) == ["index size"]
+def superfluous_key(world: Clinic) -> None:
+    world.put(world.one("customer!", customerId="c0"), cityHashKey="customer! |city#Bath")
 
 
-def test_an_index_that_is_not_active_is_named_with_its_state() -> None:
-    description = replace(SOUND, index_states={"size": "CREATING", "name": "UPDATING"})
-    (fault,) = layout_faults(LAYOUT, description)
-    assert fault.where == "index size"
-    assert "CREATING" in fault.message
+def stray_record(world: Clinic) -> None:
+    item = world.one("issue!", issueId="p0i0")
+    world.remove(item)
+    world.put(item, hashKey=f"issue!{(int(item['hashKey'][-1]) + 1) % 4}")
 
 
-def test_a_table_that_is_being_made_is_a_fault() -> None:
-    assert found(replace(SOUND, status="CREATING")) == ["table"]
+def duplicate_id(world: Clinic) -> None:
+    item = world.one("project!", projectId="p0")
+    world.put(item, hashKey=f"project!{(int(item['hashKey'][-1]) + 1) % 4}", name="another")
 
 
-def test_checks_that_there_is_no_time_for_remain() -> None:
-    table = EmbeddedTable(TableLayout())
-    report = examine(table, hurry=lambda: True)
-    assert (report.faults, report.remaining) == ((), tuple(CHECKS))
-    assert examine(table, report.remaining).remaining == ()
-    table.close()
+def duplicate_in_two_generations(world: Clinic) -> None:
+    item = world.one("customer!", customerId="c0")
+    copy = {**item, "created": world.clock.now, "rev": "other"}
+    world.put(SCHEMA[Customer].complete(copy) | {"rev": "other"})
 
 
-def test_an_unknown_check_is_refused_with_those_that_there_are() -> None:
-    table = EmbeddedTable(TableLayout())
-    with pytest.raises(ConfigurationError, match=r"no check pulse.*layout"):
-        examine(table, ["pulse"])
-    table.close()
+def reshard_remains(world: Clinic) -> None:
+    control = ReshardState(1, replace(SCHEMA[Project].shard_map, id=1, version=1), absorbed_until=1)
+    world.put(encode_control(SCHEMA[Project], control, "r"))
+    item = world.one("project!", projectId="p0")
+    world.put(item, hashKey="project!000", **{MARK: 1})
+
+
+def impossible_mark(world: Clinic) -> None:
+    world.put(world.one("project!", projectId="p0"), **{MARK: 7})
+
+
+def unreadable_record(world: Clinic) -> None:
+    world.put(world.one("product!", productId="x"), name={"not": "a text"})
+
+
+def wrong_key(world: Clinic) -> None:
+    world.put(world.one("product!", productId="x"), productId="y")
+
+
+def unknown_item(world: Clinic) -> None:
+    world.put({"hashKey": "house!1", "rangeKey": "houseId#1"})
+
+
+def lookup_missing(world: Clinic) -> None:
+    world.remove(world.one("customer.phone!", rangeKey="phone#03"))
+
+
+def lookup_of_the_dead(world: Clinic) -> None:
+    world.put(world.one("customer.phone!", rangeKey="phone#03"), _owner="customerId#nobody")
+
+
+def identity_lookup_missing(world: Clinic) -> None:
+    world.remove(world.one("mailbox.address!", rangeKey="address#A1"))
+
+
+def lookup_stale(world: Clinic) -> None:
+    world.put(world.one("customer.phone!", rangeKey="phone#03"), expires=world.clock.now // 1000 + 99)
+
+
+def identity_lookup_stale(world: Clinic) -> None:
+    world.put(world.one("mailbox.address!", rangeKey="address#A1"), expires=world.clock.now // 1000 + 99)
+
+
+def lookup_dangling(world: Clinic) -> None:
+    lookup = world.one("customer.phone!", rangeKey="phone#03")
+    from shardweave.store.lookups.lookup_records import lookup_key, lookup_record
+
+    entity = SCHEMA[Customer]
+    owner = {"customerId": "gone", "phone": "999"}
+    key = lookup_key(entity, entity.lookups["phone"], owner)
+    assert key is not None
+    world.put(lookup_record(entity, key, owner, lookup["rev"]))
+
+
+def identity_lookup_dangling(world: Clinic) -> None:
+    lookup = world.one("mailbox.address!", rangeKey="address#A1")
+    world.put(lookup, rangeKey="address#nowhere")
+
+
+def lookup_damaged(world: Clinic) -> None:
+    world.put(world.one("customer.city!", _owner="customerId#c1"), _owner=7)
+
+
+def value_held_twice(world: Clinic) -> None:
+    world.put(world.one("customer!", customerId="c4"), phone="03")
+    world.remove(world.one("customer.phone!", rangeKey="phone#04"))
+
+
+def lookup_not_filled(world: Clinic) -> None:
+    world.put(world.one("customer.phone!", rangeKey="_state"), _state="filling")
+
+
+def expired_item(world: Clinic) -> None:
+    world.put({"hashKey": "_rate!3f", "rangeKey": "x", "expires": world.clock.now // 1000 - 10**6})
+
+
+def expired_lookup(world: Clinic) -> None:
+    lookup = world.one("customer.phone!", rangeKey="phone#03")
+    world.put(lookup, rangeKey="phone#77", expires=world.clock.now // 1000 - 10**6)
+
+
+def sequence_behind(world: Clinic) -> None:
+    world.put(world.one("issue.num+!", rangeKey="projectId#p0"), _last=2)
+
+
+def sequence_gone(world: Clinic) -> None:
+    world.remove(world.one("area.rank+!"))
+
+
+def counter_damaged(world: Clinic) -> None:
+    world.put(world.one("issue.num+!", rangeKey="projectId#p0"), _last="many")
+
+
+def children_damaged(world: Clinic) -> None:
+    world.put(world.one("project.*!", rangeKey="projectId#p0"), issue_project="many")
+
+
+def counter_dangling(world: Clinic) -> None:
+    from shardweave.store.relations.enforced import counter_key
+
+    world.put(counter_key(SCHEMA[Project], {"projectId": "gone"}) | {"issue_project": 0})
+
+
+def counter_wrong(world: Clinic) -> None:
+    world.put(world.one("project.*!", rangeKey="projectId#p0"), issue_project=5)
+
+
+def counter_gone(world: Clinic) -> None:
+    world.remove(world.one("project.*!", rangeKey="projectId#p1"))
+
+
+def uncounted_child(world: Clinic) -> None:
+    world.put(world.one("issue!", issueId="p1i1"), _counted=None)
+    world.put(world.one("project.*!", rangeKey="projectId#p1"), issue_project=2)
+
+
+def parent_missing(world: Clinic) -> None:
+    world.remove(world.one("project!", projectId="p1"))
+
+
+def control_unreadable(world: Clinic) -> None:
+    world.put(control_key(SCHEMA[Project]) | {"format": 99})
+
+
+def control_impossible(world: Clinic) -> None:
+    shard_map = SCHEMA[Project].shard_map
+    control = ReshardState(1, shard_map, step=ReshardStep.EMPTY)
+    world.put(encode_control(SCHEMA[Project], control, "r"))
+
+
+def declaration_differs(world: Clinic) -> None:
+    shard_map = SCHEMA[Project].shard_map
+    new = ShardBump(0, 2, 3)
+    control = ReshardState(
+        1, replace(shard_map, version=1), type(shard_map).of_bumps((new,), 1, 1), Phase.DUAL_OLD, ReshardStep.COPY
+    )
+    world.put(encode_control(SCHEMA[Project], replace(control, placement="another"), "r"))
+
+
+def reshard_stopped(world: Clinic) -> None:
+    control = ReshardState(1, replace(SCHEMA[Project].shard_map, version=1), attention="look")
+    world.put(encode_control(SCHEMA[Project], control, "r"))
+
+
+def bookkeeping_damaged(world: Clinic) -> None:
+    world.put(control_key(SCHEMA[Project]) | {"rangeKey": "work#000001#1#"})
+
+
+def marker_damaged(world: Clinic) -> None:
+    world.put(world.one("mailbox.folded!", rangeKey="_state"), _state=5)
+
+
+DAMAGES: list[tuple[Damage, str, set[str]]] = [
+    (missing_key, "missing_key", set()),
+    (stale_key, "stale_key", set()),
+    (superfluous_key, "superfluous_key", set()),
+    (stray_record, "stray_record", {"lookup_dangling", "counter_wrong"}),
+    (duplicate_id, "duplicate_id", set()),
+    (duplicate_in_two_generations, "duplicate_id", set()),
+    (reshard_remains, "reshard_remains", set()),
+    (impossible_mark, "impossible_mark", set()),
+    (unreadable_record, "unreadable_record", set()),
+    (wrong_key, "unreadable_record", set()),
+    (unknown_item, "unknown_item", set()),
+    (lookup_missing, "lookup_missing", set()),
+    (lookup_of_the_dead, "lookup_missing", {"lookup_dangling"}),
+    (identity_lookup_missing, "lookup_missing", {"lookup_dangling"}),
+    (lookup_stale, "lookup_stale", set()),
+    (identity_lookup_stale, "lookup_stale", set()),
+    (lookup_dangling, "lookup_dangling", set()),
+    (identity_lookup_dangling, "lookup_dangling", set()),
+    (lookup_damaged, "lookup_damaged", {"lookup_missing"}),
+    (value_held_twice, "value_held_twice", set()),
+    (lookup_not_filled, "lookup_not_filled", set()),
+    (expired_item, "expired_item", set()),
+    (expired_lookup, "expired_item", set()),
+    (sequence_behind, "sequence_behind", set()),
+    (sequence_gone, "sequence_behind", set()),
+    (counter_damaged, "counter_damaged", set()),
+    (children_damaged, "counter_damaged", {"counter_wrong"}),
+    (counter_dangling, "counter_dangling", set()),
+    (counter_wrong, "counter_wrong", set()),
+    (counter_gone, "counter_wrong", set()),
+    (uncounted_child, "uncounted_child", set()),
+    (parent_missing, "parent_missing", set()),
+    (control_unreadable, "control_unreadable", set()),
+    (control_impossible, "control_unreadable", set()),
+    (declaration_differs, "declaration_differs", set()),
+    (reshard_stopped, "reshard_stopped", set()),
+    (bookkeeping_damaged, "bookkeeping_damaged", set()),
+    (marker_damaged, "bookkeeping_damaged", {"lookup_not_filled"}),
+]
+"""What is done to the table, the kind that says so, and others that go with it."""
+
+
+def named(damages: list[tuple[Damage, str, set[str]]]) -> dict[str, Any]:
+    return {"argvalues": damages, "ids": [damage.__name__ for damage, *_ in damages]}
+
+
+def test_a_sound_table_has_no_fault() -> None:
+    world = Clinic()
+    report = world.examined()
+    assert (report.done, report.code, report.findings.counts, report.layout) == (True, 0, {}, ())
+    assert report.read == len(world.items()), "its own progress too, in whose place the report is"
+    assert report.units > 0
+    assert sound(world)
+
+
+@pytest.mark.parametrize(("damage", "kind", "others"), **named(DAMAGES))
+def test_each_fault_is_found_and_nothing_is_written(damage: Damage, kind: str, others: set[str]) -> None:
+    world = Clinic()
+    damage(world)
+    before = world.items()
+    report = world.examined(page=3)
+    assert kind in report.findings.counts
+    assert set(report.findings.counts) <= {kind, *others}
+    assert report.code == max(
+        1 if KINDS[each].severity is Severity.REPAIRABLE else 2 for each in report.findings.counts
+    )
+    assert [item for item in world.items() if not item["hashKey"].startswith("_maintenance")] == before
+    for finding in report.findings.all_named:
+        assert finding.about
+        assert str(finding).startswith(f"{finding.kind}: {finding.about}: ")
+
+
+REPAIRED = [each for each in DAMAGES if KINDS[each[1]].severity is Severity.REPAIRABLE]
+REPORTED = [each for each in DAMAGES if KINDS[each[1]].severity is Severity.NEEDS_A_PERSON]
+
+
+@pytest.mark.parametrize(("damage", "kind", "others"), **named(REPAIRED))
+def test_what_is_safe_is_repaired_logged_and_found_clean_after(damage: Damage, kind: str, others: set[str]) -> None:
+    world, said = Clinic(), list[str]()
+    damage(world)
+    report = world.examined(repair=True, say=said.append)
+    assert any(line.startswith(f"repaired {kind}: ") for line in said)
+    assert report.code == 0
+    assert world.found() == {}
+
+
+@pytest.mark.parametrize(("damage", "kind", "others"), **named(REPORTED))
+def test_what_takes_a_person_is_left_as_it_is(damage: Damage, kind: str, others: set[str]) -> None:
+    world = Clinic()
+    damage(world)
+    before = world.items()
+    report = world.examined(repair=True)
+    assert report.code == 2
+    assert kind not in report.findings.repaired
+    after = [item for item in world.items() if not item["hashKey"].startswith("_maintenance")]
+    if not report.findings.repaired:
+        assert after == before
+
+
+def test_every_kind_that_is_found_in_items_is_put_there_by_a_test() -> None:
+    elsewhere = {"copy_differs", "index_entry_missing", "index_entry_left", "layout_differs"}
+    assert {kind for _, kind, _ in DAMAGES} | elsewhere == set(KINDS)
+
+
+def test_repaired_records_are_as_their_next_write_would_leave_them() -> None:
+    world = Clinic()
+    whole = [item for item in world.items() if not item["hashKey"].startswith("_")]
+    for damage in (missing_key, superfluous_key, lookup_missing, identity_lookup_missing, counter_wrong):
+        damage(world)
+    assert world.examined(repair=True).code == 0
+    strip = lambda item: {name: value for name, value in item.items() if name != "rev"}  # noqa: E731
+    after = [item for item in world.items() if not item["hashKey"].startswith("_")]
+    assert [strip(item) for item in after] == [strip(item) for item in whole]
+    assert sound(world)
+
+
+def test_both_sides_of_a_conflict_are_named() -> None:
+    world = Clinic()
+    value_held_twice(world)
+    (finding,) = world.examined().findings.all_named
+    holders = {(item["hashKey"], item["rangeKey"]) for item in world.items_of(Customer) if item.get("phone") == "03"}
+    assert {finding.key, finding.other} == holders
+
+
+def test_a_suspect_counts_only_if_it_is_wrong_at_one_moment() -> None:
+    script = Script(matching=[Scan])
+    world = Clinic(script)
+
+    def change() -> None:
+        world.other.update(Customer, "c3", {"phone": "new"})
+        world.other.delete(Customer, "c5")
+        world.other.delete(Issue, "p0i1")
+        world.other.create({"issueId": "p1i9", "projectId": "p1"}, Issue)
+
+    script._left = [None, None, None, Meanwhile(change)]
+    assert world.found(page=2) == {}
+
+
+def test_a_suspect_is_read_again_in_one_transaction() -> None:
+    world = Clinic()
+    lookup_missing(world)
+    world.table.calls.clear()
+    world.examined()
+    snapshots = [operation for operation in world.table.calls if isinstance(operation, TransactGet)]
+    assert snapshots
+    assert any(key["rangeKey"] == "phone#03" for each in snapshots for key in each.keys)
+
+
+def test_kinds_that_are_skipped_are_not_looked_for() -> None:
+    world = Clinic()
+    unknown_item(world)
+    lookup_missing(world)
+    report = world.examined(skip=["unknown_item"])
+    assert (report.findings.counts, report.code) == ({"lookup_missing": 1}, 1)
+    assert report.document()["skipped"] == ["unknown_item"]
+
+
+@pytest.mark.parametrize("rounds", range(1, 40, 3))
+def test_stopped_after_any_number_of_rounds_and_gone_on_with_the_report_is_the_same(rounds: int) -> None:
+    world = Clinic()
+    for damage in (stale_key, lookup_missing, counter_wrong, unknown_item, sequence_behind):
+        damage(world)
+    whole = world.examined(page=2)
+    while True:
+        left = iter(range(rounds))
+        report = world.doctor(page=2).run(stop=lambda left=left: next(left, None) is None)
+        if report.done:
+            break
+    assert report.findings == whole.findings
+    assert abs(report.read - whole.read) <= 2, "what the doctor keeps itself comes and goes"
+
+
+def test_two_doctors_do_not_work_against_each_other() -> None:
+    world = Clinic()
+    first, rounds = world.doctor(page=1), iter(range(3))
+
+    def other() -> bool:
+        number = next(rounds)
+        if number == 1:
+            world.doctor(page=1).run(stop=lambda: True)
+        return number > 0
+
+    with pytest.raises(Conflict, match="another process does the same work"):
+        first.run(stop=other)
+
+
+def test_the_last_report_is_kept() -> None:
+    world = Clinic()
+    lookup_missing(world)
+    assert last_report(world.store.parts) is None
+    report = world.examined()
+    kept = last_report(world.store.parts)
+    assert kept is not None
+    assert {**kept, "at": 0} == {**report.document(), "seconds": kept["seconds"], "units": kept["units"], "at": 0}
+    assert kept["at"] == world.clock.now

@@ -1,4 +1,6 @@
-"""The doctor, every night: whether the table is what the schema says."""
+"""The doctor, every night: whether the table is what the schema says, and every record where it belongs.
+
+What it has not come to in a night, it goes on with in the next. Beside its progress it may write nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +9,16 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from ..maintenance.progress import progress_key
 from .configuration import Configuration
 from .function import Function
-from .rights import describe
+from .rights import describe, examine
 from .schedule import schedule
 from .table import Table
 
 HOUR = "3"
+READ_UNITS = 500
+"""In a second, at most: some hundred thousand items in a night."""
 
 
 class Doctor(Construct):
@@ -37,9 +42,14 @@ class Doctor(Construct):
             description=f"Examines the table of {configuration.service}",
             configuration=configuration,
             layer=layer,
-            statements=describe(table),
-            environment={"TABLE_NAME": table.table.table_name},
-            timeout=Duration.minutes(5),
+            statements=[*describe(table), *examine(table, progress_key(configuration.schema, "doctor"))],
+            environment={
+                "TABLE_NAME": table.table.table_name,
+                "RESHARD_WAITS": configuration.reshard_waits,
+                "HIDDEN_INDEXES": ",".join(configuration.hidden),
+                "DOCTOR_READ_UNITS": str(READ_UNITS),
+            },
+            timeout=Duration.minutes(15),
             memory_mb=512,
             failures=failures,
         )

@@ -82,7 +82,7 @@ class Monitoring(Construct):
                 "Faults",
                 self.own("Faults", cloudwatch.Stats.MAXIMUM, Duration.days(1)),
                 0,
-                "The doctor found the table to be otherwise than the schema says; its log lists the faults.",
+                "The doctor found something that is not as it has to be; its log lists the faults and their fixes.",
             ),
         ]
         alarms = {each.name: self._alarm(each) for each in thresholds}

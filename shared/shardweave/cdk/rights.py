@@ -7,6 +7,9 @@ of their parts is judged as the plain operation that it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -38,6 +41,23 @@ def move_records(table: Table) -> list[iam.PolicyStatement]:
 def describe(table: Table) -> list[iam.PolicyStatement]:
     """Ask what the table looks like."""
     return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table.table_arn])]
+
+
+def examine(table: Table, progress: Mapping[str, Any]) -> list[iam.PolicyStatement]:
+    """Read, query and scan, through the table and its indexes; write nothing but what has the hash key of the record
+    that keeps the progress."""
+    arn = table.table.table_arn
+    indexes = [f"{arn}/index/{index.name}" for index in table.layout.indexes]
+    kept = iam.PolicyStatement(
+        actions=["dynamodb:DeleteItem", "dynamodb:PutItem"],
+        resources=[arn],
+        conditions={
+            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [progress[table.layout.hash_key.name]]},
+            "Null": {"dynamodb:LeadingKeys": "false"},
+        },
+    )
+    scans = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[arn, *indexes])
+    return [_items(table, *READ_ITEMS), _queries(table), scans, kept, *_key(table)]
 
 
 def describe_stack(scope: Construct) -> iam.PolicyStatement:

@@ -58,6 +58,15 @@ def entity_of(options: argparse.Namespace, schema: Schema) -> EntityType[Any]:
         raise ConfigurationError(error.message, where="--entity", fix=error.fix) from None
 
 
+def entities_of(options: argparse.Namespace, schema: Schema) -> list[EntityType[Any]]:
+    """The entities that `--entity` names, as often as it was given; all there are, where it was not. Raises
+    ConfigurationError."""
+    if not options.entity:
+        return list(schema.entities.values())
+    tokens = dict.fromkeys(options.entity)
+    return [entity_of(argparse.Namespace(entity=token), schema) for token in tokens]
+
+
 def service_of(options: argparse.Namespace) -> str:
     """The name of the service. Raises ConfigurationError."""
     return named_service(options.service) if options.service else default_service()

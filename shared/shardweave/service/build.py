@@ -271,12 +271,14 @@ def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_
 
 
 def operators_operations(parts: Parts, operators: Operators, operator: ReshardAdmin) -> tuple[Operation, ...]:
-    """The operations of every entity that move its records. They are taken from no tenant's minute."""
+    """The operations of every entity that move its records, and the doctor's. They are taken from no tenant's
+    minute."""
+    from ..api.routes.doctor import DoctorRoutes
     from ..api.routes.reshard import ReshardRoutes
 
     routes = ReshardRoutes(operator, operators)
     found = [each for entity in parts.schema.entities.values() for each in routes.operations(entity)]
-    return tuple(replace(each, counted=False) for each in found)
+    return (*(replace(each, counted=False) for each in found), DoctorRoutes(parts.store, operators).operation())
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:

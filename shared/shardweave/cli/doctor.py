@@ -1,0 +1,95 @@
+"""`shardweave doctor`: goes over a whole table and says what is not as it has to be.
+
+    shardweave doctor --table NAME
+    shardweave doctor --table NAME --repair
+
+It reads every item, what must be there beside it, and every index; what others write meanwhile makes no false alarm,
+nor does a re-shard. It may be stopped at any time: started again with the same options, it goes on. With `--repair` it
+puts right what is safe, each on condition of what was seen, and says so; what somebody has to decide is reported with
+both sides' keys and left alone. docs/doctor.md lists the kinds of faults.
+
+The exit code is 0 where nothing is left wrong, 1 where `--repair` can do the rest, 2 where it takes a person.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import ExitStack
+
+from ..errors import ConfigurationError
+from ..maintenance.doctor import Doctor, DoctorReport, check_kinds
+from ..maintenance.fault_kinds import KINDS, Severity
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+
+MOST_RATE = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--repair", action="store_true", help="put right what is safe")
+    parser.add_argument("--skip", action="append", default=[], metavar="KIND", help="a kind of fault to leave out")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help="read units a second, at most (default: any)")
+    parser.add_argument("--json", action="store_true", help="write one JSON document")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Examine, report, and give the exit code."""
+    check_kinds(options.skip)
+    if not 0 <= options.rate <= MOST_RATE:
+        fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
+        raise ConfigurationError("a rate is a number of read units a second", where="--rate", fix=fix)
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        lines = ProgressLines(streams.say)
+        doctor = Doctor(
+            service.parts.store.parts,
+            streams.clock,
+            repair=options.repair,
+            skip=options.skip,
+            rate=options.rate,
+            say=streams.say,
+        )
+        report = doctor.run(lambda so_far: lines.tell(lambda: progress_line(so_far)))
+    streams.write(json.dumps(report.document(), ensure_ascii=False) if options.json else readable(report))
+    return report.code
+
+
+def progress_line(report: DoctorReport) -> str:
+    """How far it is, and about what the rest takes."""
+    seconds, units = report.estimate
+    rest = f"about {seconds:,.0f} s and {units:,.0f} read units to go" if report.part == "records" else report.part
+    return f"{counted(report.read, 'item')} read, {sum(report.findings.counts.values()):,} faults; {rest}"
+
+
+def readable(report: DoctorReport) -> str:
+    """The report for people."""
+    lines = [f"layout: {fault}" for fault in report.layout]
+    for kind in sorted(report.findings.counts, key=lambda name: (KINDS[name].severity.value, name)):
+        count, repaired = report.findings.counts[kind], report.findings.repaired.get(kind, 0)
+        about = KINDS[kind]
+        done = f", {repaired:,} repaired" if repaired else ""
+        lines.append(f"{kind}: {count:,}{done} ({about.severity.value}): {about.what}")
+        lines += [f"    {finding}" for finding in report.findings.named[kind]]
+        if count > len(report.findings.named[kind]):
+            lines.append(f"    and {count - len(report.findings.named[kind]):,} more")
+        if count > repaired:
+            lines.append(f"    repair: {about.repair}")
+    rate = report.read / report.seconds if report.seconds else 0.0
+    a_piece = report.units / report.read if report.read else 0.0
+    lines.append(
+        f"{counted(report.read, 'item')} read in {report.seconds:,.1f} s ({rate:,.0f} a second), "
+        f"{report.units:,.0f} read units ({a_piece:.2f} each): {_verdict(report)}"
+    )
+    return "\n".join(lines)
+
+
+def _verdict(report: DoctorReport) -> str:
+    left = [f"{count:,} {severity.value}" for severity in Severity if (count := report.findings.left(severity))]
+    if report.layout:
+        left.append(f"{len(report.layout):,} of the layout")
+    return ", ".join(left) or "clean"

@@ -1,0 +1,50 @@
+"""`shardweave export`: writes the records of a table into a folder, so that an import brings them in elsewhere.
+
+    shardweave export DIR --table NAME
+    shardweave import DIR --data FOLDER
+
+A file of JSON lines for each entity, in DynamoDB's own form, with private properties, revisions, and what the schema
+does not know; keys, lookups and counters are made again by whoever imports them. It runs beside everything else. It may
+be stopped at any time: started again with the same folder, it goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..maintenance.exporting import Export, ExportReport
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+from .rewrite import check_rate
+from .schemas import entities_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one of an export to go on with")
+    parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
+    parser.add_argument(
+        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
+    )
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Export, and say how much."""
+    check_rate(options.rate)
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        lines = ProgressLines(streams.say)
+
+        def follow(report: ExportReport) -> None:
+            lines.tell(lambda: f"{counted(sum(report.lines.values()), 'line')} written")
+
+        entities = entities_of(options, service.parts.schema)
+        report = Export(service.parts.store.parts, entities, options.folder, rate=options.rate).run(follow)
+    for token, count in report.lines.items():
+        streams.say(f"{token}: {counted(count, 'line')}")
+    return 0

@@ -1,0 +1,73 @@
+"""`shardweave import`: brings records in that an export wrote, or DynamoDB's own export to S3.
+
+    shardweave import DIR --table NAME
+    shardweave import FILE.json.gz FILE.json.gz --table NAME
+
+Records are made where none with their id is; what is stored otherwise stays, and is counted as kept. With `--replace`
+records are written over those that are still in the revision of their line, such as lines that were exported and
+edited, and none is made. Sequences go on above the numbers that come in. It runs beside everything else, and may be
+stopped at any time and repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..errors import ConfigurationError
+from ..maintenance.importing import Import, ImportReport
+from .console import Streams, counted, lines_of
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("sources", type=Path, nargs="+", metavar="PATH", help="folders and files of exports")
+    parser.add_argument("--replace", action="store_true", help="replace records that have not changed; make none")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Import, and say what became of the lines; 1 when any was refused or kept."""
+    files = list(_files(options.sources))
+    with ExitStack() as stack:
+        service = open_service(options, create=True)
+        stack.callback(service.close)
+        lines = ProgressLines(streams.say)
+
+        def follow(report: ImportReport) -> None:
+            lines.tell(lambda: f"{counted(report.lines, 'line')} read, {report.written:,} records written")
+
+        importing = Import(service.parts.store.parts, streams.clock, replace_unchanged=options.replace)
+        report = importing.run(_lines(files), follow)
+    for each in report.examples:
+        streams.say(f"line {each.number}: {each.reason}")
+    streams.say(
+        f"{counted(report.written, 'record')} written, {report.there:,} there already, {report.kept:,} kept as stored, "
+        f"{counted(report.refused, 'line')} refused, {report.passed:,} passed over"
+    )
+    return 1 if report.refused or report.kept else 0
+
+
+def _files(sources: Sequence[Path]) -> Iterator[Path]:
+    """The files of some folders and files. Raises ConfigurationError."""
+    for source in sources:
+        if source.is_dir():
+            found = sorted(each for each in source.rglob("*") if each.name.endswith((".jsonl", ".json.gz")))
+            if not found:
+                raise ConfigurationError(f"{source} holds no lines", where="PATH", fix="give a folder of an export")
+            yield from found
+        elif source.is_file():
+            yield source
+        else:
+            raise ConfigurationError(f"there is no {source}", where="PATH", fix="check the name")
+
+
+def _lines(files: Sequence[Path]) -> Iterator[bytes]:
+    for path in files:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from lines_of(file)  # type: ignore[arg-type]

@@ -1,0 +1,40 @@
+"""`shardweave restore`: puts a copy of a service's table back into a data folder, while a server may use it.
+
+    shardweave restore DIR --data FOLDER --yes
+
+The table's content becomes that of the copy, all at once; what was written since the copy was made is gone. Without
+`--yes` nothing is done where there is a table already. What has been told of changes since, to listeners on the stream,
+is not taken back.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..database.data_folder import DataFolder
+from ..database.folder_copies import put_back
+from ..database.project import data_folder
+from ..errors import ConfigurationError
+from .console import Streams
+from .open_table import folder_path
+from .schemas import add_service_arguments, key_format_of, service_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that `shardweave backup` made")
+    parser.add_argument("--data", type=folder_path, metavar="DIR", help="the data folder (default: .data)")
+    parser.add_argument("--yes", action="store_true", help="replace what the table holds")
+    add_service_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Put it back, and say so."""
+    folder, service, chosen = DataFolder(options.data or data_folder()), service_of(options), key_format_of(options)
+    if folder.has_table(service, chosen) and not options.yes:
+        message = f"{folder.path} holds a table, and what it holds would be replaced"
+        raise ConfigurationError(message, where="--yes", fix="give --yes, or another --data")
+    put_back(folder, service, chosen, options.folder)
+    streams.say(f"{folder.path} holds what {options.folder} does")
+    return 0

@@ -1,0 +1,359 @@
+"""The doctor: goes over a whole table and says what is not as it has to be, and with `repair` puts right what is safe.
+
+    layout     the table and its indexes are as the schema says
+    records    every item of the table, judged with what it needs beside it (`record_judge`, `beside_judge`)
+    indexes    each index against the table (`index_examination`)
+    counters   children counted again (`recount`)
+
+Guarantees: what is reported was wrong at one moment, read in one transaction; what only seems wrong since others write
+meanwhile is not reported, in any phase of a re-shard. Without `repair` nothing is written but its own progress. It may
+be stopped anywhere, at a page's end or by force, and goes on from what was saved last, so that the report is the
+same in the end. Findings name keys and properties, no other values.
+
+State that is kept (see `progress`), every few seconds and at the end of a run:
+    part        which of the above it is at; `lanes`, how far in the records
+    found       see `findings`
+    sums        of each index, and of the counters (see `sums`)
+    read, units, seconds    how many items were read, and what that took
+
+The last report is kept as well, for operators to ask for.
+
+Costs: a consistent read of every item; for a record with lookups one of each, with enforced relations one of each
+parent, of a page together; the indexes once. Where an index or a counter seems wrong, more passes, see there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import ConfigurationError, Fault, ReshardUnreadable
+from ..reshard.retrying_reads import Asking
+from ..store.parts import StoreParts
+from ..table.metered import MeteredTable, metered
+from ..table.operations import Describe
+from ..table.values import Item
+from .examination import Confirmed, Examiner
+from .fault_kinds import KINDS, Severity
+from .findings import Finding, Findings
+from .index_examination import IndexExaminer
+from .looking import Spaces
+from .progress import Progress
+from .recount import Recount
+from .repairs import Repairs
+from .sums import Sums
+from .table_layout import layout_faults
+from .walk import PAGE, Pace, Walk, saved_places, table_lanes
+
+PARTS = ("layout", "records", "indexes", "counters")
+SAVED_SECONDS = 5.0
+CLEAN, REPAIRABLE, NEEDS_A_PERSON = 0, 1, 2
+LAST = frozenset({"lookup_dangling"})
+"""The kinds that are put right when all else is: what a lookup leads to may have to be put right first."""
+MAX_POSTPONED = 10_000
+"""Repairs beyond are left to the next examination."""
+_COUNTERS = "*"
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """What was found so far. `part` is what the doctor is at, empty at the end; `items` are about how many the table
+    holds, as it says itself; `skipped` are kinds that were not looked for."""
+
+    part: str = PARTS[0]
+    findings: Findings = field(default_factory=Findings)
+    layout: tuple[Fault, ...] = ()
+    read: int = 0
+    units: float = 0.0
+    seconds: float = 0.0
+    items: int = 0
+    repairing: bool = False
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return not self.part
+
+    @property
+    def code(self) -> int:
+        """0 where nothing is left wrong, 1 where repair can do the rest, 2 where it takes a person."""
+        if self.layout or self.findings.left(Severity.NEEDS_A_PERSON):
+            return NEEDS_A_PERSON
+        return REPAIRABLE if self.findings.left(Severity.REPAIRABLE) else CLEAN
+
+    @property
+    def estimate(self) -> tuple[float, float]:
+        """About how many seconds and read units the rest of the records takes, by what the ones so far took."""
+        left = max(0, self.items - self.read)
+        return (self.seconds * left / self.read, self.units * left / self.read) if self.read else (0.0, 0.0)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "done": self.done,
+            "verdict": ("clean", "repairable", "needs a person")[self.code],
+            "read": self.read,
+            "units": round(self.units, 1),
+            "seconds": round(self.seconds, 3),
+            "repairing": self.repairing,
+            "found": dict(sorted(self.findings.counts.items())),
+            "repaired": dict(sorted(self.findings.repaired.items())),
+            "skipped": list(self.skipped),
+            "layout": [{"where": each.where, "what": each.message, "fix": each.fix} for each in self.layout],
+            "named": [each.document() for each in self.findings.all_named],
+        }
+
+
+class Doctor:
+    """One examination of one table. `rate` is how many read units it spends in a second; 0 is no limit. `say` is told
+    of each repair."""
+
+    def __init__(
+        self,
+        parts: StoreParts,
+        clock: Callable[[], int],
+        *,
+        repair: bool = False,
+        skip: Sequence[str] = (),
+        rate: float = 0,
+        page: int = PAGE,
+        hidden: Sequence[str] = (),
+        say: Callable[[str], object] = lambda line: None,
+    ) -> None:
+        check_kinds(skip)
+        self._parts = parts
+        self._clock = clock
+        self._repairs = Repairs(parts) if repair else None
+        self._skip = frozenset(skip)
+        self._rate = rate
+        self._page = page
+        self._say = say
+        self._table = MeteredTable(parts.table)
+        self._asking = Asking(self._table, parts.waiting)
+        self._examiner = Examiner(parts.schema, self._asking, clock)
+        names = parts.schema.hash_key, parts.schema.range_key
+        self._indexes = IndexExaminer(self._asking, parts.waiting, names)
+        self._layouts = [each for each in parts.schema.layout.indexes if each.name not in hidden]
+        self._recount = Recount(parts.schema, self._asking)
+        self._progress = Progress(parts, "doctor")
+        self._sums: dict[str, Sums] = {}
+        self._postponed: list[tuple[Finding, Item]] = []
+        self.report = DoctorReport(repairing=repair, skipped=tuple(sorted(skip)))
+
+    def run(
+        self,
+        follow: Callable[[DoctorReport], object] = lambda report: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> DoctorReport:
+        """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
+        Raises Conflict when another process does the same."""
+        saved = self._begin()
+        ways: Mapping[str, Callable[..., bool]] = {
+            "layout": self._layout,
+            "records": self._records,
+            "indexes": self._each_index,
+            "counters": self._counters,
+        }
+        while not self.report.done:
+            part = self.report.part
+            begun, counted = self._parts.waiting.monotonic(), (self.report.seconds, self.report.units)
+            with metered() as meter:
+
+                def spent(meter: Any = meter, begun: float = begun, counted: tuple[float, float] = counted) -> None:
+                    seconds = counted[0] + self._parts.waiting.monotonic() - begun
+                    self.report = replace(self.report, seconds=seconds, units=counted[1] + meter.read_units)
+
+                ended = ways[part](saved if saved.get("part") == part else {}, follow, stop, spent)
+                spent()
+            if not ended:
+                return self.report
+            following = PARTS.index(part) + 1
+            self.report = replace(self.report, part=PARTS[following] if following < len(PARTS) else "")
+            if not self.report.done:
+                self._save({})
+                if stop():
+                    return self.report
+        self._progress.clear()
+        self._keep_report()
+        return self.report
+
+    # -- parts
+
+    def _layout(self, saved: Any, follow: Any, stop: Any, spent: Any) -> bool:
+        if "layout_differs" in self._skip:
+            return True
+        found = self._parts.table.run(Describe())
+        self.report = replace(
+            self.report, layout=tuple(layout_faults(self._parts.schema.layout, found)), items=found.items
+        )
+        return True
+
+    def _records(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
+        schema, lanes = self._parts.schema, table_lanes()
+        entity = next(iter(schema.entities.values()))
+        walk = Walk(
+            self._asking, entity, lanes, self._examined, places=saved_places(saved.get("lanes"), lanes), page=self._page
+        )
+        pace, before = Pace(self._rate, self._parts.waiting), self.report.units
+        kept_at = self._parts.waiting.monotonic()
+        for results in walk.rounds():
+            spaces = self._spaces()
+            for items, confirmed in results:
+                self._indexes.add(self._sums, self._layouts, items)
+                if spaces is not None:
+                    self._recount.add(self._sums[_COUNTERS], spaces, items)
+                for each in confirmed:
+                    self._take(each)
+                self.report = replace(self.report, read=self.report.read + len(items))
+            spent()
+            follow(self.report)
+            stopping = stop() and not walk.done
+            if stopping or self._parts.waiting.monotonic() - kept_at >= SAVED_SECONDS:
+                self._save({"lanes": [place.encode() for place in walk.places]})
+                kept_at = self._parts.waiting.monotonic()
+            if stopping:
+                return False
+            pace.did(self.report.units - before)
+            before = self.report.units
+        if self._repairs is not None:
+            self._repair_postponed()
+        return True
+
+    def _examined(self, items: Sequence[Item]) -> tuple[Sequence[Item], list[Confirmed]]:
+        return items, self._examiner.page(items)
+
+    def _take(self, confirmed: Confirmed) -> None:
+        """Note what is wrong with an item, and put it right where that is asked for."""
+        for finding in confirmed.findings:
+            if finding.kind in self._skip:
+                continue
+            self.report.findings.add(finding)
+            if self._repairs is None or finding.severity is not Severity.REPAIRABLE:
+                continue
+            if finding.kind in LAST or not self._repaired(self._repairs, finding, confirmed.item):
+                self._postponed = [*self._postponed, (finding, confirmed.item)][:MAX_POSTPONED]
+
+    def _repaired(self, repairs: Repairs, finding: Finding, item: Item) -> bool:
+        """Whether a finding was put right by this."""
+        if not repairs.repair(finding, item):
+            return False
+        self._note_repaired(finding)
+        return True
+
+    def _repair_postponed(self) -> None:
+        """What could not be put right at once is looked at again: others may have made way for it, or done it."""
+        assert self._repairs is not None
+        for finding, item in self._postponed:
+            now = self._examiner.confirm(item)
+            if now is None or finding not in now.findings:
+                self._note_repaired(finding)
+            else:
+                self._repaired(self._repairs, finding, now.item)
+        self._postponed = []
+
+    def _note_repaired(self, finding: Finding) -> None:
+        self.report.findings.note_repaired(finding)
+        self._say(f"repaired {finding}")
+
+    def _each_index(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
+        number, unsound = int(saved.get("index", 0)), {fault.where for fault in self.report.layout}
+        for position, layout in enumerate(self._layouts[number:], number):
+            if position > number and stop():
+                self._save({"index": position})
+                return False
+            if f"index {layout.name}" in unsound:
+                continue
+            sums = Sums(self._sums[layout.name].encode())
+            for finding in self._indexes.compare(layout, sums, self.report.read):
+                if finding.kind not in self._skip:
+                    self.report.findings.add(finding)
+            spent()
+            follow(self.report)
+        return True
+
+    def _counters(self, saved: Any, follow: Any, stop: Any, spent: Any) -> bool:
+        if not self._recount.is_needed or self._spaces() is None or "counter_wrong" in self._skip:
+            return True
+        for wrong in self._recount.wrong(self._sums[_COUNTERS]):
+            self.report.findings.add(wrong.finding)
+            if self._repairs is not None and self._repairs.recounted(wrong):
+                self._note_repaired(wrong.finding)
+        return True
+
+    def _spaces(self) -> Mapping[str, Spaces] | None:
+        """Where records are; None where a control record can't be read, which is found by itself."""
+        if not self._recount.is_needed:
+            return {}
+        try:
+            return self._recount.spaces()
+        except ReshardUnreadable:
+            return None
+
+    # -- what is kept
+
+    def _begin(self) -> Mapping[str, Any]:
+        """Take up what an earlier run has saved, if it was asked for the same."""
+        saved = self._progress.read() or {}
+        if saved.get("skip") != sorted(self._skip) or saved.get("repair") != (self._repairs is not None):
+            saved = {}
+        names = [*(layout.name for layout in self._layouts), _COUNTERS]
+        sums = saved.get("sums", {})
+        self._sums = {name: Sums(sums.get(name, b"")) for name in names}
+        if saved:
+            self.report = replace(
+                self.report,
+                part=str(saved["part"]),
+                findings=Findings.decode(saved["found"]),
+                layout=tuple(Fault(*each) for each in saved["layout"]),
+                read=int(saved["read"]),
+                items=int(saved["items"]),
+                units=float(saved["units"]),
+                seconds=float(saved["seconds"]),
+            )
+        return saved
+
+    def _save(self, more: Mapping[str, Any]) -> None:
+        report = self.report
+        layout = [[each.where, each.message, each.fix] for each in report.layout]
+        self._progress.save(
+            {
+                "part": report.part,
+                "skip": sorted(self._skip),
+                "repair": report.repairing,
+                "found": report.findings.encode(),
+                "layout": layout,
+                "read": report.read,
+                "items": report.items,
+                "units": str(report.units),
+                "seconds": str(report.seconds),
+                "sums": {name: sums.encode() for name, sums in self._sums.items() if sums.unequal},
+                **more,
+            }
+        )
+
+    def _keep_report(self) -> None:
+        kept = Progress(self._parts, REPORT)
+        kept.read()
+        document = self.report.document() | {"at": self._clock(), "units": str(self.report.units)}
+        kept.save(document | {"seconds": str(self.report.seconds)})
+
+
+REPORT = "doctor's last report"
+
+
+def last_report(parts: StoreParts) -> Mapping[str, Any] | None:
+    """The last report that was kept, as JSON shows it; `at` is when it was made. None where there is none."""
+    kept = Progress(parts, REPORT).read()
+    if kept is None:
+        return None
+    return {**kept, "units": float(kept["units"]), "seconds": float(kept["seconds"])}
+
+
+def check_kinds(names: Sequence[str]) -> None:
+    """Refuse a kind that there is not. Raises ConfigurationError."""
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise ConfigurationError(
+            f"there is no kind of fault {', '.join(unknown)}", where="skip", fix=f"use some of {', '.join(KINDS)}"
+        )

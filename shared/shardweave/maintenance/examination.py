@@ -1,0 +1,100 @@
+"""Examining pages of a table: every item judged, and every suspect judged again by what one transaction reads.
+
+What a page's items need is read together, in a few rounds (see `looking`). What seems wrong then is read again, with
+all that its judgement takes, in one transaction: only what is wrong at that one moment counts, so that changes between
+two reads make no false alarm. Where a judgement takes more than one transaction can read, it has to be the same in two
+readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..reshard.retrying_reads import Asking
+from ..schema.schema import Schema
+from ..store.writing.write_actions import PrimaryKey
+from ..table.operations import MAX_BATCH_GET, BatchGet
+from ..table.values import Item
+from .beside_judge import Judge
+from .findings import Finding
+from .looking import Look
+
+ROUNDS = 12
+"""More than any judgement takes: a record, its lookup, that one's owner, and where that one may be."""
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """An item with what is wrong with it at one moment."""
+
+    item: Item
+    findings: tuple[Finding, ...]
+
+
+class Examiner:
+    """Examines items of one table. `clock` gives epoch milliseconds."""
+
+    def __init__(self, schema: Schema, asking: Asking, clock: Callable[[], int]) -> None:
+        self._names = schema.hash_key, schema.range_key
+        self._asking = asking
+        self._clock = clock
+        self._judge = Judge(schema)
+
+    def page(self, items: Sequence[Item]) -> list[Confirmed]:
+        """Those of the items with which something is wrong."""
+        known: dict[PrimaryKey, Item | None] = {self._key(item): item for item in items}
+        waiting, suspects = list(items), []
+        for _ in range(ROUNDS):
+            looks = [(item, self._look(known)) for item in waiting]
+            judged = [(item, look, self._judge.judge(item, look)) for item, look in looks]
+            suspects += [item for item, look, found in judged if found and not look.wanted]
+            waiting = [item for item, look, _ in judged if look.wanted]
+            wanted = {name: key for _, look, _ in judged for name, key in look.wanted.items()}
+            if not wanted:
+                break
+            known |= self._read(wanted)
+        confirmed = (self.confirm(item) for item in (*suspects, *waiting))
+        return [each for each in confirmed if each is not None]
+
+    def confirm(self, item: Item) -> Confirmed | None:
+        """What is wrong with an item at one moment; None where nothing is, or it is gone."""
+        keys: dict[PrimaryKey, Item] = {self._key(item): {name: item[name] for name in self._names}}
+        for _ in range(ROUNDS):
+            known = self._snapshot(keys)
+            now = known[self._key(item)]
+            if now is None:
+                return None
+            look = self._look(known)
+            found = self._judge.judge(now, look)
+            if not look.wanted:
+                return Confirmed(now, tuple(found)) if found else None
+            keys |= look.wanted
+        return None
+
+    # -- parts
+
+    def _key(self, item: Item) -> PrimaryKey:
+        return item[self._names[0]], item[self._names[1]]
+
+    def _look(self, known: dict[PrimaryKey, Item | None]) -> Look:
+        return Look(*self._names, self._clock(), known)
+
+    def _read(self, wanted: dict[PrimaryKey, Item]) -> dict[PrimaryKey, Item | None]:
+        """The items of some keys, None for each that is not there."""
+        found: dict[PrimaryKey, Item | None] = dict.fromkeys(wanted)
+        left = list(wanted.values())
+        while left:
+            batch, left = tuple(left[:MAX_BATCH_GET]), left[MAX_BATCH_GET:]
+            answer = self._asking.run(BatchGet(batch, consistent=True))
+            found.update((self._key(item), item) for item in answer.items)
+            left += answer.unprocessed
+        return found
+
+    def _snapshot(self, keys: dict[PrimaryKey, Item]) -> dict[PrimaryKey, Item | None]:
+        if len(keys) <= MAX_BATCH_GET:
+            return dict(zip(keys, self._asking.snapshot(keys.values()), strict=True))
+        while True:
+            one, other = self._read(keys), self._read(keys)
+            if one == other:
+                return one

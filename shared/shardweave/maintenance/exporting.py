@@ -1,0 +1,188 @@
+"""Writing the records of a table out into a folder, one file of lines (see `record_lines`) for each entity.
+
+Format of the folder:
+    user.jsonl        lines of records, in no order; of an entity with sequences, their counters too
+    export.json       {"format": 1, "entities": {token: {"map", "lanes", "bytes", "lines", "done"}}}
+
+Guarantees: every record that is there from beginning to end and does not change is written once; one that changes
+meanwhile, as it was at some moment; one that is removed or created meanwhile, or not. Expired ones are left out. An
+export that was stopped, or died, goes on: `export.json` is replaced whole after the lines that it tells of have reached
+the disk, and what stands in a file beyond is cut off. Where the shard map changes, an entity begins anew.
+
+Costs: a consistent read of each record, and for each sequence of 256 hash keys.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..errors import ConfigurationError
+from ..reshard.retrying_reads import Asking
+from ..schema.entity_type import EntityType
+from ..store.lookups.lookup_records import LOOKUP_SPACE
+from ..store.parts import StoreParts
+from ..store.writing.write_actions import AttemptContext
+from ..table.operations import Query
+from ..table.values import Item
+from .record_lines import generated_names, item_line, record_line
+from .walk import PAGE, Pace, Walk, entity_lanes, saved_places
+
+FORMAT = 1
+STATE = "export.json"
+SAVED_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """How many lines were written of each entity, by earlier runs too."""
+
+    lines: Mapping[str, int]
+    done: bool = False
+
+
+class Export:
+    """One export of some entities into one folder. `rate` is how many records are read in a second; 0 is any."""
+
+    def __init__(
+        self,
+        parts: StoreParts,
+        entities: Sequence[EntityType[Any]],
+        folder: Path,
+        *,
+        rate: float = 0,
+        page: int = PAGE,
+    ) -> None:
+        self._parts = parts
+        self._entities = entities
+        self._folder = folder
+        self._rate = rate
+        self._page = page
+        self._asking = Asking(parts.table, parts.waiting)
+        self._generated = generated_names(parts.schema)
+        self._state: dict[str, Any] = {"format": FORMAT, "entities": {}}
+
+    def run(
+        self,
+        follow: Callable[[ExportReport], object] = lambda report: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> ExportReport:
+        """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
+        Raises ConfigurationError where the folder holds something else."""
+        self._open()
+        for entity in self._entities:
+            while not self._own(entity).get("done"):
+                if not self._exported(entity, follow, stop):
+                    return self._report()
+        return self._report(done=True)
+
+    # -- parts
+
+    def _open(self) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            state = self._folder / STATE
+            if state.exists():
+                self._state = json.loads(state.read_text(encoding="utf-8"))
+            elif any(self._folder.iterdir()):
+                raise ConfigurationError(
+                    f"{self._folder} holds something else than an export", where="DIR", fix="give an empty folder"
+                )
+        except (OSError, ValueError) as error:
+            message = f"{self._folder} can't be used: {getattr(error, 'strerror', None) or 'its state is damaged'}"
+            raise ConfigurationError(message, where="DIR", fix="give an empty folder") from None
+        if self._state.get("format") != FORMAT or not isinstance(self._state.get("entities"), dict):
+            raise ConfigurationError(
+                f"{self._folder} holds an export of another version", where="DIR", fix="give an empty folder"
+            )
+
+    def _own(self, entity: EntityType[Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self._state["entities"].setdefault(entity.token, {"bytes": 0, "lines": 0})
+        return found
+
+    def _report(self, *, done: bool = False) -> ExportReport:
+        return ExportReport({token: each["lines"] for token, each in self._state["entities"].items()}, done)
+
+    def _exported(self, entity: EntityType[Any], follow: Any, stop: Any) -> bool:
+        """Export one entity on. False where it was stopped."""
+        own, moment = self._own(entity), self._parts.moment_of(entity)
+        lanes = entity_lanes(entity, moment)
+        places = saved_places(own.get("lanes"), lanes) if own.get("map") == _map(moment) else None
+        if places is None:
+            own |= {"bytes": 0, "lines": 0, "map": _map(moment)}
+        walk = Walk(self._asking, entity, lanes, self._lines(entity), places=places, page=self._page)
+        pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
+        kept_at = waiting.monotonic()
+        with self._file(entity, own["bytes"]) as file:
+            for results in walk.rounds():
+                if _map(self._parts.moment_of(entity)) != own["map"]:
+                    own["map"] = None
+                    return True
+                written = [line for lines in results for line in lines]
+                file.writelines(written)
+                own["lines"] += len(written)
+                stopping = stop()
+                if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
+                    self._save(own, walk, file)
+                    kept_at = waiting.monotonic()
+                follow(self._report())
+                if stopping:
+                    return False
+                pace.did(len(written))
+            counters = list(self._counters(entity))
+            file.writelines(counters)
+            own["lines"] += len(counters)
+            own["done"] = True
+            self._save(own, walk, file)
+        return True
+
+    def _lines(self, entity: EntityType[Any]) -> Callable[[Sequence[Item]], list[bytes]]:
+        hash_name = entity.keys.design.hash_name
+
+        def lines(items: Sequence[Item]) -> list[bytes]:
+            moment = self._parts.moment_of(entity)
+            chars = {each.space.chars for each in moment.shard_map.generations}
+            own = [
+                item
+                for item in items
+                if self._parts.schema.entity_of_key(str(item[hash_name])) is entity
+                and len(entity.keys.suffix_of_key(str(item[hash_name]))) in chars
+                and not entity.is_expired(item, moment.seconds)
+            ]
+            return [record_line(entity, item, self._generated) for item in own]
+
+        return lines
+
+    def _counters(self, entity: EntityType[Any]) -> Iterator[bytes]:
+        design = entity.keys.design
+        for sequence in entity.sequences:
+            for suffix in LOOKUP_SPACE.suffixes():
+                head = f"{entity.token}.{sequence.property_name}+{design.key_format.shard_delimiter}{suffix}"
+                query = Query(design.hash_name, head, design.range_name, consistent=True)
+                yield from map(item_line, self._asking.all(query))
+
+    def _file(self, entity: EntityType[Any], size: int) -> BinaryIO:
+        """The entity's file, cut to what is known to be right."""
+        file = (self._folder / f"{entity.token}.jsonl").open("ab")
+        file.truncate(size)
+        file.seek(size)
+        return file
+
+    def _save(self, own: dict[str, Any], walk: Walk[Any], file: BinaryIO) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        own |= {"bytes": file.tell(), "lanes": [place.encode() for place in walk.places]}
+        beside = self._folder / f"{STATE}.new"
+        with beside.open("w", encoding="utf-8") as state:
+            json.dump(self._state, state)
+            state.flush()
+            os.fsync(state.fileno())
+        beside.replace(self._folder / STATE)
+
+
+def _map(moment: AttemptContext) -> list[int]:
+    return [moment.shard_map.id, moment.shard_map.version]
