@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from services.user_service import User
 from shardweave.api.authorizer_claims import Caller, caller_of
 from shardweave.api.http import Response
-from shardweave.api.idempotency import ONCE
+from shardweave.api.idempotency import ONCE, carried_out
+from shardweave.api.operation import Call
 from shardweave.service.build import Service
+from shardweave.store import Create
 from shardweave.table.operations import Scan
 from tests.unit.api_world import Client, json_of, problem_of, user_service
 
@@ -55,6 +58,13 @@ def test_a_write_that_is_repeated_changes_nothing_and_is_answered_as_the_first_t
     before = items(service)
     assert write(client, **KEY) == first
     assert items(service) == before
+
+
+def test_an_answer_to_a_request_without_a_key_is_given_as_it_is(service: Service) -> None:
+    """Only what is kept is written down."""
+    said = Response(201, b"\xff", {"x": "y"})
+    asked = [Create({**NEW, "userId": "u2"}, User)]
+    assert carried_out(service.parts.store, Call(), asked, lambda made: said) is said
 
 
 def test_every_write_takes_a_key(service: Service) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from math import comb
 from random import Random
 
@@ -9,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.keys.sharding import ShardBump
+from shardweave.query.page_budget import PageBudget
 from shardweave.query.sizes import RARE_CHANCE, RECORDS_PER_UNIT, RETRY_CHANCE, fetch_size
-from shardweave.query.spec import MAX_LIMIT, QuerySpec
+from shardweave.query.spec import MAX_LIMIT, BranchSpec, QuerySpec
+from shardweave.table.operations import Scan
+from shardweave.table.values import item_bytes
 from tests.unit.query_world import People
 
 LANES = st.integers(2, 1024)
@@ -62,3 +67,37 @@ def test_every_page_over_few_shards_costs_the_same_requests() -> None:
     requests = [page.stats.requests for spec in specs for page in world.pages(spec)]
     world.close()
     assert requests == [4] * 30
+
+
+BUDGETS = st.sampled_from([1, 900, 4096, 8192, 8193, 20_000, 40_000, 100_000])
+
+
+def walked(world: People, room: PageBudget) -> list[list[str]]:
+    """The ids of each page, to the end."""
+    pages: list[list[str]] = []
+    spec = QuerySpec("person", branches=(BranchSpec({}, "first"),), limit=20)
+    while True:
+        page = world.runner.run(spec, room=room)
+        pages.append([each.person_id for each in page.items])
+        if page.cursor is None:
+            return pages
+        spec = replace(spec, cursor=page.cursor)
+
+
+@given(st.lists(st.integers(0, 9000), min_size=1, max_size=12), BUDGETS, st.sampled_from([0.0, 1.0]))
+def test_what_a_table_says_of_its_reads_spares_measuring_and_changes_no_page(
+    photos: list[int], budget: int, said: float
+) -> None:
+    """A page ends where its records are larger than it may be, whether the table says what reads cost or not."""
+    world = People(ShardBump(0, 1, 1))
+    for number, size in enumerate(photos):
+        world.add(f"p{number:02d}", first=f"n{number:02d}", photo="x" * size)
+    world.table.after = lambda query, answer: replace(answer, units=said * answer.units)
+    room = PageBudget(budget, lambda records: [0] * len(records))
+    sizes = {item["personId"]: item_bytes(item) for item in world.table.inner.run(Scan()).items}
+    pages = walked(world, room)
+    assert [each for page in pages for each in page] == [f"p{number:02d}" for number in range(len(photos))]
+    assert all(len(page) == 1 or sum(sizes[each] for each in page) <= budget for page in pages)
+    for page, following in pairwise(pages):
+        assert sum(sizes[each] for each in [*page, following[0]]) > budget
+    world.runner.close()

@@ -65,11 +65,15 @@ def carried_out(
     was in the body."""
     seconds = None if call.time_left_ms is None else min(SECONDS, call.time_left_ms / 1000)
 
+    once, answers = once_of(call), []
+
     def said(made: Sequence[Written]) -> bytes:
-        return _encoded(answer(made))
+        answers.append(answer(made))
+        return b"" if once is None else _encoded(answers[-1])
 
     try:
-        return _decoded(store.execute(operations, once_of(call), said, seconds=seconds, follow=follow))
+        kept = store.execute(operations, once, said, seconds=seconds, follow=follow)
+        return answers[-1] if once is None else _decoded(kept)
     except ValidationFailed as failed:
         if failed.where in store.schema.entities:
             failed.where = "body"

@@ -29,7 +29,8 @@ order."""
 
 @dataclass
 class LaneState:
-    """The state of one lane: its records for this page, and the place up to which it has read."""
+    """The state of one lane: its records for this page, and the place up to which it has read. `metered` is False when
+    the table did not say what a read cost."""
 
     lane: Lane
     interval: Interval
@@ -44,6 +45,7 @@ class LaneState:
     scanned: int = 0
     kept: int = 0
     units: float = 0.0
+    metered: bool = True
     milliseconds: float = 0.0
 
 

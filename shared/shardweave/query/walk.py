@@ -27,6 +27,7 @@ all in parallel. If a filter drops many records, a lane's reads double in size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +49,8 @@ from .sizes import MAX_FETCH, fetch_size, group_of, sharing
 from .spec import ANY_TIME, MAX_UNREADABLE, CutBy
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
+BYTES_PER_UNIT = 2 * 4096
+"""What a read unit pays for at most: of a read that is eventually consistent."""
 
 
 @dataclass(frozen=True)
@@ -270,10 +273,15 @@ class PageReader:
 
     def _fitting(self, given: Sequence[Record], records: Sequence[Record]) -> int:
         """How many of the records fit after those already on the page."""
-        if self._bounds.bytes is None:
+        if self._bounds.bytes is None or self._most_bytes() <= self._bounds.bytes:
             return len(records)
         items = (item for _, item, _ in (*given, *records))
         return stored(self._plan.entity, items, self._bounds.bytes) - len(given)
+
+    def _most_bytes(self) -> float:
+        """An upper bound of the bytes of all that was read, from the read units; infinite if the table did not say."""
+        metered = all(state.metered for state in self.states)
+        return BYTES_PER_UNIT * sum(state.units for state in self.states) if metered else math.inf
 
     def _spent(self) -> CutBy:
         """The limit that has been reached, empty if none."""
@@ -387,6 +395,7 @@ class PageReader:
     def _take(self, state: LaneState, answer: PageAnswer) -> None:
         state.scanned += answer.scanned
         state.units += answer.units
+        state.metered = state.metered and (answer.units > 0 or not answer.items)
         state.started = True
         state.finished = answer.last_key is None
         if answer.last_key is not None:
