@@ -12,8 +12,8 @@ from ..query.spec import CutBy
 
 MAX_PAGE_BYTES = 5 * 1024 * 1024
 """What the records of an answer may take."""
-_ESCAPED_BYTES = 5
-"""What the one other ASCII character that may be escaped, DEL, takes more."""
+_PLAIN = bytes(code for code in range(0x20, 0x7F) if code not in b'"\\')
+"""ASCII characters that take one byte in JSON text too."""
 
 MOST_ESCAPED = 3
 """How many bytes one of a JSON text becomes at most where that is carried: a character of two or four bytes is escaped
@@ -52,6 +52,7 @@ def fills_more_than_an_answer(record: Carried) -> bool:
 def carried_bytes(text: bytes) -> int:
     """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
     backslashes are escaped, and what is not ASCII may be."""
-    if text.isascii():
-        return len(text) + 1 + text.count(b'"') + text.count(b"\\") + _ESCAPED_BYTES * text.count(b"\x7f")
+    special = text.translate(None, _PLAIN)
+    if not special.strip(b'"\\'):
+        return len(text) + len(special) + 1
     return len(json.dumps(text.decode())) - 1
