@@ -127,7 +127,8 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
     ),
     ("entity Broken.key: desc('team') needs a type of fixed width", entity({"key": RangeKey(desc("team"))})),
     ("entity Broken.key: desc() belongs in a RangeKey", entity({"n": (int, 0), "key": HashKey(desc("n"))})),  # type: ignore[arg-type]
-    ("entity Broken, sort: desc() belongs in a RangeKey", entity({"n": (int, 0)}, partition="team", sort=[desc("n")])),
+    ("entity Broken, partition: desc() belongs in a RangeKey", entity({"n": (int, 0)}, partition=[desc("n")])),
+    ("entity Broken, sort: desc('team') needs a type", entity({"n": (int, 0)}, partition="n", sort=[desc("team")])),
     ("entity Broken, partition: there is no property 'tem'", entity(partition="tem")),
     ("entity Broken, sort: there is no property 'tem'", entity(partition="team", sort=("tem",))),
     ("entity Broken, shard_by: there is no property 'tem'", entity(shard_by="tem")),

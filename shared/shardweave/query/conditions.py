@@ -199,7 +199,7 @@ def match(view: IndexView, conditions: Conditions) -> Match | str:
     fixed, last = 0, None
     for element in view.range_elements:
         constraint = conditions.get(element.name)
-        if constraint is None or element.name in used:
+        if constraint is None:
             break
         used.add(element.name)
         if not isinstance(constraint, Equal):

@@ -135,7 +135,8 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
     branches, reasons = _branches(schema, entity, spec)
     window = _window(entity, spec, branches)
     generations = generations_of(entity, spec, branches, shard_map, now_ms)
-    lanes, stages = in_stages(branches, lanes_of(entity, branches, generations, window), descending=spec.reverse)
+    descending = _descends(spec, branches)
+    lanes, stages = in_stages(branches, lanes_of(entity, branches, generations, window), descending=descending)
     if len(lanes) > MAX_LANES:
         raise LimitExceeded(
             f"the query needs {len(lanes)} lanes, {MAX_LANES} are possible",
@@ -160,17 +161,28 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         branches=branches,
         lanes=lanes,
         stages=stages,
-        descending=spec.reverse,
+        descending=descending,
         limit=spec.limit,
         consistent=spec.consistent,
         map_id=shard_map.id,
-        fingerprint=_fingerprint(schema, spec, branches),
+        fingerprint=_fingerprint(schema, spec, branches, descending=descending),
         reasons=tuple(reasons),
         window=window,
         attributes=_attributes(entity, spec, branches, shown),
         shown=shown,
         hydrate=spec.hydrate,
     )
+
+
+def _descends(spec: QuerySpec, branches: Sequence[Branch]) -> bool:
+    """Whether lanes are read from their end. Raises UnsupportedQuery where branches have no common order."""
+    if len({branch.view.reversed for branch in branches}) > 1:
+        raise UnsupportedQuery(
+            "the indexes of the branches have opposite orders",
+            where="branches",
+            fix="use indexes with desc() around their range keys, or such without",
+        )
+    return spec.reverse != any(branch.view.reversed for branch in branches)
 
 
 # -- branches ---------------------------------------------------------------------------------------------------------
@@ -285,13 +297,13 @@ def _looked_at(branches: Sequence[Branch]) -> list[str]:
     return sorted({name for branch in branches for name in branch.filter.attributes()})
 
 
-def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch]) -> bytes:
+def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch], *, descending: bool) -> bytes:
     return fingerprint_of(
         [
             schema.key_format.name,
             spec.entity,
             spec.scope,
-            spec.reverse,
+            descending,
             spec.earliest,
             spec.latest,
             [[branch.view.index, _condition_parts(branch.conditions), *_filter_parts(branch)] for branch in branches],

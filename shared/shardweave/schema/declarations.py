@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .entity import Declaration, Entity
-from .entity_options import name_of, names_of
+from .entity_options import Descending, name_of, names_of
 
 Names = str | collections.abc.Sequence[str]
 OnDelete = Literal["restrict", "detach", "cascade"]
@@ -131,7 +131,8 @@ def _target(given: Any) -> type[Entity] | str:
 @dataclass(frozen=True)
 class Index:
     """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
-    `range_key` (the table's), a RangeKey, or a property. `entities` None: every entity that has both. `projection`
+    `range_key` (the table's), a RangeKey, or a property; with `desc(...)` around it, which `descending` says, records
+    come from its end, newest first where it is a time. `entities` None: every entity that has both. `projection`
     is `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it is used where it is `exposed`, by callers in
     one of its `groups`; with `owner` only where it is named, for records whose property of this name is the caller's
     subject."""
@@ -144,3 +145,9 @@ class Index:
     exposed: bool = True
     groups: tuple[str, ...] = ()
     owner: str | None = None
+    descending: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.range_key, Descending):
+            object.__setattr__(self, "descending", True)
+            object.__setattr__(self, "range_key", self.range_key.name)

@@ -54,8 +54,9 @@ class Declaration:
     """Base of what stands in an entity's class body and is no property."""
 
 
-def desc(name: str) -> Descending:
-    """`RangeKey("state", desc("num"))`: state ascending, number descending."""
+def desc(name: str) -> Any:
+    """`RangeKey("state", desc("num"))`: state ascending, number descending. So too in an entity's `sort`, and as the
+    range key of an index."""
     return Descending(name_of(name))
 
 
@@ -148,7 +149,7 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         token: str | None = None,
         shard_bumps: Sequence[ShardBump] = (),
         partition: str | Sequence[str] = (),
-        sort: str | Sequence[str] = (),
+        sort: str | Descending | Sequence[str | Descending] = (),
         shard_by: str | Sequence[str] = (),
         singleton: bool = False,
         collection: str | None = None,

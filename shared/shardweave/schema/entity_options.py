@@ -25,7 +25,7 @@ class EntityOptions:
     letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
     between the parts of a composite key that is written as one value. `access` says who may do what, see
     `schema.access_rules`; over HTTP the records of a `read_only` entity are read, and written by operations of the
-    service's own alone.
+    service's own alone. `descending` are the names in `sort` whose order is reversed.
     """
 
     token: str
@@ -39,10 +39,16 @@ class EntityOptions:
     separator: str = "/"
     access: tuple[Allow, ...] = ()
     read_only: bool = False
+    descending: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
 
+    @property
+    def sort_elements(self) -> tuple[str | Descending, ...]:
+        """The elements of `sort`, those in reverse order marked as such."""
+        return tuple(Descending(name) if name in self.descending else name for name in self.sort)
 
-KEYWORDS = tuple(each.name for each in fields(EntityOptions) if each.name != "faults")
+
+KEYWORDS = tuple(each.name for each in fields(EntityOptions) if each.name not in ("descending", "faults"))
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ def options_of(name: str, given: Mapping[str, Any]) -> EntityOptions:
         faults.append(kind_fault(f"{place}: {keyword}", found, wanted, "give one, or leave it out"))
         return missing
 
+    sort = given["sort"] if isinstance(given["sort"], (list, tuple)) else (given["sort"],)
     origin = given["origin"]
     if origin is not None and not isinstance(origin, str):
         fix = "use one ASCII letter or digit other than 0"
@@ -96,7 +103,8 @@ def options_of(name: str, given: Mapping[str, Any]) -> EntityOptions:
         token=token,
         shard_bumps=_bumps(f"{place}: shard_bumps", given["shard_bumps"], faults),
         partition=names_of(given["partition"]),
-        sort=names_of(given["sort"]),
+        sort=tuple(each.name if isinstance(each, Descending) else name_of(each) for each in sort),
+        descending=frozenset(each.name for each in sort if isinstance(each, Descending)),
         shard_by=names_of(given["shard_by"]),
         singleton=checked("singleton", bool, "a bool", False),
         collection=checked("collection", str, "a text", None) or f"{token}s",

@@ -81,6 +81,7 @@ class IndexView:
     raw: bool
     projected: frozenset[str] | None
     page_key: tuple[str, ...]
+    reversed: bool = False
     shards: int | None = None
     exposed: bool = True
     groups: tuple[str, ...] = ()

@@ -229,6 +229,7 @@ def _index_row(view: IndexView) -> str:
     needs = ", ".join(f"`{element.name}`" for element in view.hash_elements)
     then = ", ".join(f"`{element.name}`" for element in view.range_elements)
     order = ", ".join(
-        f"`{element.name}`" + (" descending" if element.descending else "") for element in view.range_elements
+        f"`{element.name}`" + (" descending" if element.descending != view.reversed else "")
+        for element in view.range_elements
     )
     return f"| {view.index or '(none: the table)'} | {needs} | {then} | {order} |"

@@ -30,7 +30,8 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
     yield from _identity_faults(where, model, properties)
     yield from _member_faults(where, model, properties)
     for keyword in ("partition", "sort", "shard_by"):
-        yield from element_faults(f"{where}, {keyword}", getattr(declaration, keyword), properties)
+        elements = declaration.sort_elements if keyword == "sort" else getattr(declaration, keyword)
+        yield from element_faults(f"{where}, {keyword}", elements, properties)
     for name, (_, key) in generated_keys(model).items():
         yield from _shards_faults(parts, f"{where}.{name}", key)
         yield from element_faults(f"{where}.{name}", key.elements, properties)
@@ -162,7 +163,11 @@ def element_faults(
     for element, name in zip(elements, names, strict=True):
         found = properties.get(name)
         if found is None and name.startswith("desc("):
-            yield Fault(where, "desc() belongs in a RangeKey, around a name", "name the property alone")
+            yield Fault(
+                where,
+                "desc() belongs in a RangeKey, in sort, or around an index's range key",
+                "name the property alone",
+            )
         elif found is None:
             yield unknown_property(where, name, properties)
         elif found.codec is None or not found.codec.sortable:
