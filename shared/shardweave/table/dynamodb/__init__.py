@@ -1,19 +1,19 @@
-"""The table on DynamoDB, over our own transport or the boto3 client.
+"""The table on DynamoDB, over the direct transport or the boto3 client.
 
 Guarantees: one operation is one request (a stream read is two), rendered by the operation itself; every failure is one
-of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and
-stops the attempt by raising. A reply that can't be read is repeated, then an error, never a success. What a write
-raises says truly whether it may have been carried out. Attempts are repeated as in botocore's standard mode, but that a
-write without a condition is not sent again while nothing is known of an earlier attempt.
+of `errors` under TableError; `guard` is called on every attempt, after it was signed and before it is sent, and stops
+the attempt by raising. An unreadable reply leads to a retry and finally an error, never to a success. The error of a
+write says correctly whether it may have been carried out. Retries are as in botocore's standard mode, except that a
+write without a condition is not sent again if the outcome of an earlier attempt is unknown.
 
-Operations on items go over the direct transport (see `transport`) where what surrounds the process is all known to it;
-everything else, and everything elsewhere, over botocore's clients. Who asks for `connection` has botocore for all from
-then on, so that what is hooked into its clients sees every request.
+Operations on items use the direct transport (see `transport`) if it supports the process's environment; everything else
+uses botocore's clients. After `connection` has been accessed, botocore is used for everything, so that hooks of its
+clients see every request.
 
-Costs: making a client of botocore takes about a quarter of a second, most of it imports. botocore is imported, and the
-client made, with the table where it is needed for all, else when it is first needed; the streams client, when a stream
-is first read. One table, its clients and its connections serve all threads. Over botocore an operation costs what that
-needs to make, sign and send a request; reading the reply adds little to loading its JSON.
+Costs: making a client of botocore takes about a quarter of a second, most of it imports. botocore is imported and the
+client made together with the table if all requests need it, otherwise at the first request that needs it; the streams
+client is made when a stream is first read. One table, its clients and its connections serve all threads. Over botocore
+an operation costs what that needs to make, sign and send a request; reading the reply adds little to loading its JSON.
 
 This package alone imports botocore; `shardweave.table` does not import it.
 
@@ -69,21 +69,21 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _DIRECT = (GetItem, BatchGet, TransactGet, Query, Scan, *WRITES)
-"""The operations that the direct transport carries out."""
+"""The operations that the direct transport supports."""
 
 
 class DynamoDBTable:
     """A DynamoDB table. Implements `Table`.
 
-    `client` and `streams_client` are boto3 clients to use instead of own ones; they stay open when the table is
-    closed. Clients made here are made by `session`, when it is given. The other settings are for them: the longest
+    `client` and `streams_client` are boto3 clients to use instead of creating new ones; they stay open when the table
+    is closed. Clients made here are made by `session`, when it is given. The other settings are for them: the longest
     request lasts about `max_attempts` times the two timeouts (seconds), plus the pauses between attempts. Give
     `max_pool_connections` at least the number of threads that use the table. With `stock_parser`, botocore's own parser
     reads the replies: the answers are the same.
 
-    `transport`: "auto" takes the direct transport where it can be used, "direct" insists on it, and "botocore" leaves
-    everything to botocore, as SHARDWEAVE_TRANSPORT=botocore in the environment does. `observe` is told of each attempt
-    that the direct transport makes.
+    `transport`: "auto" uses the direct transport if possible, "direct" requires it, and "botocore" uses botocore for
+    everything, like SHARDWEAVE_TRANSPORT=botocore in the environment. `observe` is called for each attempt of the
+    direct transport.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class DynamoDBTable:
 
     @property
     def connection(self) -> Connection:
-        """The boto3 clients, over which everything goes from now on."""
+        """The boto3 clients, which are used for everything from now on."""
         self._direct = None
         return self._botocore()
 
     @property
     def run_many(self) -> RunMany | None:
-        """Carries out reads that are wanted together, where the table can do that by itself, see `Lanes`."""
+        """Carries out parallel reads, if the table supports it; see `Lanes`."""
         return None if self._direct is None else self._direct.run_many
 
     @property
@@ -178,7 +178,7 @@ class DynamoDBTable:
     def _chosen(
         self, settings: Settings, transport: str, observe: Callable[[Attempted], object] | None
     ) -> DirectTransport | None:
-        """The direct transport, if it is wanted and can be used. Raises ConfigurationError."""
+        """The direct transport, if it is requested and can be used. Raises ConfigurationError."""
         chosen = wanted(transport, os.environ)
         if chosen == "botocore":
             return None
@@ -216,7 +216,7 @@ class DynamoDBTable:
 
 
 def new_session(stock_parser: bool = False) -> Session:
-    """A session of botocore whose clients read replies as they are."""
+    """A botocore session whose clients don't convert replies."""
     from .client import new_session as made
 
     return made(stock_parser)
@@ -229,7 +229,7 @@ def _connection(settings: Settings, client: Any, streams_client: Any, session: S
 
 
 def _is_plain(session: Session | None) -> bool:
-    """Whether the clients of a session go by what surrounds the process alone."""
+    """Whether the clients of a session depend only on the process's environment."""
     if session is None:
         return True
     from .client import is_plain

@@ -1,8 +1,8 @@
 """DynamoDB's responses -> the operations' answers.
 
 One function for each client method, and nothing else in the package reads an item out of a response, except the
-stream's records (`stream`) and the items that errors carry (`failures`). An answer that lacks what DynamoDB always
-sends, or holds what is no attribute value, is no answer: TableUnavailable.
+stream's records (`stream`) and the items that errors carry (`failures`). A response without a member that DynamoDB
+always sends, or with an invalid attribute value, raises TableUnavailable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The attempts of a call as botocore's events tell of them."""
+"""Tracking the attempts of a call by botocore's events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _current: ContextVar[Attempts | None] = ContextVar("attempts", default=None)
 
 @contextmanager
 def following(attempts: Attempts) -> Iterator[None]:
-    """Let the calls of this thread be followed by `attempts`."""
+    """Track the calls of this thread in `attempts`."""
     token = _current.set(attempts)
     try:
         yield
@@ -60,4 +60,4 @@ HOOKS: dict[str, Callable[..., Any]] = {
     "response-received": _received,
     "needs-retry": _needs_retry,
 }
-"""What is called on botocore's events."""
+"""The handlers of botocore's events."""

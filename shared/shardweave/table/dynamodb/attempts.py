@@ -1,8 +1,8 @@
-"""The attempts of one call, and what is known of what they did.
+"""The attempts of one call, and whether they may have been carried out.
 
-Guarantees: an attempt at a write counts as perhaps carried out from the moment at which its guard let it through until
-DynamoDB refuses it in a reply that can be trusted, or until it is known that no connection came about. What was perhaps
-carried out is sent again only if that can't carry it out twice (see `may_be_repeated`).
+Guarantees: after its guard has passed, an attempt of a write counts as possibly carried out, until DynamoDB refuses it
+in a reliable reply, or until it is certain that no connection was established. A write that was possibly carried out is
+sent again only if that can't carry it out twice (see `may_be_repeated`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..operations import WRITES, Operation, may_be_repeated
 
 @dataclass
 class Attempts:
-    """The attempts of one call. `maybe_written`: one of them may have been carried out, and nothing else is known."""
+    """The attempts of one call. `maybe_written`: one of them may have been carried out."""
 
     guard: Guard | None = None
     writes: bool = False
@@ -26,15 +26,15 @@ class Attempts:
 
     @classmethod
     def at(cls, operation: Operation[Any], guard: Guard | None) -> Attempts:
-        """Those that carry `operation` out."""
+        """The attempts of an operation."""
         return cls(guard, isinstance(operation, WRITES), may_be_repeated(operation))
 
     def begin(self) -> None:
-        """One is about to be sent. Raises what the guard raises."""
+        """Note that an attempt is about to be sent. Raises the guard's exception."""
         if self.guard is not None:
             self.guard()
         self._before, self.maybe_written = self.maybe_written, self.writes
 
     def undone(self) -> None:
-        """The last one has not been carried out."""
+        """Note that the last attempt was not carried out."""
         self.maybe_written = self._before

@@ -1,14 +1,14 @@
-"""The connection to DynamoDB: how its clients are made, and the one place that calls them.
+"""The connection to DynamoDB over boto3's clients: creating and calling them.
 
-The clients are boto3's, made by botocore's session as boto3 makes them, without importing the rest of boto3: that saves
-a cold start fifty milliseconds. Each connection has its own session, or the one that it is given, since making clients
-from the process's own is not safe under threads.
+The clients are the same as boto3's, created by botocore's session without importing the rest of boto3, which saves
+fifty milliseconds of a cold start. Each connection has its own session, or the given one, since creating clients from
+the process's default session is not thread-safe.
 
-The guard runs on botocore's `before-send` event, once for every attempt: after signing (which may first have
-waited for new credentials), just before the request goes out. So an attempt that a guard let through carries a
-signature older than the guard's check, and DynamoDB refuses it once that signature is too old, however long the
-process was stopped in between. A guard that ran before signing would leave that gap open. What a guard raises ends
-the call at once: botocore retries only its own exceptions. `attempts` hears of each attempt in the same way.
+The guard runs on botocore's `before-send` event, once for every attempt: after signing (which may first have waited for
+new credentials), just before the request goes out. So an attempt that a guard let through carries a signature older
+than the guard's check, and DynamoDB refuses it once that signature is too old, however long the process was stopped in
+between. A guard that ran before signing would leave that gap open. A guard's exception ends the call immediately, since
+botocore retries only its own exceptions. `attempts` is informed of each attempt in the same way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SERVICES = ("dynamodb", "dynamodb-streams")
 
 
 class PlainSession(Session):  # type: ignore[misc]
-    """A session that remembers whether anybody told it something that its clients go by."""
+    """A session that remembers whether a setting of its clients was changed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def is_plain(session: Session) -> bool:
 
 
 def new_session(stock_parser: bool = False) -> Session:
-    """A session whose clients read replies as they are."""
+    """A session whose clients don't convert replies."""
     session = PlainSession()
     if not stock_parser:
         session.register_component("response_parser_factory", ReplyParserFactory())
@@ -102,11 +102,11 @@ class Connection:
         return _call(self._client, method, request, attempts or Attempts())
 
     def call_streams(self, method: str, request: Mapping[str, Any], attempts: Attempts) -> dict[str, Any]:
-        """Call the stream's client, likewise."""
+        """Call the stream's client in the same way."""
         return _call(self.streams, method, request, attempts)
 
     def close(self) -> None:
-        """Close the connections of the clients that were made here."""
+        """Close the connections of the clients that this object created."""
         for client in self._owned:
             client.close()
 
@@ -118,10 +118,10 @@ class Connection:
             connect_timeout=settings.connect_timeout,
             read_timeout=settings.read_timeout,
             retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
-            # Operations render what the service's model allows, which their tests check; DynamoDB checks it again.
+            # Operations render only what the service's model allows, which tests check; DynamoDB checks it again.
             parameter_validation=False,
             tcp_keepalive=True,
-            # Given whole, since botocore would put it together twice for every request.
+            # The complete user agent, since botocore would build it twice for every request.
             user_agent=f"{self._session.user_agent()} shardweave",
         )
         try:
@@ -138,7 +138,7 @@ class Connection:
         return self._hooked(client, settings.stock_parser)
 
     def _region(self) -> str | None:
-        """The region asked for; the stream's client goes where a given table client goes."""
+        """The requested region; the stream's client uses the region of a given table client."""
         made_first = getattr(self, "_client", None)
         return self._settings.region or (made_first.meta.region_name if made_first is not None else None)
 

@@ -1,4 +1,4 @@
-"""Makes a table for local stages and tests: its keys, indexes and stream, then its TTL.
+"""Creating a table for local stages and tests: its keys, indexes and stream, then its TTL.
 
 Where tables are deployed, the infrastructure makes them; the library never does so on its own.
 """

@@ -1,8 +1,9 @@
 """DynamoDB's replies that are errors -> the errors of the library.
 
-Mapped by error code; an unknown code by its HTTP status. Text decides in one case, an item that is too large, for
-which DynamoDB has no code of its own. What DynamoDB says is passed on, since it names attributes and indexes, but
-never the values that it quotes: between the first and the last quote or bracket of a kind, everything is left out.
+Errors are mapped by their code; an unknown code by its HTTP status. The message text decides in one case, an item that
+is too large, for which DynamoDB has no separate code. DynamoDB's message is passed on, since it names attributes and
+indexes, but without the values that it quotes: everything between the first and the last quote or bracket of a kind is
+removed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from .trust import UNAVAILABLE_CODES
 
 
 def parsed_error(status: int, body: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What an error's JSON says, with its code and message in `Error` as botocore has them; `body` is None for what is
-    no JSON object. Without a code, the status is the code."""
+    """The JSON of an error, with its code and message in `Error` as in botocore; `body` is None if it is not a JSON
+    object. Without a code, the status is the code."""
     code, message = str(status), ""
     if body is not None:
         given = body.get("__type", code)
@@ -48,7 +49,7 @@ def parsed_error(status: int, body: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def error_of(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    """The library's error for a reply that is an error, in the form of `parsed_error`, or of botocore's."""
+    """The library's error for an error reply, in the form of `parsed_error` or of botocore."""
     try:
         return _error(response, method)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
@@ -95,7 +96,7 @@ def _mismatch(response: Mapping[str, Any], method: str) -> ShardweaveError:
 
 
 def _throttled(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    # The service's model spells the field in both ways, depending on the error.
+    # The service's model has both spellings of the field, depending on the error.
     reasons = response.get("ThrottlingReasons") or response.get("throttlingReasons") or ()
     return Throttled(reasons=[_throttling_reason(reason) for reason in reasons])
 
@@ -170,7 +171,7 @@ _QUOTED = re.compile(r"""\{.*\}|\[.*\]|'.*'|".*"|(?<=numeric value: ).*""", re.D
 
 
 def _text(response: Mapping[str, Any]) -> str:
-    """What DynamoDB said, without values."""
+    """DynamoDB's message, without values."""
     return _QUOTED.sub("...", str(response.get("Error", {}).get("Message", "")))
 
 

@@ -1,8 +1,8 @@
 """Items in a reply's JSON -> native values, in one pass.
 
-The same values as `values.from_attribute_value` gives, and an exception of Python's for what is no attribute value.
+The same values as those of `values.from_attribute_value`, and a built-in exception for an invalid attribute value.
 Binary may be base64, as JSON has it, or bytes, as botocore's own parser leaves it: `replies` does not read every reply.
-Most attributes are texts, which are not even asked for their kind.
+Most attributes are texts, which are handled first.
 """
 
 from __future__ import annotations

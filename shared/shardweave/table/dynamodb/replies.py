@@ -1,14 +1,13 @@
-"""DynamoDB's replies as botocore hands them on: JSON as it is, and never a broken reply as a success.
+"""Parsing DynamoDB's replies in botocore: unconverted JSON, and never a success for a broken reply.
 
 botocore's own parser walks the service's model for every attribute of every item, which is most of what a page costs.
-The reply's JSON already has the wanted shape, so for the operations on items it is taken as it is: what differs is
-binary, which stays base64 (`items` decodes it), and members that the model does not know, which stay. Errors, the
-operations on the table, and other protocols are parsed by botocore.
+The reply's JSON already has the wanted structure, so for the operations on items it is used unchanged. Binary stays
+base64 (`items` decodes it), and members that the model does not know are kept. Errors, the operations on the table, and
+other protocols are parsed by botocore.
 
-A reply is broken when it is not the one of which its checksum was made, and one that says 200 also when it is no JSON
-object; botocore takes the latter for an empty answer, so for a write that succeeded, and after its last attempt the
-former for a good one. A broken reply becomes an `Error` whose code botocore repeats like a lost connection, and which
-`client` refuses in the end.
+A reply is broken if its checksum is wrong, or if it has the status 200 and is not a JSON object. botocore treats the
+latter as an empty answer, that is, as a successful write, and accepts the former after its last attempt. Here a broken
+reply becomes an `Error` whose code botocore retries like a lost connection, and which `client` finally refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from botocore.parsers import JSONParser, ResponseParserFactory
 from .trust import is_whole, readable
 
 BROKEN = {"Code": "RequestTimeout", "Message": "The reply can't be read."}
-"""The error in a broken reply. The code is one that botocore's standard mode repeats."""
+"""The error for a broken reply. botocore's standard mode retries this code."""
 
 _AS_IT_IS = frozenset(
     f"{operation}Output"
@@ -41,7 +40,7 @@ _AS_IT_IS = frozenset(
 
 
 class ReplyParserFactory(ResponseParserFactory):  # type: ignore[misc]
-    """Makes the parsers of a session's clients: `ReplyParser` for JSON, botocore's for the rest."""
+    """Creates the parsers of a session's clients: `ReplyParser` for JSON, botocore's parsers for the rest."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +51,7 @@ class ReplyParserFactory(ResponseParserFactory):  # type: ignore[misc]
 
 
 class ReplyParser(JSONParser):  # type: ignore[misc]
-    """Gives the same as botocore's parser, except for what the module says. Holds no state."""
+    """Returns the same as botocore's parser, except for the differences described in the module. Stateless."""
 
     def parse(self, response: Mapping[str, Any], shape: Any) -> Any:
         if response["status_code"] >= 300:
@@ -74,7 +73,7 @@ class ReplyParser(JSONParser):  # type: ignore[misc]
 
 
 def refuse_broken(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """For clients with a parser of their own, on botocore's `before-parse` event: the same refusal."""
+    """The same check for clients with another parser, on botocore's `before-parse` event."""
     is_error = response_dict["status_code"] >= 300
     if not is_whole(response_dict) or (not is_error and readable(response_dict) is None):
         response_dict["body"] = b"{}"
@@ -89,7 +88,7 @@ def _broken(response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
-    """What botocore's parser says of a response besides its body."""
+    """The metadata of a response, as in botocore's parser."""
     headers = {name.lower(): value for name, value in response["headers"].items()}
     metadata = {"HTTPStatusCode": response["status_code"], "HTTPHeaders": headers}
     if "x-amzn-requestid" in headers:

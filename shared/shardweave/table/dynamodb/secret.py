@@ -1,4 +1,5 @@
-"""A secret of Secrets Manager: over the direct transport where all around the process is known to it, or botocore."""
+"""Reading a secret of Secrets Manager, over the direct transport if it supports the process's environment, or
+botocore."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ _METHOD, _SECRET = "get_secret_value", "SecretString"
 
 
 def read_secret(secret_id: str, session: Callable[[], Session], around: Surroundings | None = None) -> str:
-    """The text of a secret. `session` gives botocore's session where that is needed; `around` is what the process runs
-    in, looked up where it is not given. Raises ConfigurationError when the text can't be had; the error does not show
-    it."""
+    """The text of a secret. `session` returns botocore's session if it is needed; `around` is the process's
+    environment, by default the current one. Raises ConfigurationError if the secret can't be read; the error does not
+    contain it."""
     around = around or Surroundings.of_process(os.environ)
     found: Direct | str = "botocore is asked for"
     if wanted("auto", around.variables) != "botocore":

@@ -1,4 +1,4 @@
-"""How connections to DynamoDB are made, over whichever transport."""
+"""Connection settings for both transports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Settings:
     """How clients connect. Timeouts are in seconds, and for each attempt. `stock_parser`: botocore's own parser reads
-    all replies, as it does those of a client that was made elsewhere; the answers are the same."""
+    all replies, as with a given client; the answers are the same."""
 
     endpoint_url: str | None = None
     region: str | None = None

@@ -6,6 +6,6 @@ from .client import new_session
 
 
 def stack_status(stack: str) -> str:
-    """The status of a stack, by its name or id. Needs the right to `cloudformation:DescribeStacks`."""
+    """The status of a stack, by its name or id. Needs the permission `cloudformation:DescribeStacks`."""
     (found,) = new_session().create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     return str(found["StackStatus"])

@@ -1,9 +1,9 @@
 """The table's stream through the `dynamodbstreams` client: its shards, its positions, its records.
 
-A position is a text. After a page with records it is the last record's sequence number. A page may be empty though
-more follows, and then only DynamoDB's iterator knows how far the reading got, so the position is
-`<position before>@<iterator>`. An iterator lives for 15 minutes; when it has expired, reading goes on from the
-position before it, and from `LATEST`, which would skip what came since, raises StreamTrimmed instead.
+A position is a text. After a page with records it is the last record's sequence number. A page may be empty though more
+follows, and then only DynamoDB's iterator knows how far the reading got, so the position is
+`<position before>@<iterator>`. An iterator is valid for 15 minutes; when it has expired, reading continues from the
+position before it. If that is `LATEST`, which would skip changes, StreamTrimmed is raised instead.
 
 A read is two requests (an iterator, then its records), one when the position holds the iterator. The stream's name
 costs one more, once.

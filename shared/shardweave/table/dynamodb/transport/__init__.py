@@ -1,4 +1,4 @@
-"""The direct transport: our own way to DynamoDB's operations on items, beside botocore's.
+"""The direct transport: an implementation of DynamoDB's operations on items without botocore.
 
     choice         whether it may be used, or botocore is needed
     signing        the head of a request, with its signature
@@ -13,5 +13,5 @@
     rounds         carries several exchanges out at once, in the thread that asks
     direct         all of it for one table
 
-`signing`, `reply_parser`, `retries`, `exchange` and `calls` reach nothing outside the process.
+`signing`, `reply_parser`, `retries`, `exchange` and `calls` do no I/O.
 """

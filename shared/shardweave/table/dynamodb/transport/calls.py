@@ -1,10 +1,10 @@
-"""Operations -> calls: the request's JSON, rendered once, and how its answer is read.
+"""Operations -> calls: the request's JSON, rendered once, and the parser of its answer.
 
-The JSON has the bytes that botocore's serializer makes. A transaction without a token gets one, as botocore gives it.
+The JSON has the same bytes as with botocore's serializer. A transaction without a token gets one, as in botocore.
 
-DynamoDB's answers do not say which request they answer. What can be seen of that is compared: the key of a read item
-with the key that was asked for, the items of a batch with the batch, those of a page with the page's hash key. What
-does not fit is the answer to something else, and none to this.
+DynamoDB's answers do not identify their request. So the keys are compared: the key of an item with the requested key,
+the items of a batch with the batch, those of a page with the page's hash key. An answer that does not fit belongs to
+another request and is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ OPERATIONS = {
 
 
 def call_of(operation: Operation[R], table: str, key_names: tuple[str, str], guard: Guard | None = None) -> Call[R]:
-    """The call that carries `operation` out on a table with these key attributes."""
+    """The call of an operation on a table with these key attributes."""
     request = operation.request(table)
     if isinstance(operation, TransactWrite) and "ClientRequestToken" not in request:
         request["ClientRequestToken"] = str(uuid.uuid4())
@@ -93,7 +93,7 @@ _encode = json.JSONEncoder(default=_binary).encode
 
 
 def _has(item: Item | None, key: Item, names: Iterable[str]) -> bool:
-    """Whether an item has a key, as far as it shows."""
+    """Whether an item has a key, as far as the item contains the key's attributes."""
     return item is None or all(name not in item or item[name] == key.get(name) for name in names)
 
 

@@ -1,8 +1,9 @@
-"""Whether requests may go over the direct transport, or have to go over botocore.
+"""Choosing the transport: whether the direct transport can be used, or botocore is needed.
 
-The direct transport knows little: keys in the environment, a region of the public partition or a plain address, a file
-of certificates. Anything else that could mean something to botocore is left to botocore, so this lists what is known to
-be harmless, not what is known to matter: a variable that nobody here has thought of could lead to another table.
+The direct transport supports only keys in the environment, a region of the public partition or a plain address, and a
+file of certificates. If anything else in the environment could affect botocore, botocore is used. So this module lists
+settings that are known to be harmless, and not those that matter: an unknown variable could, for example, select
+another table.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .endpoint import Place, place_of
 from .signing import DYNAMODB, Credentials, Service
 
 VARIABLE = "SHARDWEAVE_TRANSPORT"
-"""`botocore` in this variable of the environment leaves everything to botocore."""
+"""The environment variable whose value `botocore` selects botocore for everything."""
 
 TRANSPORTS = ("auto", "direct", "botocore")
 
@@ -56,7 +57,7 @@ MEANS_NOTHING = frozenset(
         "AWS_XRAY_DAEMON_ADDRESS",
     }
 )
-"""What a Lambda function has around it, and botocore does not read for DynamoDB while keys are in the environment."""
+"""Variables of a Lambda function that botocore does not use for DynamoDB if keys are in the environment."""
 
 CHANGES_BOTOCORE = (
     "moto",
@@ -66,8 +67,7 @@ CHANGES_BOTOCORE = (
     "ddtrace",
     "localstack_client",
 )
-"""Modules that put themselves between botocore and the service: what they see, or keep from being sent, has to go by
-botocore."""
+"""Modules that intercept botocore's requests: if one is loaded, botocore must be used."""
 
 _TABLE = re.compile(r"[A-Za-z0-9_.\-]{1,255}")
 _PUBLIC_REGION = re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)-[a-z0-9_]+-[0-9]+")
@@ -75,7 +75,7 @@ _PUBLIC_REGION = re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)-[a-z0-9_]+-[0-9]+")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the process runs in."""
+    """The environment of the process."""
 
     variables: Mapping[str, str]
     modules: Collection[str]
@@ -89,7 +89,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Direct:
-    """What the direct transport needs to know."""
+    """The settings of the direct transport."""
 
     place: Place
     region: str
@@ -106,7 +106,8 @@ def direct_or_why_not(
     modules_matter: bool = True,
     service: Service = DYNAMODB,
 ) -> Direct | str:
-    """What the direct transport needs, or why botocore is needed. `table` is what is named by a plain name."""
+    """The settings of the direct transport, or the reason why botocore is needed. `table` is the name of the table or
+    secret."""
     variables = around.variables
     reason = _unknown_variable(variables) or _unknown_file(around)
     if not reason and modules_matter:
@@ -138,12 +139,12 @@ def direct_or_why_not(
 
 
 def _configured(variables: Mapping[str, str], service: Service) -> str | None:
-    """The endpoint that the environment names for a service, else for all."""
+    """The endpoint in the environment for a service, else the one for all services."""
     return variables.get(f"AWS_ENDPOINT_URL_{service.variable}", variables.get("AWS_ENDPOINT_URL"))
 
 
 def wanted(transport: str, variables: Mapping[str, str]) -> str:
-    """The transport that is asked for. Raises ConfigurationError."""
+    """The requested transport. Raises ConfigurationError."""
     for where, value in (("transport", transport), (VARIABLE, variables.get(VARIABLE) or "auto")):
         if value not in TRANSPORTS or (where == VARIABLE and value == "direct"):
             known = "auto or botocore" if where == VARIABLE else "auto, direct or botocore"

@@ -1,10 +1,11 @@
-"""One connection to DynamoDB: a socket that never blocks, with or without TLS, and how it comes about.
+"""A connection to DynamoDB: a non-blocking socket, with or without TLS, and establishing it.
 
-A connection has one owner at a time. What would block gives None, and `wants_write` says whether it waits to write. A
-connection that is kept is tried before it is used again, through TLS where there is TLS: it is of use only if it has
-nothing to say. That a socket is readable says little, since a healthy one of TLS 1.3 may hold tickets, and bytes that
-were decrypted are not seen by the system. Nor is one used that was idle for long by either clock, since networks drop
-such connections silently, and a process that was stopped does not feel the time pass.
+A connection has one owner at a time. An operation that would block returns None, and `wants_write` says whether it
+waits for writing. A pooled connection is checked before it is reused, through TLS if there is TLS: it is usable only if
+no data are waiting. Whether the socket is readable is not sufficient, since a healthy TLS 1.3 connection may have
+received session tickets, and the system does not see bytes that are already decrypted. A connection that was idle for
+long by either clock is not used either, since networks drop such connections silently, and a suspended process does not
+notice the time.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import Any
 
 MAX_IDLE = 20.0
 STAGGER = 0.25
-"""Seconds between the beginnings of connections to the addresses of one name."""
+"""Seconds between the connection attempts to the addresses of a host name."""
 
 Address = tuple[int, Any]
-"""A family and what `connect` takes."""
+"""An address family and the argument of `connect`."""
 
 _BLOCKED = (BlockingIOError, InterruptedError, ssl.SSLWantReadError)
 _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
@@ -31,7 +32,7 @@ _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 @dataclass(frozen=True)
 class Clocks:
-    """`wall` gives epoch seconds, `boot` seconds that go on while the machine sleeps, `monotonic` a deadline's."""
+    """`wall` returns epoch seconds, `boot` seconds including suspend time, `monotonic` the clock of deadlines."""
 
     wall: Callable[[], float] = time.time
     boot: Callable[[], float] = (
@@ -41,7 +42,7 @@ class Clocks:
 
 
 class Connection:
-    """A connected socket. `reused`: it has carried a whole exchange before."""
+    """A connected socket. `reused`: it was used for a complete exchange before."""
 
     def __init__(self, sock: socket.socket, clocks: Clocks) -> None:
         self.socket = sock
@@ -52,7 +53,7 @@ class Connection:
         self._idle_since = (0.0, 0.0)
 
     def shake_hands(self) -> bool:
-        """Whether TLS is established; until then it is to be called again."""
+        """Continue the TLS handshake; True when it is complete, otherwise call again."""
         if not isinstance(self.socket, ssl.SSLSocket):
             return True
         self.wants_write = False
@@ -66,7 +67,7 @@ class Connection:
         return True
 
     def send(self, data: memoryview) -> int | None:
-        """How many bytes were taken. None: with TLS, nobody knows, and the same bytes are to be sent again."""
+        """The number of sent bytes. None: unknown with TLS, and the same bytes must be sent again."""
         self.wants_write = False
         try:
             return self.socket.send(data)
@@ -80,7 +81,7 @@ class Connection:
             return None
 
     def receive(self, size: int) -> bytes | None:
-        """What has arrived, at most so many bytes; empty at the end."""
+        """The received bytes, up to a maximum; empty at the end of the stream."""
         try:
             return self.socket.recv(size)
         except _BLOCKED:
@@ -90,7 +91,7 @@ class Connection:
             return None
 
     def receive_into(self, space: memoryview) -> int | None:
-        """How many bytes have arrived in `space`; 0 at the end."""
+        """The number of bytes received into `space`; 0 at the end of the stream."""
         try:
             return self.socket.recv_into(space)
         except _BLOCKED:
@@ -100,7 +101,7 @@ class Connection:
             return None
 
     def rest(self) -> None:
-        """It is not used from now on."""
+        """Mark the connection as idle."""
         self.reused = True
         self._idle_since = (self._clocks.wall(), self._clocks.boot())
 
@@ -127,14 +128,14 @@ class Connection:
             self.socket.close()
 
     def forget(self) -> None:
-        """Close it in this process alone: a parent goes on using it, so nothing is said to the other side."""
+        """Close it only in this process, without a TLS shutdown, since the parent process still uses it."""
         with contextlib.suppress(OSError, ValueError):
             os.close(self.socket.detach())
 
 
 class Connecting:
-    """The beginnings of a connection to a name that has several addresses: each is tried a little after the one before
-    it, or when that fails, and the first that is there is taken."""
+    """Connection attempts to a host name with several addresses: each address is tried a little after the one before,
+    or when that one fails, and the first established connection is used."""
 
     def __init__(self, addresses: Sequence[Address], idle_seconds: float) -> None:
         self._left = list(addresses)
@@ -144,7 +145,7 @@ class Connecting:
         self.reason = "NoAddress"
 
     def start_next(self, now: float) -> socket.socket | None:
-        """Begin with the next address that can be begun with; None when there is none left."""
+        """Start connecting to the next possible address; None if there is none left."""
         while self._left:
             family, address = self._left.pop(0)
             self.next_at = now + STAGGER
@@ -167,7 +168,7 @@ class Connecting:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are addresses that were not tried."""
+        """Whether there are addresses that were not tried yet."""
         return bool(self._left)
 
     def is_connected(self, sock: socket.socket) -> bool:

@@ -1,8 +1,7 @@
-"""The direct transport: operations on items, straight to DynamoDB over sockets that never block.
+"""The direct transport of one table: operations on items over non-blocking sockets.
 
-One object serves all threads. A call is carried out in the thread that makes it; several reads that are asked for
-together are carried out at once in that thread, each with an outcome of its own. A process that was forked leaves the
-connections and locks of its parent to the parent.
+One object serves all threads. A call runs in the calling thread; several reads of one call run in parallel in that
+thread, each with its own outcome. A forked process does not use the connections and locks of its parent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .signing import Signer
 R = TypeVar("R")
 
 ATTEMPT_FACTOR = 4
-"""How many times as long as without a byte an attempt may last in all."""
+"""The factor between the inactivity timeout and the maximum duration of an attempt."""
 
 
 class DirectTransport:
@@ -94,7 +93,7 @@ class DirectTransport:
         return cast(R, exchange.answer)
 
     def run_many(self, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
-        """Carry reads out at once. Gives an outcome for each, in their order."""
+        """Carry out reads in parallel. Returns their outcomes in order."""
         operations, outcomes = lanes.operations, cast(list[Outcome[R]], [None] * len(lanes.operations))
         until = None if lanes.seconds is None else self._clocks.monotonic() + lanes.seconds
         if self.pool.idle < min(lanes.at_once, len(operations)):
@@ -120,18 +119,19 @@ class DirectTransport:
         return outcomes
 
     def close(self) -> None:
-        """Close what is idle; what is in use is closed when its call ends. Later calls keep no connections."""
+        """Close idle connections; connections in use are closed when their calls end. Later calls don't pool
+        connections."""
         self.pool.close()
 
     def leave_to_parent(self) -> None:
-        """Begin anew, in a process that was just forked."""
+        """Reset the state in a forked process."""
         self.pool.leave_to_parent()
         self._quota.unlock()
         self._endpoint.unlock()
 
     @contextmanager
     def _running(self) -> Iterator[bool]:
-        """Whether this thread is in a call already, whose guard makes this one."""
+        """Whether this thread is already in a call, whose guard makes this call."""
         depth = getattr(self._depth, "calls", 0)
         self._depth.calls = depth + 1
         try:
@@ -143,11 +143,11 @@ class DirectTransport:
         return Round(self.pool, self._endpoint, self._limits, self._clocks, self._observe)
 
     def _resolve(self) -> None:
-        """Ask for the addresses before a round begins, in which it would hold up every lane."""
+        """Resolve the addresses before a round begins, since this would block every lane of the round."""
         try:
             self._endpoint.addresses()
         except OSError:
-            # Each lane that needs a connection finds that out by itself.
+            # Each lane that needs a connection gets the error itself.
             return
 
 
@@ -164,4 +164,4 @@ if hasattr(os, "register_at_fork"):
 
 
 def _nothing(number: int, ended: Any, milliseconds: float) -> None:
-    """The exchange itself has what came of it."""
+    """Nothing: the exchange has its outcome."""

@@ -1,7 +1,7 @@
-"""Where requests go: the host of an address, its addresses, and TLS to it.
+"""The endpoint of requests: the host, its IP addresses, and TLS.
 
-Nothing is resolved and no certificate read before the first request. Addresses are kept for a few seconds, since asking
-for them can't be given a time limit, and asked for anew after a connection failed.
+No name is resolved and no certificate read before the first request. Addresses are cached for a few seconds, since
+resolving can't have a timeout, and resolved again after a connection failed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.\-_]*[a-z0-9])?")
 _IPV6 = re.compile(r"[0-9a-f:.]+")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 CA_FOLDER = Path(__file__).with_name("certificates")
-"""Of a layer: the certificates of `ca_file`, a file each, which OpenSSL reads when it meets them."""
+"""The folder in a layer with the certificates of `ca_file`, one file each, which OpenSSL reads on demand."""
 AWS_SUFFIXES = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A host and port. `header` is what the Host header says."""
+    """A host and port. `header` is the value of the Host header."""
 
     host: str
     port: int
@@ -40,12 +40,12 @@ class Place:
 
     @property
     def is_aws(self) -> bool:
-        """Whether it is the service itself, whose answers always carry a checksum."""
+        """Whether it is the AWS service, whose answers always have a checksum."""
         return self.host.endswith(AWS_SUFFIXES)
 
 
 def place_of(url: str) -> Place | None:
-    """The place that an address names; None for one that says more than that, or is unusual."""
+    """The place in an address; None for an address with more parts, or an unusual one."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -64,11 +64,11 @@ def place_of(url: str) -> Place | None:
 
 
 def ca_file() -> str:
-    """The certificates that botocore trusts when nothing else is said: certifi's, or its own."""
+    """The certificates that botocore trusts by default: certifi's, or its own."""
     try:
         import certifi
     except ImportError:
-        # The package itself is not imported: only its file is wanted.
+        # The package is not imported, since only its file is needed.
         botocore = importlib.util.find_spec("botocore")
         assert botocore is not None
         assert botocore.origin is not None
@@ -97,7 +97,7 @@ class HostEndpoint:
         self.unlock()
 
     def unlock(self) -> None:
-        """Forget who held the lock, in a process that was just forked."""
+        """Reset the lock in a forked process."""
         self._lock = threading.Lock()
 
     def addresses(self, *, anew: bool = False) -> Sequence[Address]:
@@ -132,7 +132,7 @@ class HostEndpoint:
 
 
 def _literal(place: Place) -> Sequence[Address] | None:
-    """The address that a host is written as; None for a name."""
+    """The IP address if the host is one; None for a name."""
     try:
         version = ipaddress.ip_address(place.host).version
     except ValueError:
@@ -142,7 +142,8 @@ def _literal(place: Place) -> Sequence[Address] | None:
 
 
 def _by_turns(addresses: Sequence[Address]) -> list[Address]:
-    """The system's order, but the two families by turns, so that one that leads nowhere costs one wait."""
+    """The system's order, alternating between the two address families, so that an unreachable family costs only one
+    wait."""
     first = addresses[0][0]
     same = [address for address in addresses if address[0] == first]
     other = [address for address in addresses if address[0] != first]

@@ -1,13 +1,15 @@
-"""One call and its attempts, without input or output: bytes and the time come in, and what to do next comes out.
+"""One call and its attempts, as a state machine without I/O: it gets received bytes and the time, and returns the next
+step.
 
-Whoever drives it has a connection, which is there before an attempt begins; sends what `begin` gives; tells what
-arrives; and does what each step says: read on, pause and begin again, or end with the answer or the error. After each
-attempt `keeps_connection` says whether the connection can be used again, which is so after a whole reply to a request
-that was sent whole, and after nothing else.
+Its driver establishes a connection before an attempt begins, sends the bytes of `begin`, passes in the received bytes,
+and carries out each step: read on, pause and begin again, or end with the answer or the error. After each attempt
+`keeps_connection` says whether the connection can be reused, which is possible only after a complete reply to a
+completely sent request.
 
-Guarantees: every attempt is signed anew, and its guard is asked after that, once, before anything is sent; the bytes of
-the body are the same in all attempts; an answer is given only if it is whole, readable, and an answer to this very
-request; an error says truly whether a write may have been carried out. Nothing below this decides to send again.
+Guarantees: every attempt has its own signature, and its guard is called once after signing and before anything is sent;
+the bytes of the body are the same in all attempts; an answer is returned only if it is complete, readable, and belongs
+to this request; an error says correctly whether a write may have been carried out. No lower layer sends a request
+again.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[R]):
-    """What is asked: the client's method, the operation's name, the request's JSON, and how to read the answer's, which
-    raises TableUnavailable for what is none."""
+    """A call: the client's method, the operation's name, the request's JSON, and the parser of the answer, which raises
+    TableUnavailable for an invalid one."""
 
     method: str
     operation: str
@@ -41,7 +43,7 @@ class Call(Generic[R]):
 
 
 class Step(Enum):
-    """What is to be done next."""
+    """The next step of the driver."""
 
     READ = "read what arrives"
     PAUSE = "begin again after `pause` seconds"
@@ -49,7 +51,7 @@ class Step(Enum):
 
 
 class Exchange(Generic[R]):
-    """One call. `needs_checksum`: an answer without a checksum is none."""
+    """One call. `needs_checksum`: an answer without a checksum is refused."""
 
     def __init__(self, call: Call[R], signer: Signer, retries: Retries, *, needs_checksum: bool) -> None:
         self.call = call
@@ -69,7 +71,7 @@ class Exchange(Generic[R]):
     # -- an attempt
 
     def begin(self, now: float) -> bytes:
-        """The bytes of the next attempt, signed at `now` (epoch seconds). Raises what the guard raises."""
+        """The bytes of the next attempt, signed at `now` (epoch seconds). Raises the guard's exception."""
         self.keeps_connection, self.reply, self._in_doubt = False, None, False
         request = self._signer.head(self.call.operation, self.call.body, now) + self.call.body
         self.call.attempts.begin()
@@ -79,24 +81,24 @@ class Exchange(Generic[R]):
         return request
 
     def sent(self, count: int) -> None:
-        """So many bytes were handed over."""
+        """Note that bytes were sent."""
         self._unsent -= count
 
     def half_sent(self) -> None:
-        """Nobody knows how much was handed over."""
+        """Note that an unknown number of bytes was sent."""
         self._in_doubt = True
 
     @property
     def succeeded(self) -> bool:
-        """Whether there is an answer, once it is done."""
+        """Whether the finished exchange has an answer."""
         return self.error is None
 
     def space(self) -> memoryview | None:
-        """Where the next bytes shall be received, see `ReplyParser`."""
+        """The buffer for the next bytes, see `ReplyParser`."""
         return self._parser.space()
 
     def filled(self, count: int) -> Step:
-        """So many bytes were received into `space`."""
+        """Process bytes that were received into `space`."""
         try:
             reply = self._parser.filled(count)
         except Malformed as malformed:
@@ -104,7 +106,7 @@ class Exchange(Generic[R]):
         return Step.READ if reply is None else self._judged(reply)
 
     def receive(self, data: bytes) -> Step:
-        """These bytes arrived."""
+        """Process received bytes."""
         try:
             reply = self._parser.receive(data)
         except Malformed as malformed:
@@ -112,7 +114,7 @@ class Exchange(Generic[R]):
         return Step.READ if reply is None else self._judged(reply)
 
     def ended(self) -> Step:
-        """The connection was closed in good order."""
+        """Process the proper end of the connection."""
         try:
             reply = self._parser.ended()
         except Malformed as malformed:
@@ -120,14 +122,14 @@ class Exchange(Generic[R]):
         return Step.READ if reply is None else self._judged(reply)
 
     def lost(self, reason: str) -> Step:
-        """No usable reply to the attempt will come."""
+        """Note that no usable reply to the attempt will come."""
         if self._unsent and not self._in_doubt:
-            # What did not leave as a whole can't have been carried out.
+            # A request that was not sent completely can't have been carried out.
             self.call.attempts.undone()
         return self._failed(self._unusable(reason), Kind.TRANSIENT)
 
     def unconnected(self, reason: str) -> Step:
-        """The attempt could not begin, since there was no connection."""
+        """Note that the attempt could not begin, since there was no connection."""
         self.keeps_connection, self.reply = False, None
         self.number += 1
         return self._failed(self._unusable(reason), Kind.TRANSIENT)

@@ -1,4 +1,5 @@
-"""The idle connections of one table, and the budget of those in use. Shared by threads; nothing else of a round is.
+"""The connection pool of one table: its idle connections, and the limit of those in use. Shared by threads; nothing
+else of a round is.
 
 Connections are handed out last in, first out, so that those beyond the need grow old and are closed. A round of reads
 takes its first slot of the budget when there is one, and further ones only if they are free; it never waits while it
@@ -16,7 +17,7 @@ from .connection import Connection
 
 
 class Pool:
-    """The connections of one table. `limit` may be in use by rounds of reads, and some more by single calls."""
+    """The connections of one table. Rounds of reads may use `limit` slots, and single calls some more."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
         self.limit = limit
@@ -37,7 +38,7 @@ class Pool:
     # -- the budget
 
     def take_slot(self, *, single: bool, until: float | None) -> bool:
-        """Wait for a slot, at most until a time of `monotonic`; False when there was none by then."""
+        """Wait for a slot until a time of `monotonic`; False if there was none by then."""
         with self._lock:
             self._waiting += 1
             try:
@@ -52,19 +53,20 @@ class Pool:
             return True
 
     def exceed(self) -> None:
-        """A slot beyond the budget, for a call within a call: its thread has one, and would wait for others like it."""
+        """Take a slot beyond the limit, for a nested call: its thread already has a slot, and waiting could be a
+        deadlock."""
         with self._lock:
             self._in_use += 1
 
     def try_slot(self, *, single: bool) -> bool:
-        """A slot, if one is free now, and nobody waits for the first of theirs."""
+        """Take a slot if one is free and no other round waits for its first slot."""
         with self._lock:
             free = not self._waiting and self._is_free(single)
             self._in_use += free
             return free
 
     def give_slots(self, count: int, process: int) -> None:
-        """Give slots back. What a forked process took over from its parent is none of its own."""
+        """Return slots. A forked process does not own the slots of its parent."""
         if count and process == self.process:
             with self._lock:
                 self._in_use -= count
@@ -77,7 +79,7 @@ class Pool:
     # -- the connections
 
     def take(self) -> Connection | None:
-        """A connection that can be used, if one is there."""
+        """A usable idle connection, if there is one."""
         while True:
             with self._lock:
                 if not self._idle:
@@ -88,12 +90,12 @@ class Pool:
             self.drop(connection)
 
     def add(self, connection: Connection) -> None:
-        """One has come about."""
+        """Add a newly established connection."""
         with self._lock:
             self._all.add(connection)
 
     def keep(self, connection: Connection) -> None:
-        """One is not needed now, and can be used again."""
+        """Return a connection that can be reused."""
         connection.rest()
         with self._lock:
             kept = not self._closed and connection in self._all and len(self._idle) < self.limit + self.reserve
@@ -106,7 +108,7 @@ class Pool:
             self.drop(old)
 
     def drop(self, connection: Connection) -> None:
-        """One is of no use any more."""
+        """Close a connection that can't be reused."""
         with self._lock:
             self._all.discard(connection)
         connection.close()
@@ -116,7 +118,7 @@ class Pool:
         return len(self._idle)
 
     def close(self) -> None:
-        """Close what is idle. What is in use is closed when its call ends."""
+        """Close idle connections. Connections in use are closed when their calls end."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -124,7 +126,7 @@ class Pool:
             self.drop(connection)
 
     def leave_to_parent(self) -> None:
-        """Forget the parent's connections, in a process that was just forked."""
+        """Forget the parent's connections, in a forked process."""
         for connection in self._all:
             connection.forget()
         self._all.clear()

@@ -1,4 +1,4 @@
-"""What repeats may cost, kept for all calls of a table."""
+"""The retry quota of all calls of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RetryQuota:
         self.unlock()
 
     def unlock(self) -> None:
-        """Forget who held the lock, in a process that was just forked."""
+        """Reset the lock in a forked process."""
         self._lock = threading.Lock()
 
     def take(self, cost: int) -> bool:

@@ -1,9 +1,9 @@
-"""One HTTP/1.1 reply, from the bytes as they arrive, by a closed grammar.
+"""An incremental parser of one HTTP/1.1 reply, with a strict grammar.
 
-What is not certainly one whole reply is refused, and its connection is of no use any more: another protocol or version;
-a length that is not plain digits, is given twice, or beside another framing; compressed content; line ends, folding or
-characters that the standard does not allow; a head or body that is too long; and bytes behind the reply's end, which
-would be taken for the beginning of the next.
+Everything that is not exactly one complete reply is refused, and its connection can't be reused: another protocol or
+version; a length that is not plain digits, is given twice, or beside another framing; compressed content; line ends,
+folding or characters that the standard does not allow; a head or body that is too long; and bytes behind the reply's
+end, which would be taken for the beginning of the next.
 
 Knows nothing of sockets. A body of a known length that has not arrived with its head is received into one buffer of its
 size and one byte, so that a byte too many shows.
@@ -31,17 +31,17 @@ _KNOWN = {
     name.encode(): name.lower()
     for name in ("Server", "Date", "Content-Type", "Content-Length", "Connection", "x-amzn-RequestId", "x-amz-crc32")
 }
-"""The headers of each of DynamoDB's replies, as they are written there."""
+"""The headers of DynamoDB's replies, in DynamoDB's spelling."""
 _END = b"\r\n\r\n"
 
 
 class Malformed(Exception):
-    """What arrived is not certainly one whole reply."""
+    """The received bytes are not exactly one complete reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """A whole reply. The names of headers are in lower case. `keeps_open`: its connection can be used again."""
+    """A complete reply. The names of headers are in lower case. `keeps_open`: its connection can be reused."""
 
     status: int
     headers: dict[str, str]
@@ -50,8 +50,8 @@ class WireReply:
 
 
 class ReplyParser:
-    """Takes the bytes of one connection until they are one reply. Each of its methods gives the reply once it is
-    whole, None before that, and raises Malformed; after either it is done with."""
+    """Parses the bytes of one connection until they are one reply. Each method returns the reply when it is complete,
+    None before that, or raises Malformed; after that the parser can't be used further."""
 
     def __init__(self) -> None:
         self._received = bytearray()
@@ -69,11 +69,11 @@ class ReplyParser:
         return self._headers is not None or bool(self._received)
 
     def space(self) -> memoryview | None:
-        """Where the next bytes shall be received, if that is known; `filled` says how many came."""
+        """The buffer for the next bytes, if the length is known; `filled` then gets their number."""
         return None if self._sized is None else memoryview(self._sized)[self._filled :]
 
     def filled(self, count: int) -> WireReply | None:
-        """So many bytes were received into `space`."""
+        """Process bytes that were received into `space`."""
         assert self._sized is not None
         self._filled += count
         length = len(self._sized) - 1
@@ -84,7 +84,7 @@ class ReplyParser:
         return self._reply(bytes(memoryview(self._sized)[:length]))
 
     def receive(self, data: bytes) -> WireReply | None:
-        """These bytes arrived."""
+        """Process received bytes."""
         if self._headers is not None:
             self._received += data
             return self._of_chunks() if self._chunks is not None else self._of_all()
@@ -100,7 +100,7 @@ class ReplyParser:
         return self._begin(data, end + len(_END))
 
     def ended(self) -> WireReply | None:
-        """The connection was closed, in good order as far as its protocol can say so."""
+        """Process the end of the connection, which was proper as far as its protocol can tell."""
         if self._headers is None or self._length is not None or self._chunks is not None:
             raise Malformed("a reply that was cut off" if self.has_begun else "no reply")
         return self._reply(bytes(self._received))
@@ -108,7 +108,7 @@ class ReplyParser:
     # -- parts
 
     def _begin(self, data: bytes, begin: int) -> WireReply | None:
-        """The head is there, and perhaps more."""
+        """Process the complete head, and the bytes after it."""
         head = _HEAD.fullmatch(data, 0, begin)
         if head is None:
             raise Malformed("no head of an HTTP/1.1 reply")
@@ -149,7 +149,7 @@ class ReplyParser:
         return None
 
     def _of_all(self) -> WireReply | None:
-        """A body that ends with its connection."""
+        """The reply with a body that ends with its connection."""
         if len(self._received) > MAX_BODY:
             raise Malformed("a body that is too long")
         return None
@@ -185,7 +185,7 @@ class ReplyParser:
 
 
 def _headers(lines: bytes) -> dict[str, str]:
-    """By name; of those that say how to read the reply, none may be there twice."""
+    """The headers by name; headers that affect parsing may not occur twice."""
     headers: dict[str, str] = {}
     for name, value in _FIELD.findall(lines):
         key = _KNOWN.get(name) or name.decode("ascii").lower()

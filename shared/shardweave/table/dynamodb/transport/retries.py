@@ -1,9 +1,9 @@
-"""The decision to send a request again, as botocore's standard mode takes it.
+"""The retry decision, as in botocore's standard mode.
 
-A failure is throttling, transient, or neither; only the first two are repeated. The pause before attempt n + 1 is a
-random part of `base * 2**(n - 1)` seconds, at most 20; a server that asks for more gets at most five seconds more. Each
-repeat costs a part of a quota that the calls of one table share, so that a table that does not recover is not asked
-three times as often. A test compares all of this with the installed botocore.
+A failure is throttling, transient, or neither; only the first two are retried. The pause before attempt n + 1 is a
+random part of `base * 2**(n - 1)` seconds, at most 20; if the server requests a longer pause, at most five seconds are
+added. Each retry uses a part of a quota that the calls of one table share, so that a failing table does not get three
+times as many requests. A test compares all of this with the installed botocore.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ KNOWN_CODES: dict[str, frozenset[str]] = {
 """The errors that the service's description names for each method."""
 
 REPEATED_BY_DESCRIPTION = frozenset({"ReplicatedWriteConflictException"})
-"""Those of them that the description says to repeat, and that are no throttling."""
+"""Those of them that the description marks as retryable, without throttling."""
 
 THROTTLED_BASE, OTHER_BASE = 1.0, 0.025
 MAX_PAUSE, MAX_ASKED_FOR = 20.0, 5.0
@@ -80,14 +80,14 @@ QUOTA, COST, THROTTLED_COST, UNREPEATED = 500, 14, 5, 1
 
 
 class Kind(Enum):
-    """What sort of failure may be repeated."""
+    """The kinds of failures that may be retried."""
 
     THROTTLED = "throttled"
     TRANSIENT = "transient"
 
 
 def kind_of(method: str, code: str, status: int) -> Kind | None:
-    """The kind of an error in a reply; None for one that a repeat would only meet again."""
+    """The kind of an error in a reply; None for an error that a retry can't fix."""
     known = code in KNOWN_CODES[method]
     if code in THROTTLED_CODES or (status == 429 and not known):
         return Kind.THROTTLED
@@ -97,7 +97,8 @@ def kind_of(method: str, code: str, status: int) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An attempt, the `number`th, that failed with `error`. `asked_for`: the seconds that the server asks to wait."""
+    """The failure of the `number`th attempt with `error`. `asked_for`: the pause in seconds that the server
+    requests."""
 
     error: ShardweaveError
     kind: Kind | None
@@ -106,35 +107,35 @@ class Failed:
 
 
 def pause_of(failed: Failed, drawn: float) -> float:
-    """The seconds to wait before the next attempt, `drawn` being from 0 to 1."""
+    """The seconds to wait before the next attempt; `drawn` is a random number from 0 to 1."""
     base = THROTTLED_BASE if failed.kind is Kind.THROTTLED else OTHER_BASE
     pause = drawn * min(base * 2.0 ** (failed.number - 1), MAX_PAUSE)
     return pause if failed.asked_for is None else max(pause, min(failed.asked_for, MAX_ASKED_FOR + pause))
 
 
 class Quota(Protocol):
-    """What repeats may cost, for all calls of a table."""
+    """The retry quota of all calls of a table."""
 
     def take(self, cost: int) -> bool:
-        """Whether there was so much left; it is taken then."""
+        """Take an amount from the quota; False if not enough is left."""
 
     def give(self, amount: int) -> None:
-        """Give so much back, up to what there was at first."""
+        """Return an amount to the quota, up to its initial value."""
 
 
 class Retries:
-    """Decides for one call."""
+    """Decides the retries of one call."""
 
     def repeat(self, failed: Failed) -> float | None:
-        """The seconds to wait before the next attempt; None when there is none."""
+        """The seconds to wait before the next attempt; None if there is none."""
         raise NotImplementedError
 
     def succeeded(self) -> None:
-        """The call got its answer."""
+        """Note that the call has got its answer."""
 
 
 class StandardRetries(Retries):
-    """As botocore's standard mode."""
+    """Retries as in botocore's standard mode."""
 
     def __init__(self, quota: Quota, max_attempts: int, draw: Callable[[], float]) -> None:
         self._quota = quota
@@ -156,7 +157,7 @@ class StandardRetries(Retries):
 
 
 class GivenRetries(Retries):
-    """As who asks for several reads at once decides: from an error and how many attempts there were."""
+    """Retries decided by the caller of parallel reads, from an error and the number of attempts."""
 
     def __init__(self, pause_after: Callable[[ShardweaveError, int], float | None]) -> None:
         self._pause_after = pause_after

@@ -1,12 +1,11 @@
-"""The driver for threads: carries several exchanges out at once, in the thread that asks.
+"""The driver of exchanges: carries out several exchanges in parallel, in the calling thread.
 
-A round has a selector of its own and shares nothing with other rounds but the pool. It starts an exchange when there is
-a slot for it, and asks for the next one only then; an exchange that pauses holds neither slot nor connection. What an
-event is about is known by the lane that it was registered for, and by the connection that the lane had then: numbers of
-sockets are used again within one batch of events.
+A round has its own selector and shares only the pool with other rounds. It creates and starts an exchange when it has a
+slot for it; an exchange holds neither slot nor connection during a pause. An event belongs to the lane for which it was
+registered, and to the connection that the lane had then, since socket numbers may be reused within one batch of events.
 
-Whatever ends a lane other than a whole reply closes its connection, also an exception of whoever is called, an
-interrupt, or a deadline: nothing is drained, and nothing is handed back half read.
+If a lane ends without a complete reply, its connection is closed, also after an exception of a callback, an interrupt,
+or a deadline: connections are never returned to the pool half read.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ NEVER = float("inf")
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: for a connection with its TLS, in all; for anything to happen on it; for a whole attempt."""
+    """Timeouts in seconds: for connecting with TLS, for inactivity, and for a whole attempt."""
 
     connect: float
     silence: float
@@ -39,21 +38,22 @@ class Limits:
 
 
 class Endpoint(Protocol):
-    """Where connections lead."""
+    """The endpoint of connections."""
 
     def addresses(self, *, anew: bool = False) -> Sequence[Address]:
         """The addresses of the host. Raises OSError."""
 
     def secured(self, sock: socket.socket) -> socket.socket:
-        """The socket, with TLS where that is used."""
+        """The socket, with TLS if it is used."""
 
     def unlock(self) -> None:
-        """Forget who held the lock, in a process that was just forked."""
+        """Reset the lock in a forked process."""
 
 
 @dataclass(frozen=True)
 class Attempted:
-    """What is told of an attempt: no content, no signature. `failure` is empty where a reply was read whole."""
+    """The report of an attempt to an observer, without content and signature. `failure` is empty if a reply was read
+    completely."""
 
     method: str
     number: int
@@ -67,11 +67,11 @@ class Attempted:
 Observe = Callable[[Attempted], object]
 
 Late = tuple[int, ShardweaveError | None, float]
-"""The number of an exchange that got no time, the error of its last attempt, if that failed, and the milliseconds."""
+"""An exchange that ran out of time: its number, the error of its last attempt, if that failed, and the milliseconds."""
 
 
 class Lane:
-    """One exchange of a round and what it holds now."""
+    """One exchange of a round, and its current slot and connection."""
 
     __slots__ = (
         "attempt_ends",
@@ -140,10 +140,11 @@ class Round:
         single: bool = False,
         nested: bool = False,
     ) -> list[Late]:
-        """Carry all out. `make` gives the exchange of a number below `total`; an error of ours that it raises is that
-        exchange's outcome. At most `at_once` are under way. `done` is told of each that ended: its number, the exchange
-        or the error, and the milliseconds. Gives those for which `until`, a time of the clock, left no time. A round
-        that is `nested` in another one of its thread, as when a guard reads, waits for no slot."""
+        """Carry out all exchanges. `make` creates the exchange with a number below `total`; if it raises an error of
+        the library, this is the exchange's outcome. At most `at_once` exchanges run in parallel. `done` is called for
+        each finished one with its number, the exchange or the error, and the milliseconds. Returns the exchanges for
+        which `until`, a time of the clock, left no time. A round that is `nested` in another one of its thread, such as
+        a read of a guard, does not wait for slots."""
         self._make, self._done, self._single, self._nested = make, done, single, nested
         self._until = NEVER if until is None else until
         self._left = iter(range(total))
@@ -165,7 +166,7 @@ class Round:
     # -- starting
 
     def _start(self, at_once: int, now: float) -> None:
-        """Start what is due, as far as slots are free. Only without any slot one is waited for."""
+        """Start due exchanges as far as slots are free. It waits for a slot only if it has none."""
         while len(self._lanes) < at_once and (self._next is not None or (self._paused and self._paused[0][0] <= now)):
             if self._slots == 0:
                 until = None if self._until == NEVER else self._until
@@ -254,7 +255,7 @@ class Round:
             self._watch(lane, connection.socket, WRITE if connection.wants_write else READ)
 
     def _begin(self, lane: Lane) -> None:
-        """The connection is there: sign, ask the guard, send. What either raises ends the round."""
+        """Begin an attempt on a connection: sign, call the guard, send. Their exceptions end the round."""
         request = lane.exchange.begin(self._clocks.wall())
         lane.under_way = True
         now = self._now()
@@ -265,14 +266,14 @@ class Round:
     # -- what happens on a connection
 
     def _wait(self) -> None:
-        """Wait for what comes next, and let it have its effect."""
+        """Wait for the next events, and process them."""
         assert self._watching is not None
         if not self._lanes and not self._paused:
             return
         now = self._now()
         due = min(self._timer, self._until)
         if self._paused and (self._paused[0][0] > now or not self._lanes):
-            # One that is due, and has no slot, waits for a lane to end.
+            # A due exchange without a slot waits for another lane to end.
             due = min(due, self._paused[0][0])
         seconds = None if due == NEVER else max(0.0, due - now)
         for sock, (lane, connection) in self._watching.wait(seconds):
@@ -301,14 +302,15 @@ class Round:
             self._try_next_address(lane, self._now())
 
     def _send(self, lane: Lane) -> None:
-        """Send what can be sent, and see what has arrived meanwhile: an answer may come before all is sent."""
+        """Send as much as possible, and read what has arrived meanwhile, since an answer may come before everything is
+        sent."""
         connection, unsent = lane.connection, lane.unsent
         assert connection is not None
         assert unsent is not None
         try:
             taken = connection.send(unsent)
         except OSError as error:
-            # What was said before the connection broke counts, if it is whole.
+            # A complete reply that arrived before the connection broke is used.
             if connection.has_tls:
                 lane.exchange.half_sent()
             lane.unsent = None
@@ -324,7 +326,7 @@ class Round:
             self._receive(lane)
 
     def _receive(self, lane: Lane, broken: str = "") -> None:
-        """Read what has arrived. `broken` says why nothing more will."""
+        """Read the received bytes. `broken` is the reason why no more will arrive."""
         connection = lane.connection
         assert connection is not None
         try:
@@ -343,7 +345,7 @@ class Round:
 
     @staticmethod
     def _received(connection: Connection, exchange: Exchange[Any]) -> tuple[Step, bool]:
-        """The step after what arrived next, and whether more may be there already."""
+        """The step after the next received bytes, and whether more may be available."""
         space = exchange.space()
         if space is not None:
             count = connection.receive_into(space)
@@ -358,7 +360,7 @@ class Round:
     # -- ends
 
     def _ended(self, lane: Lane, step: Step) -> None:
-        """An attempt has ended."""
+        """Process the end of an attempt."""
         exchange, connection = lane.exchange, lane.connection
         if self._observe is not None:
             self._tell(lane)
@@ -394,7 +396,7 @@ class Round:
         self._pool.give_slots(1, self._process)
 
     def _time_out(self, now: float) -> None:
-        """End what took too long, and see when to look next."""
+        """End attempts that took too long, and return the time of the next timeout."""
         self._timer = NEVER
         for lane in list(self._lanes):
             if lane.ends <= now:
@@ -439,7 +441,7 @@ class Round:
             lane.watched[sock] = known[0], mask
 
     def _rearm(self, lane: Lane, mask: int) -> None:
-        """Something happened on the connection, or is to happen: watch for more, for a while."""
+        """Register the connection for its next event, with a new timeout."""
         assert lane.connection is not None
         self._watch(lane, lane.connection.socket, mask)
         lane.ends = min(self._now() + self._limits.silence, lane.attempt_ends)
@@ -451,7 +453,7 @@ class Round:
             self._watching.remove(lane.watched.pop(sock)[0])
 
     def _tell(self, lane: Lane) -> None:
-        """What observes is not to change what happens."""
+        """Call the observer, whose exceptions are ignored."""
         reply, exchange = lane.exchange.reply, lane.exchange
         told = Attempted(
             exchange.call.method,

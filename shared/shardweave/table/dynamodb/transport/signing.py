@@ -1,7 +1,7 @@
-"""Signature Version 4 of requests to DynamoDB, and to Secrets Manager: the head of each request, with its signature.
+"""Signature Version 4 for requests to DynamoDB and Secrets Manager: the head of each request, with its signature.
 
-The same signature as botocore's for the same headers. The key that follows from the secret changes once a day and is
-kept; all that changes is one tuple, which is replaced in one assignment, so that threads need no lock.
+The signature is the same as botocore's for the same headers. The signing key derived from the secret changes once a day
+and is cached; the cache is one tuple, which is replaced in one assignment, so that threads need no lock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECRETS_MANAGER = Service("secretsmanager", "SECRETS_MANAGER", "secretsmanager",
 
 @dataclass(frozen=True)
 class Credentials:
-    """Whose signature it is. Only the key's id is ever shown."""
+    """The credentials of signatures. Only the key's id is ever shown."""
 
     access_key: str
     secret_key: str = field(repr=False)
