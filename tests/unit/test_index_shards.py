@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardweave import Database
 from shardweave.errors import SchemaError
 from shardweave.keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
 from shardweave.keys.sharding import Shard, ShardBump, ShardMap, ShardSpace, placements
@@ -16,7 +17,7 @@ from shardweave.query.spec import BranchSpec, Equal, Prefix, QuerySpec
 from shardweave.reshard.declaration_guard import placement_of, schema_of
 from shardweave.reshard.independent_keys import is_equal, recomputed
 from shardweave.schema.declarations import Index
-from shardweave.schema.entity import Entity, HashKey
+from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.manifest import decode_manifest, encode_manifest, manifest_of, placement_faults
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
@@ -113,6 +114,23 @@ def test_a_hash_key_without_elements_needs_shards_of_its_own() -> None:
     assert faults_of(HashKey()) == [
         "it has no elements; name at least one property, or give shards=4, say, to list the entity over so many"
     ]
+
+
+@pytest.mark.parametrize(("shards", "lanes"), [(4, 4), (None, 16)])
+def test_a_partitioned_entity_is_listed_by_a_hash_key_without_elements(shards: int | None, lanes: int) -> None:
+    class Stay(Entity, token="stay", partition="guest", sort="day", shard_bumps=[ShardBump(0, 2, 2)]):
+        guest: str
+        day: str
+        every_hash_key = HashKey(shards=shards)
+        day_range_key = RangeKey("day")
+
+    with Database(Schema([Stay], [Index("all", "every_hash_key", "day_range_key")])) as database:
+        for number in range(30):
+            database.create(Stay(guest=f"g{number}", day=f"d{number:02}"))
+        found = [stay.day for stay in database.records(Stay)]
+        assert found == [f"d{number:02}" for number in range(30)]
+        explained = database.explain(Stay)
+        assert (explained.indexes, len(explained.lanes)) == (("all",), lanes)
 
 
 def test_the_table_s_hash_key_takes_no_shards() -> None:

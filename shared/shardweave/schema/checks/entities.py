@@ -33,14 +33,18 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
         elements = declaration.sort_elements if keyword == "sort" else getattr(declaration, keyword)
         yield from element_faults(f"{where}, {keyword}", elements, properties)
     for name, (_, key) in generated_keys(model).items():
-        yield from _shards_faults(parts, f"{where}.{name}", key)
+        yield from _shards_faults(parts, f"{where}.{name}", key, declaration.partition)
         yield from element_faults(f"{where}.{name}", key.elements, properties)
 
 
-def _shards_faults(parts: SchemaParts, where: str, key: HashKey | RangeKey) -> Iterator[Fault]:
-    """What is wrong with the shards that a generated key has of its own, or that it has no elements without any."""
+def _shards_faults(
+    parts: SchemaParts, where: str, key: HashKey | RangeKey, partition: Sequence[str]
+) -> Iterator[Fault]:
+    """What is wrong with the shards that a generated key has of its own, or that it has no elements without any.
+    Without a partition, a hash key of nothing but the table's shards would be the table's."""
     shards: Any = key.shards if isinstance(key, HashKey) else None
-    if not key.elements and shards is None:
+    lists_all = isinstance(key, HashKey) and partition and not parts.key_format.of_others
+    if not key.elements and shards is None and not lists_all:
         fix = "name at least one property"
         fix += ", or give shards=4, say, to list the entity over so many" if isinstance(key, HashKey) else ""
         yield Fault(where, "it has no elements", fix)
