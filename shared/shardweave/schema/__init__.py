@@ -1,1 +1,1 @@
-"""Schemas: what a user writes, the checks of it, and what it becomes. Pure."""
+"""Schemas: the declarations of a user, their checks, and their compiled form. Pure."""

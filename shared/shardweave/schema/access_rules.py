@@ -1,4 +1,4 @@
-"""Rules: who may do which operation on an entity's records.
+"""Access rules: who may do which operation on an entity's records.
 
     class Report(Entity, access=[
         Allow("get", "list", groups=("reader",)),
@@ -8,7 +8,7 @@
 
 Once any entity of a schema has a rule, an operation that no rule allows is refused, for every entity. A rule applies to
 callers in one of its `groups` (every caller, where it names none), and to records whose property `owner` is the
-caller's subject (every record, where it names none). Rules add up: what any of them allows is allowed.
+caller's subject (every record, where it names none). An operation is allowed if any rule allows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .caller import Caller, is_member
 
 EVERY = "*"
 GROUP_NAME = re.compile(r"[^\s,\[\]{}\"']+")
-"""What a group can be called: where a list is flattened, other names can't be told from several."""
+"""The form of group names: if a list is flattened to text, other names can't be distinguished from several names."""
 OPERATIONS = (
     "create",
     "get",
@@ -35,7 +35,7 @@ OPERATIONS = (
     "batchGet",
     "batchWrite",
 )
-"""`list` is GET of a collection, lookups included; `get` is also what `expand` needs of the entity that it leads to."""
+"""`list` is GET of a collection, lookups included; `expand` also requires `get` of its target entity."""
 
 
 @dataclass(frozen=True, init=False)
@@ -52,11 +52,11 @@ class Allow:
         object.__setattr__(self, "owner", owner)
 
     def covers(self, operation: str, caller: Caller) -> bool:
-        """Whether it allows the caller this operation, on some records."""
+        """Whether it allows the caller this operation on some records."""
         named = EVERY in self.operations or operation in self.operations
         return named and is_member(caller, self.groups)
 
 
 def _as_tuple(groups: Any) -> Any:
-    """What is no list of groups stays what it is, and the schema says so."""
+    """An invalid value is kept, and reported by the schema's checks."""
     return tuple(groups) if isinstance(groups, (list, tuple, set, frozenset)) else groups

@@ -1,7 +1,7 @@
-"""Who sends a request, as an authorizer has verified it.
+"""The caller of a request, as verified by an authorizer.
 
-`scope` is the one text that tells callers apart wherever something belongs to a caller: idempotency keys, and the
-cursors of pages. Two callers with different scopes know nothing of each other's.
+`scope` is a text that identifies the caller wherever something belongs to a caller: idempotency keys, and the cursors
+of pages. Callers with different scopes have no access to each other's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ ANONYMOUS = "anonymous"
 class Caller:
     """A principal, and the tenant that it acts for (empty where there are none).
 
-    `subject` is the principal as records name it: a token's subject, or the ARN of who signed. `claims` are the
-    token's that are texts; `groups` those that the principal is in. `unread` names claims that may be lists and could
-    not be read, which therefore give no right.
+    `subject` is the principal as records name it: a token's subject, or the ARN of who signed. `claims` are the token's
+    that are texts; `groups` those that the principal is in. `unread` names claims that may be lists and could not be
+    parsed, and are therefore ignored.
     """
 
     principal: str = ANONYMOUS
@@ -31,7 +31,7 @@ class Caller:
 
     @property
     def is_known(self) -> bool:
-        """Whether an authorizer named the caller."""
+        """Whether an authorizer has verified the caller."""
         return self.principal != ANONYMOUS
 
     @property
@@ -39,11 +39,11 @@ class Caller:
         return json.dumps([self.tenant, self.principal]) if self.is_known or self.tenant else ""
 
     def acting_for(self, claims: Iterable[str]) -> Caller:
-        """The same caller, whose tenant is what these claims say."""
+        """The same caller, with the tenant in these claims."""
         names = sorted(claims)
         return replace(self, tenant=json.dumps([self.claims.get(name, "") for name in names])) if names else self
 
 
 def is_member(caller: Caller, groups: tuple[str, ...]) -> bool:
-    """Whether a caller is in one of some groups; where there are none, everybody is."""
+    """Whether a caller is in one of some groups; True if no groups are given."""
     return not groups or any(group in caller.groups for group in groups)

@@ -1,6 +1,6 @@
-"""A schema of which nothing is at fault, compiled: the layout of its table, and each entity with its keys and views.
+"""Compiling a valid schema: the layout of its table, and each entity with its keys and views.
 
-Pure: the same parts give the same values.
+Pure: the same parts give equal results.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .resolve import generated_keys, index_models, projected_names
 E = TypeVar("E", bound=Entity)
 
 UNNAMED_TTL = "_expires"
-"""The table's TTL attribute where no entity has one: what is kept for a while is kept there too."""
+"""The table's TTL attribute if no entity has a TTL; temporary items of the library use it."""
 
 
 def table_layout(parts: SchemaParts) -> TableLayout:
-    """What the table of a schema is made with."""
+    """The layout of the table of a schema."""
     ttl = min((name for model in parts.models for name in _with_role(model, Role.TTL)), default=None)
     indexes = []
     for index in parts.indexes:
@@ -55,7 +55,7 @@ def _key_attribute(table_name: str, name: str, table_key: str, models: Sequence[
 
 
 def _projection(index: Index, models: Sequence[type[Entity]], ttl: str | None, taken: set[str]) -> Projection:
-    """The projected attributes by stored name; the TTL is always among them, so that reads can hide the expired."""
+    """The projected attributes by stored name; they always include the TTL, so that reads can hide expired records."""
     if index.projection == "ALL":
         return "ALL"
     names = projected_names(index, models)
@@ -69,7 +69,7 @@ def _with_role(model: type[Entity], role: Role) -> list[str]:
 
 
 def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> EntityType[E]:
-    """An entity compiled for a schema of which nothing is at fault, and for the layout of its table."""
+    """An entity compiled for a valid schema and the layout of its table."""
     properties = properties_of(model)
     declaration = model.declaration
     roles = {each.role: each.stored for each in properties.values() if each.role}

@@ -1,5 +1,5 @@
-"""What is declared besides properties and keys: in an entity's class body lookups, sequences and relations, and beside
-the entities the indexes of their table.
+"""Declarations besides properties and keys: lookups, sequences and relations in an entity's class body, and the indexes
+of the table.
 
     phone_lookup = Unique("phone")                              no two live records have the same phone
     city_lookup = Lookup("city")                                all records of a city, consistently
@@ -28,14 +28,14 @@ OnDelete = Literal["restrict", "detach", "cascade"]
 ON_DELETE: tuple[str, ...] = get_args(OnDelete)
 
 TABLE_KEYS = ("hash_key", "range_key")
-"""What indexes call the table's keys."""
+"""The names of the table's keys in indexes."""
 
 
 class _ByValue(Declaration):
-    """A lookup on one property. `within`: properties whose values separate it, such as the tenant. `canonical` makes
-    one value of those that shall count as equal; it takes and gives the property's stored form, None for no value.
-    `name` is what the lookup is called, by default the property. What a lookup's records hold depends on all four: a
-    change of any is a new lookup and needs a new name.
+    """A lookup on one property. `within`: properties whose values separate it, such as the tenant. `canonical` maps
+    values that count as equal to one value; it takes and returns the property's stored form, None for no value. `name`
+    is the lookup's name, by default that of the property. The content of a lookup's records depends on all four:
+    changing one of them makes a new lookup, which needs a new name.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class _ByValue(Declaration):
 
 
 class Unique(_ByValue):
-    """No two live records of the entity have the same value. The store's `get_by` finds the one that has it."""
+    """No two live records of the entity have the same value. The store's `get_by` finds the record with a value."""
 
 
 class Lookup(_ByValue):
-    """Finds all live records with a value: an index that is consistent. The store's `find_by` gives them in pages."""
+    """Finds all live records with a value, consistently. The store's `find_by` returns them in pages."""
 
 
 class Sequence(Declaration):
     """A whole-number property that the store numbers 1, 2, 3, ... in the order of creation, `within` other properties
-    or over the whole entity. A record that is made with None, 0 or nothing for it gets the next number."""
+    or over the whole entity. A record that is created with None, 0 or no value gets the next number."""
 
     def __init__(self, property: str, *, within: Names = ()) -> None:
         self.property = name_of(property)
@@ -109,11 +109,11 @@ def belongs_to(
 ) -> BelongsTo:
     """A relation to one record of `target` (a model, or its token).
 
-    `by` names the property whose value leads there (several for an identity or a lookup of several). `on` says what
-    the value is of the target: its identity (None), the property of a Unique, or, with `index`, a property that this
-    index finds. `enforced` (by identity only): a record is written only with its parent there. `on_delete` is what
-    deleting a parent does to its children: `restrict` (it is refused while there are any), `detach` (their `by` becomes
-    None) or `cascade` (they are deleted first).
+    `by` names the property with the reference (several properties for an identity or a lookup of several). `on` says
+    which property of the target the value refers to: its identity (None), the property of a Unique, or, with `index`, a
+    property that this index finds. `enforced` (by identity only): a record is written only if its parent exists.
+    `on_delete` is the effect of deleting a parent on its children: `restrict` (it is refused while there are any),
+    `detach` (their `by` becomes None) or `cascade` (they are deleted first).
     """
     return BelongsTo(target, by, on, index, enforced=enforced, on_delete=on_delete)
 
@@ -132,10 +132,10 @@ def _target(given: Any) -> type[Entity] | str:
 class Index:
     """A secondary index, by Python names. `hash_key` is `hash_key` (the table's) or a HashKey; `range_key` is
     `range_key` (the table's), a RangeKey, or a property; with `desc(...)` around it, which `descending` says, records
-    come from its end, newest first where it is a time. `entities` None: every entity that has both. `projection`
-    is `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it is used where it is `exposed`, by callers in
-    one of its `groups`; with `owner` only where it is named, for records whose property of this name is the caller's
-    subject."""
+    come from its end, newest first where it is a time. `entities` None: every entity that has both. `projection` is
+    `ALL`, `KEYS_ONLY`, or the properties to project. Over HTTP it can be used if it is `exposed`, by callers in one of
+    its `groups`; with `owner` only if the request names it, and only for records whose property of this name is the
+    caller's subject."""
 
     name: str
     hash_key: str

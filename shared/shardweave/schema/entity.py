@@ -1,9 +1,9 @@
-"""What a user writes: entities, their properties' roles, their generated keys.
+"""Entities: base class, roles of properties, generated keys.
 
 An entity is a pydantic model. Python names are snake_case, stored attributes and JSON camelCase (`user_id` <->
-`userId`). Class keywords say how it is keyed and sharded; class attributes that are `HashKey` or `RangeKey` declare
-generated properties. Nothing is checked against a table here: `Schema` checks everything at once when it is built.
-A record is a value: it is frozen, and `model_copy(update=...)` or the store's `update` makes a changed one.
+`userId`). Class keywords determine its keys and shards; class attributes that are `HashKey` or `RangeKey` declare
+generated properties. Nothing is checked against a table here: `Schema` checks everything at once when it is built. A
+record is immutable; `model_copy(update=...)` or the store's `update` returns a changed one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .property_options import (
 _URL_SAFE = string.ascii_letters + string.digits + "-_"
 
 _SAFE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith(("_", "model_")))
-"""Old methods of pydantic (`copy`, `json`) that nothing here calls: a property may have such a name."""
+"""Old methods of pydantic (`copy`, `json`) that the library does not call: a property may have such a name."""
 
 
 def nanoid() -> str:
@@ -51,7 +51,7 @@ def now_ms() -> int:
 
 
 class Declaration:
-    """Base of what stands in an entity's class body and is no property."""
+    """Base class of declarations in an entity's class body that are not properties."""
 
 
 def desc(name: str) -> Any:
@@ -61,11 +61,12 @@ def desc(name: str) -> Any:
 
 
 class HashKey(Declaration):
-    """A sharded generated property: the record's hash key, then these properties. Whole or absent.
+    """A sharded generated property: the record's hash key, then these properties. A record that lacks one of them does
+    not have the key.
 
-    With `shards`, a power of two, it is spread over at most so many shards, whatever the table has, and a query by it
-    reads that many; `HashKey(shards=4)` without properties lists a whole entity. `stored` is the attribute's name,
-    where it is not the camelCase of the Python name.
+    With `shards`, a power of two, it is spread over at most this number of shards, even if the entity has more, and a
+    query by it reads this number; `HashKey(shards=4)` without properties lists a whole entity. `stored` is the
+    attribute's name, by default the Python name in camelCase.
     """
 
     def __init__(self, *elements: str, shards: int | None = None, stored: str | None = None) -> None:
@@ -86,8 +87,8 @@ class RangeKey(Declaration):
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
 
-    # What a metaclass says of its classes' properties goes before what a base class says, so that pydantic's own would
-    # hold: a property by one of these functions, without a default, would not be required.
+    # Type information of a metaclass has priority over that of a base class, so that pydantic's would be used: a
+    # property declared by one of these functions without a default would not be required.
     @dataclass_transform(
         kw_only_default=True, field_specifiers=(Field, PrivateAttr, unique_property, claim_property, private_property)
     )
@@ -99,7 +100,7 @@ else:
 
 class Entity(BaseModel, metaclass=_EntityMetaclass):
     """Base of every record type. `rev` is the stored revision, None for a record that was never stored. A record of an
-    entity with an origin has a `key`, its shard key, which says where it was when it was read or written."""
+    entity with an origin has a `key`, its shard key, with the shard in which it was read or written."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -121,8 +122,8 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         return self._rev
 
     def __eq__(self, other: object) -> bool:
-        """Whether another record is of the same entity and has the same properties. The revision that it was read at
-        is none: what was stored is equal to what was given."""
+        """Whether another record is of the same entity and has the same properties. The revision is ignored, so that a
+        stored record equals the record that was given."""
         if not isinstance(other, Entity):
             return NotImplemented
         names = type(self).model_fields
@@ -132,9 +133,9 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         return hash((type(self), *(getattr(self, name) for name in type(self).model_fields)))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some properties changed, by stored or Python name. Each new value is read as its type, without
-        the validators of the class. Raises ValidationFailed for a name that the entity does not have, one that is given
-        twice, and a value that is none of the type."""
+        """A copy with some properties changed, by stored or Python name. Each new value is converted to its type,
+        without the validators of the class. Raises ValidationFailed for an unknown name, a duplicate name, and a value
+        of another type."""
         return super().model_copy(update=_checked_update(type(self), update) if update else None, deep=deep)
 
     if TYPE_CHECKING:
@@ -175,25 +176,25 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
             "read_only": read_only,
         }
         cls.declaration = options_of(cls.__name__, given | rest)
-        # Only here, so that other entities may have a property of this name.
+        # Defined only here, so that other entities may have a property of this name.
         if origin is not None and "key" not in inspect.get_annotations(cls):
             cls.key = property(_key_of_record)  # type: ignore[assignment]
 
     @classmethod
     def prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Called by the store with the properties (stored names) of every record to be created, put or updated, before
-        they are validated: the place to derive one property from others. The library's own does nothing."""
+        they are validated, to derive properties from others. The default does nothing."""
         return values
 
     @classmethod
     def declared(cls) -> Mapping[str, Declaration]:
-        """The generated keys (and what else is declared) by Python name, base classes first."""
+        """The generated keys and other declarations by Python name, base classes first."""
         return _declared_by(cls)
 
 
 def _check_names(model: type[BaseModel]) -> None:
-    """Refuses a class in whose body a property or a key has the name of a member of Entity itself, which would be
-    lost. Raises SchemaError: pydantic's own message would come before the schema's."""
+    """Refuse a class with a property or a key that has the name of a member of Entity, which would be lost. Raises
+    SchemaError, since otherwise pydantic's own message would come first."""
     reserved = {name for name in (*dir(Entity), *Entity.__annotations__) if not name.startswith("_")} - _SAFE_NAMES
     given = [name for name in inspect.get_annotations(model) if name in reserved]
     given += [name for name, value in vars(model).items() if name in reserved and isinstance(value, Declaration)]

@@ -1,7 +1,8 @@
-"""What an entity's class keywords say, in a form that every check can read.
+"""The class keywords of an entity, with the right types, for the checks.
 
-Guarantees: each part of an `EntityOptions` is of its kind, whatever was given. What was given of another kind is
-left out, or its own text where a name is due, and `faults` says so; the schema tells them with all others.
+Guarantees: each part of an `EntityOptions` has its type, whatever was given. Values of another type are left out, or
+replaced by their text if a name is expected, and `faults` reports them; the schema raises them together with all
+others.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ class EntityOptions:
     """The class keywords of an entity.
 
     `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
-    properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is
-    hashed: by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the one
-    letter or digit that stands for the entity in shard keys; without one its records have none. `separator` stands
-    between the parts of a composite key that is written as one value. `access` says who may do what, see
-    `schema.access_rules`; over HTTP the records of a `read_only` entity are read, and written by operations of the
-    service's own alone. `descending` are the names in `sort` whose order is reversed.
+    properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is hashed:
+    by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the letter or
+    digit that represents the entity in shard keys; without it the records have no shard keys. `separator` separates the
+    parts of a composite key that is given as one value. `access` are the access rules, see `schema.access_rules`. Over
+    HTTP, records of a `read_only` entity can only be read; the service's own operations write them. `descending` are
+    the names in `sort` whose order is reversed.
     """
 
     token: str
@@ -62,7 +63,7 @@ class Descending:
 
 
 def name_of(given: Any) -> str:
-    """The name that was given. What is no text is its own text, which names nothing."""
+    """The given name. For another type it is the value's text, which is not a valid name."""
     return given if isinstance(given, str) else repr(given)[:80]
 
 
@@ -72,12 +73,13 @@ def names_of(given: Any) -> tuple[str, ...]:
 
 
 def kind_fault(where: str, found: Any, wanted: str, fix: str) -> Fault:
-    """Something of another kind than is wanted, which is a noun with its article."""
+    """The fault of a value with another type than expected; `wanted` is a noun with its article."""
     return Fault(where, f"must be {wanted}, got {type(found).__name__}", fix)
 
 
 def options_of(name: str, given: Mapping[str, Any]) -> EntityOptions:
-    """What the class keywords say of a class of this name. `given` has each of `KEYWORDS`, and what else was given."""
+    """The options from the class keywords of a class with this name. `given` has each of `KEYWORDS`, and other given
+    keywords."""
     faults: list[Fault] = []
     place = f"entity {name}"
     unknown = sorted(given.keys() - set(KEYWORDS))

@@ -50,16 +50,16 @@ from .relations import ChildLink, LookupType, RelationType, SequenceType
 E = TypeVar("E", bound=Entity)
 
 REVISION = "rev"
-"""The stored attribute that every write sets anew."""
+"""The stored attribute with the revision, which every write changes."""
 
 MARK = "_mark"
-"""The stored attribute by which a re-shard tells the copies that it knows; never seen outside."""
+"""The stored attribute with the mark of a re-shard; not visible outside of the store."""
 
 PREPARE_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What `prepare` raises of properties that it does not expect."""
+"""The exceptions that `prepare` raises for unexpected properties."""
 
 MARK_RESERVE_BYTES = len(MARK) + 21
-"""Kept free in every record for that attribute."""
+"""The bytes reserved in every record for that attribute."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class IndexView:
 
     `hash_elements` follow the shard in the hash key, which is one of at most `shards`, or, with None, the table's.
     `range_elements` are those of a generated range key, or, when `raw`, the one property that is the range key itself.
-    `projected` is None when reads see every attribute. `page_key` lists the attributes of a start key. Over HTTP it is
-    used where it is `exposed`, by callers in one of its `groups` (by all, where it names none), for the records whose
-    property `owner` is the caller.
+    `projected` is None when reads see every attribute. `page_key` lists the attributes of a start key. Over HTTP it can
+    be used if it is `exposed`, by callers in one of its `groups` (by all, if it has none), for records whose property
+    `owner` is the caller's subject.
     """
 
     index: str | None
@@ -96,12 +96,12 @@ class IndexView:
 class EntityType(Generic[E]):
     """One entity of a schema. Names in it are stored (camelCase) ones unless it says otherwise.
 
-    `identity` is what a record is found by; `immutable` is what never changes; `lookup_placed` says that `shard_by`
-    lies outside the identity, so that a lookup record holds what decides the record's shard; `raw_keys` are the
-    properties whose attribute is the range key of an index, of this entity or of another; `origin` stands for the
-    entity in shard keys; `separator` stands between the parts of a key that is one value; `children` are the enforced
-    relations of other entities that lead here; `access` are its rules; records of a `read_only` one are not written by
-    the operations of its collection.
+    `identity` are the properties that identify a record; `immutable` are those that never change; `lookup_placed`:
+    `shard_by` is outside the identity, so that a lookup record contains the properties that determine the record's
+    shard; `raw_keys` are the properties whose attribute is the range key of an index, of this entity or of another;
+    `origin` represents the entity in shard keys; `separator` separates the parts of a composite key; `children` are the
+    enforced relations of other entities to this one; `access` are its rules; the operations of a `read_only` entity's
+    collection don't write records.
     """
 
     model: type[E]
@@ -164,8 +164,8 @@ class EntityType(Generic[E]):
         return name if found is None or name in self.properties else found.stored
 
     def by_stored_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is given by property, by stored name; unknown names stay. Raises ValidationFailed for a property that is
-        given by its stored and its Python name."""
+        """Values by stored name, from values by stored or Python name; unknown names stay. Raises ValidationFailed for
+        a property that is given by both names."""
         found = {self.stored_name(name): value for name, value in given.items()}
         if len(found) < len(given):
             raise ValidationFailed([FieldFault((n,), GIVEN_TWICE, "duplicate") for n in self.repeated(given)])
@@ -199,7 +199,7 @@ class EntityType(Generic[E]):
 
     @cached_property
     def computed(self) -> Mapping[str, ComputedFieldInfo]:
-        """The computed fields, which are shown and neither stored nor taken, by the names that they are shown by."""
+        """The computed fields, which are shown but neither stored nor accepted as input, by their shown names."""
         return {info.alias or name: info for name, info in self.model.model_computed_fields.items()}
 
     # -- stored form
@@ -218,17 +218,17 @@ class EntityType(Generic[E]):
 
     @cached_property
     def derives(self) -> bool:
-        """Whether writing a property may change others, or be refused for them."""
+        """Whether writing a property may change other properties, or be refused because of them."""
         return self._validation is not None or self.model.prepare.__func__ is not Entity.prepare.__func__  # type: ignore[attr-defined]
 
     @property
     def reading_model(self) -> type[BaseModel] | None:
-        """The model that reads what is stored; None where that is read with validators."""
+        """The model that reads stored items; None if they are read with validators."""
         return self.model if self._validation is None else self._validation.stored
 
     def revalidate(self, values: Mapping[str, Any], stored: Mapping[str, Any]) -> E:
-        """A record from properties by stored name, some of which are as they are `stored`: their validators have run.
-        Raises ValidationFailed as `validate` does."""
+        """A record from properties by stored name; the validators of properties that equal their `stored` value don't
+        run again. Raises ValidationFailed like `validate`."""
         if self._validation is None:
             return self.validate(values)
         try:
@@ -237,9 +237,8 @@ class EntityType(Generic[E]):
             raise ValidationFailed(field_faults(error), where=self.token) from None
 
     def prepared(self, values: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What the entity's `prepare` makes of properties by stored name. Where it can't go on with them, they are
-        checked as they are (unless `stored` is None), as what is missing or of another type is at fault. Raises
-        ValidationFailed."""
+        """The properties by stored name after the entity's `prepare`. If `prepare` fails, the properties are validated
+        as they are (unless `stored` is None), to report missing or invalid ones. Raises ValidationFailed."""
         try:
             found: Any = self.model.prepare(dict(values))
         except PREPARE_FAULTS as error:
@@ -295,7 +294,7 @@ class EntityType(Generic[E]):
 
     @contextmanager
     def reading(self, item: Item) -> Iterator[None]:
-        """Whatever goes wrong while a stored item is read is said of it. Raises RecordUnreadable."""
+        """A context that converts errors of reading a stored item to RecordUnreadable."""
         try:
             yield
         except RecordUnreadable:
@@ -309,7 +308,7 @@ class EntityType(Generic[E]):
             raise self.unreadable(item, code or "wrong_revision")
 
     def unreadable(self, item: Item, code: str, faults: Iterable[FieldFault] = ()) -> RecordUnreadable:
-        """What is said of a stored record that can't be read: its key, and the properties at fault without values."""
+        """The error of an unreadable stored record: its key, and the faulty properties without values."""
         design, private = self.keys.design, {name for name, each in self.properties.items() if each.private}
         shown = [each for each in faults if each.location and each.location[0] not in private]
         names = dict.fromkeys(f"{each.location[0]} ({each.type})" for each in shown if code == "invalid")
@@ -319,8 +318,7 @@ class EntityType(Generic[E]):
         return RecordUnreadable(Unreadable(self.token, key, code, tuple(names), **more))
 
     def identity_in(self, item: Item) -> dict[str, Any]:
-        """What identifies a stored item by stored name, by its key where it has one; nothing where that can't be
-        read."""
+        """The identity of a stored item by stored name, from its key if it has one; empty if it can't be read."""
         keyed = self.keys.design.hash_name in item
         try:
             values = self.keys.identity_in(item) if keyed else item
@@ -341,7 +339,7 @@ class EntityType(Generic[E]):
 
     @cached_property
     def declared_codecs(self) -> tuple[tuple[str, Codec], ...]:
-        """The properties (stored names) whose codec was declared with their type, and so says what they can be."""
+        """The properties (stored names) whose codec is declared in their type, and so restricts their values."""
         found = ((each.stored, each.codec) for each in self.properties.values() if each.has_declared_codec)
         return tuple((name, codec) for name, codec in found if codec is not None)
 
@@ -351,8 +349,8 @@ class EntityType(Generic[E]):
         return tuple((name, walk) for name, walk in found if walk is not None)
 
     def readable(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Properties in stored form, those parts of them that have no declared type as they were given. A value that
-        does not fit its type stays as it is, for validation to name it."""
+        """Properties in stored form, with parts without a declared type in their original form. A value that does not
+        fit its type is kept, so that validation reports it."""
         for name, walk in self._untyped:
             if values.get(name) is not None:
                 try:
@@ -366,18 +364,18 @@ class EntityType(Generic[E]):
         return tuple(each.stored for each in self.properties.values() if each.none_when_missing)
 
     def whole(self, values: dict[str, Any]) -> dict[str, Any]:
-        """All properties of a record in stored form, as its validation takes them."""
+        """All properties of a record in stored form, in the form for validation."""
         for name in self._none_when_missing:
             values.setdefault(name, None)
         return self.readable(values)
 
     def visible(self, item: Item) -> dict[str, Value]:
-        """The properties of an item, generated and internal attributes left out."""
+        """The properties of an item, without generated and internal attributes."""
         return {name: item[name] for name in self.properties if name in item}
 
     def is_expired(self, item: Item, now: float) -> bool:
-        """Whether the record's TTL has passed. `now` is in epoch seconds. What is no number never passes, as the table
-        has it too."""
+        """Whether the record's TTL has passed. `now` is in epoch seconds. A TTL that is not a number never expires, as
+        in the table."""
         expires = item.get(self.ttl) if self.ttl else None
         return isinstance(expires, (int, Decimal)) and not isinstance(expires, bool) and expires <= now
 
@@ -440,7 +438,7 @@ class EntityType(Generic[E]):
         return {name: self.properties[name].parse(given[name]) for name in self.identity}
 
     def check_timestamp(self, item: Item, now_ms: int) -> None:
-        """Refuses a creation time of the wrong unit or over five minutes ahead of the clock."""
+        """Refuse a creation time in the wrong unit, or more than five minutes ahead of the clock."""
         if self.timestamp is None or self.timestamp not in item:
             return
         codec = self.properties[self.timestamp].codec

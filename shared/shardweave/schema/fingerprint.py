@@ -1,10 +1,11 @@
-"""An element as one text: its property, its type, and every setting of the type that its text in a key depends on.
+"""The fingerprint of a key element: a text with its property, its type, and every setting of the type that its key text
+depends on.
 
     created:Timestamp ms     price:Decimal 2     state:Enum open|closed descending     size:Enum 1|2
 
-Guarantee: two elements that write values otherwise have different texts, in every process and release alike; of a codec
-that is not of this library, as far as it has another `name`, or attributes that are texts, bytes, numbers or None.
-Manifests and the fingerprints of re-shards compare declarations by it.
+Guarantee: two elements that write values differently have different texts, and the text of an element is the same in
+every process and release. Custom codecs are distinguished by their `name`, and by attributes that are texts, bytes,
+numbers or None. Manifests and the fingerprints of re-shards compare declarations by it.
 
 Pure.
 """
@@ -39,12 +40,13 @@ def _settings(codec: Codec) -> list[str]:
 
 
 def _member(value: Any) -> str:
-    """A word as it is, and anything else so that it can't be taken for a word or for several members."""
+    """A member as text: a word unchanged, and anything else quoted so that it can't be confused with a word or several
+    members."""
     return value if isinstance(value, str) and _WORD.fullmatch(value) and not _MORE.search(value) else repr(value)
 
 
 _PLAIN = (str, bytes, int, float, Decimal, type(None))
-"""The types of parameters by which codecs of one's own differ."""
+"""The types of parameters by which custom codecs are distinguished."""
 _WORD = re.compile(r"[^\W\d][^|'\"\\]*")
 _MORE = re.compile("^(True|False|None|inf|nan)$| descending$")
-"""What is not only a text."""
+"""Parameters that are not plain texts."""

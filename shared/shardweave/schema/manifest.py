@@ -1,5 +1,5 @@
-"""The manifest of a schema: what decides where its records are and what is stored in their keys. It is kept beside a
-table, so that a later schema that would not find them again is noticed.
+"""The manifest of a schema: everything that determines the keys and shards of its records. It is stored beside a table,
+so that a later schema that would not find the records is detected.
 
 Format (JSON with sorted names, so that a change of the schema is a small difference):
     keys       the names of the table's keys
@@ -10,9 +10,9 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
                bumps, and the origin in external keys
     waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
-`placement_faults` finds what would place records otherwise or leave what is stored in a stale form, `index_faults` the
-indexes that would change in place, `lost_bumps`, `new_bumps` and `early_bumps` what happens to the bumps. Whoever keeps
-a manifest decides what else stands against a change.
+`placement_faults` finds changes that would change the keys or shards of records or make stored attributes outdated,
+`index_faults` the indexes that would change in place, and `lost_bumps`, `new_bumps` and `early_bumps` the changes of
+bumps. The callers decide which changes they refuse.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class Waves:
-    """Index changes that are to be rolled out one after the other."""
+    """Index changes that will be rolled out one after another."""
 
     create: tuple[str, ...]
     delete: tuple[str, ...]
@@ -46,7 +46,7 @@ class Waves:
 
 @dataclass(frozen=True)
 class EntityManifest:
-    """What decides where an entity's records are, and what is stored in their keys. Elements are texts such as
+    """The declarations that determine the keys and shards of an entity's records. Elements are texts such as
     `created:Timestamp ms`."""
 
     identity: tuple[str, ...]
@@ -61,15 +61,15 @@ class EntityManifest:
 
     @property
     def unit(self) -> str:
-        """Of the bumps' times."""
+        """The unit of the bumps' times."""
         return "s" if self.timestamp.endswith(" s") else "ms"
 
     def begins_ms(self, bump: ShardBump) -> int:
-        """When a bump begins, in milliseconds of the epoch."""
+        """The begin of a bump in epoch milliseconds."""
         return bump.timestamp * self._unit_ms
 
     def first_from(self, moment_ms: int) -> int:
-        """The first time of a bump that begins at a moment or later, in the unit of the bumps."""
+        """The earliest time, in the unit of the bumps, of a bump that begins at a given moment or later."""
         return -(-moment_ms // self._unit_ms)
 
     @property
@@ -79,7 +79,7 @@ class EntityManifest:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A schema, as far as what is stored depends on it."""
+    """The parts of a schema that stored items depend on."""
 
     keys: tuple[str, str]
     formats: Mapping[str, Mapping[str, str]]
@@ -105,7 +105,7 @@ def manifest_of(schema: Schema) -> Manifest:
 
 
 def placement_faults(before: Manifest, after: Manifest) -> list[Fault]:
-    """What would place records otherwise, or leave what is stored in a stale form."""
+    """Changes that would change the keys or shards of records, or make stored attributes outdated."""
     return [
         *_key_faults(before, after),
         *(
@@ -118,7 +118,7 @@ def placement_faults(before: Manifest, after: Manifest) -> list[Fault]:
 
 
 def index_faults(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Iterator[Fault]:
-    """Indexes that would have to change in place, which DynamoDB does not do."""
+    """Indexes that would have to change in place, which DynamoDB does not support."""
     for name in sorted(set(before) & set(after)):
         if encode_index(before[name]) != encode_index(after[name]):
             message = "its keys or its projection change, which can't be done in place."
@@ -162,7 +162,7 @@ def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) ->
 
 
 def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
-    """Whether elements are what they were. An enumeration may grow at its end."""
+    """Whether elements are unchanged. Values may be added at the end of an Enum."""
     if isinstance(old, str) or isinstance(new, str):
         return old == new
     return len(old) == len(new) and all(
@@ -173,8 +173,8 @@ def _same(old: Sequence[str] | str, new: Sequence[str] | str) -> bool:
 def lost_bumps(
     token: str, before: EntityManifest, after: EntityManifest, now_ms: int, ahead_ms: int
 ) -> Iterator[Fault]:
-    """Bumps that would change or go, and that records were placed by, or may be before every process knows: those that
-    begin within `ahead_ms`. Nothing is placed by the others yet."""
+    """Bumps that would be changed or removed although records may use them: those that begin within `ahead_ms` or have
+    begun. No records use the others yet."""
     for bump in before.bumps:
         begins_ms = before.begins_ms(bump)
         if bump in after.bumps or begins_ms > now_ms + ahead_ms:
@@ -193,7 +193,7 @@ def new_bumps(before: EntityManifest, after: EntityManifest) -> list[ShardBump]:
 def early_bumps(
     token: str, before: EntityManifest, after: EntityManifest, now_ms: int, earliest_ms: int, fix: str
 ) -> Iterator[Fault]:
-    """New bumps that have begun, or begin before `earliest_ms`, until when somebody may place records without them."""
+    """New bumps that begin before `earliest_ms`, until when some process may create records without them."""
     for bump in new_bumps(before, after):
         begins_ms = after.begins_ms(bump)
         if begins_ms < earliest_ms:

@@ -1,7 +1,7 @@
-"""What a schema is made of, in a form that every check can read.
+"""The arguments of a schema, with the right types, for the checks.
 
-Guarantees: each part is of its kind, whatever was given. What was given of another kind is left out, or stands for
-itself by its text or its default, and `faults` says so. So whatever else is wrong can be told with it, at once.
+Guarantees: each part has its type, whatever was given. Values of another type are left out, or replaced by their text
+or a default, and `faults` reports them, so that all faults can be reported together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .read_models import ReadModel
 
 @dataclass(frozen=True)
 class SchemaParts:
-    """The arguments of a schema, which its checks take: a schema itself is made when they have found nothing."""
+    """The arguments of a schema for its checks; the schema is built if they find no faults."""
 
     models: tuple[type[Entity], ...]
     indexes: tuple[Index, ...]
@@ -34,7 +34,7 @@ class SchemaParts:
 def schema_parts(
     entities: Any, indexes: Any, projections: Any, key_format: Any, hash_key: Any, range_key: Any
 ) -> SchemaParts:
-    """The arguments of a schema, as they can be examined."""
+    """The parts from the arguments of a schema."""
     faults: list[Fault] = []
     models = [
         model for where, model in _listed("entities", entities, "entities", faults) if _is_model(where, model, faults)

@@ -1,7 +1,7 @@
-"""A property of an entity, compiled: what reads its values from Python, JSON, a URL's text and the stored form.
+"""A compiled property of an entity: conversions of its values from Python, JSON, a URL's text and the stored form.
 
-Guarantees: each reader gives a value of the property's type or refuses it, naming the property; a condition and a
-filter take the same values.
+Guarantees: each conversion returns a value of the property's type, or raises an error that names the property;
+conditions and filters accept the same values.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ _OF_TYPES: frozenset[type[Codec]] = frozenset(
         UuidCodec,
     }
 )
-"""The codecs that properties have by their types."""
+"""The default codecs of types."""
 
 GIVEN_TWICE = "it is given twice, by its stored name and by its Python name: keep one"
 
 
 @dataclass(frozen=True)
 class Property:
-    """One property. `name` is the Python name, `stored` the attribute; `codec` is None when it can't be in a key.
-    `default` is what it shows where nothing is stored. `null_stored`: its None is stored as a null, since a missing
-    attribute would be read as the default. `refills`: a missing attribute is read as a default that is not None.
-    `empty_when_missing`: it is a set that reads back empty where nothing is stored. `none_when_missing`: it has to be
-    given and may be None, which is what it is where nothing is stored. `claim` is the one that it is bound
-    to; a `private` one is neither shown nor asked about over HTTP."""
+    """One property. `name` is the Python name, `stored` the attribute; `codec` is None if it can't be in a key.
+    `default` is its value if nothing is stored. `null_stored`: None is stored as a null, since a missing attribute
+    would be read as the default. `refills`: a missing attribute is read as a default that is not None.
+    `empty_when_missing`: it is a set that is read as empty if nothing is stored. `none_when_missing`: it is required
+    and may be None, and is read as None if nothing is stored. `claim` is the claim that it is bound to; a `private`
+    property is neither shown nor used in queries over HTTP."""
 
     name: str
     stored: str
@@ -102,12 +102,12 @@ class Property:
 
     @property
     def has_declared_codec(self) -> bool:
-        """Whether its codec was declared with its type, and is not the one that every property of the type has."""
+        """Whether its codec was declared in its annotation, and is not the default codec of its type."""
         return self.codec is not None and type(self.codec) not in _OF_TYPES
 
     @cached_property
     def epoch(self) -> TimestampCodec | None:
-        """What says the unit, where its values are datetimes and stored as epoch numbers."""
+        """The unit, if its values are datetimes stored as epoch numbers."""
         return self.codec if isinstance(self.codec, TimestampCodec) and self._is_time else None
 
     def stored_value(self, value: Any) -> Value:
@@ -118,7 +118,7 @@ class Property:
 
     @cached_property
     def has_validators(self) -> bool:
-        """Whether validators stand in its type."""
+        """Whether its type has validators."""
         return is_validated(self.annotation)
 
     @cached_property
@@ -127,7 +127,7 @@ class Property:
 
     @cached_property
     def members(self) -> Property | None:
-        """What a member of a list or set of this property would be as a property; None where it has no members."""
+        """A property for the members of this list or set; None if it has no members."""
         member = member_type(self.annotation)
         if member is None:
             return None
@@ -135,18 +135,18 @@ class Property:
 
     @cached_property
     def check_untyped(self) -> Walk | None:
-        """What refuses a value some part of which has no declared type and would come back as another; None where
-        every part has a type."""
+        """A check that refuses a value with a part that has no declared type and would be read back as another value;
+        None if every part has a type."""
         return walk_of(self.annotation, check_untyped)
 
     @cached_property
     def read_untyped(self) -> Walk | None:
-        """What makes of a stored value one whose parts without a declared type are as they were given; alike."""
+        """A conversion of a stored value that restores parts without a declared type; None if every part has a type."""
         return walk_of(self.annotation, read_untyped)
 
     @property
     def shows_none(self) -> bool:
-        """Whether its None is said as null where a record is shown, and not left out."""
+        """Whether its None is shown as null, and not left out."""
         return self.null_stored or self.none_when_missing
 
     @cached_property
@@ -156,7 +156,7 @@ class Property:
 
     @property
     def is_number(self) -> bool:
-        """Whether any number has a place in the order of its values."""
+        """Whether its values are numbers, so that any number can be a bound."""
         if isinstance(self.codec, EnumCodec):
             return self.codec.by_value
         return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
@@ -179,12 +179,12 @@ class Property:
         return json_model(without_validators(self.annotation))
 
     def read_json(self, value: Any, where: tuple[str | int, ...] = (), *, every_digit: bool = False) -> Any:
-        """The Python value that a JSON value stands for. Numbers that are more than a float are taken where the caller
-        sees to their digits. Raises ValidationFailed naming the place, by default the property."""
+        """The Python value of a JSON value. Numbers that exceed a float's precision are accepted if the caller
+        preserves their digits. Raises ValidationFailed naming the place, by default the property."""
         return self._read_json(self._json_model, value, where, every_digit=every_digit)
 
     def read_plain_json(self, value: Any) -> Any:
-        """As `read_json`, without the validators that stand in the type: for whoever hands the value on to them."""
+        """Like `read_json`, without the validators in the type, for callers that run them later."""
         return self._read_json(self._plain_json_model, value)
 
     def _read_json(
@@ -202,8 +202,8 @@ class Property:
         return read.value  # type: ignore[attr-defined]
 
     def bound(self, value: Any) -> Value:
-        """The stored form of a bound of a range, or of what a text begins with. For text it is any text, since it is a
-        place in the order and no value; and for a number any number. Raises ValidationFailed naming the property."""
+        """The stored form of a bound of a range, or of a prefix. For text it can be any text, and for a number any
+        number, since it only marks a place in the order. Raises ValidationFailed naming the property."""
         if self.is_number and is_number(value):
             return stored_form(value)
         if not isinstance(self.codec, StringCodec) or not isinstance(value, str):
@@ -212,7 +212,7 @@ class Property:
         return str.__str__(value) if form is None else form.canonical(value)
 
     def begin(self, text: str) -> str:
-        """What the stored text of a value begins with, from what people write. Raises ValidationFailed."""
+        """The prefix of the stored text, from a prefix as people write it. Raises ValidationFailed."""
         if isinstance(self.codec, StringCodec):
             return str(self.bound(text))
         return datetime_begin(text) if isinstance(self.codec, DateTimeCodec) else text
@@ -226,7 +226,7 @@ class Property:
         return self.read_json(value, where)
 
     def read_text(self, text: str, where: tuple[str | int, ...] = ()) -> Any:
-        """The Python value that a text in a URL stands for. Raises as `read_json` does."""
+        """The Python value of a text in a URL. Raises as `read_json` does."""
         if self.epoch is not None:
             return self.python(parse_time(text, self.epoch, location_text(where or (self.stored,))))
         return self.read_json(json_of_text(self.annotation, self.codec, text), where)
@@ -280,7 +280,7 @@ class Property:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """A type, and the types that it is made of."""
+    """A type, and the types that it contains."""
     return [annotation, *(part for each in typing.get_args(annotation) for part in _parts(each))]
 
 

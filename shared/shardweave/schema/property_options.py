@@ -1,4 +1,4 @@
-"""What a property of an entity is for, beyond holding a value: its role, and how what people write of it is read.
+"""Options of properties: their roles, and canonical prefixes.
 
     user_id: str = unique_property(default_factory=nanoid)
     created: Timestamp = timestamp_property()
@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 
 class Role(enum.Enum):
-    """What a property is for, beyond holding a value."""
+    """The role of a property with a special meaning."""
 
     UNIQUE = "unique"
     TIMESTAMP = "timestamp"
@@ -33,19 +33,19 @@ def unique_property(**field: Any) -> Any:
 
 
 def timestamp_property(*, unit: Literal["ms", "s"] = "ms", **field: Any) -> Any:
-    """When the record was created; it never changes, and picks the generation. Set by the store when not given. `unit`
-    is what a datetime is stored in, as an epoch number."""
+    """The creation time of the record; it never changes, and determines the generation. Set by the store when not
+    given. `unit` is the unit of the epoch number as which a datetime is stored."""
     return _with_role(Role.TIMESTAMP, _optional(field), EpochUnit(unit))
 
 
 def updated_property(*, unit: Literal["ms", "s"] = "ms", **field: Any) -> Any:
-    """When the record was last written. Set by the store on every write. `unit` is as in `timestamp_property`."""
+    """The time of the last write. Set by the store on every write. `unit` is as in `timestamp_property`."""
     return _with_role(Role.UPDATED, _optional(field), EpochUnit(unit))
 
 
 def ttl_property(**field: Any) -> Any:
-    """When the record expires: epoch seconds, or a datetime, which is stored as such. An expired record is hidden from
-    reads at once."""
+    """The time when the record expires: epoch seconds, or a datetime, which is stored as epoch seconds. An expired
+    record is hidden from reads immediately."""
     return _with_role(Role.TTL, _optional(field), EpochUnit("s"))
 
 
@@ -61,7 +61,7 @@ def _with_role(role: Role, field: dict[str, Any], *more: Any) -> Any:
 
 @dataclass(frozen=True)
 class CanonicalBegin:
-    """In the annotation of a text property that is stored in a canonical form: brings what a value begins with into
+    """In the annotation of a text property that is stored in a canonical form: converts the beginning of a value to
     that form, so that a prefix or a bound can be given as people write it: `Annotated[str, CanonicalBegin(str.lower)]`.
     """
 
@@ -88,15 +88,15 @@ class Private:
 
 
 def claim_property(claim: str, *, unique: bool = False, **field: Any) -> Any:
-    """A property that has the value of the caller's claim. Library calls give it like any other property. `unique`: it
-    is also what identifies a record, so that there is one for each tenant."""
+    """A property that has the value of the caller's claim. Python code sets it like any other property. `unique`: it
+    also identifies the record, so that there is one record for each tenant."""
     info: FieldInfo = unique_property(**field) if unique else Field(**field)
     info.metadata.append(Claim(claim))
     return info
 
 
 def private_property(**field: Any) -> Any:
-    """A property that is not shown over HTTP, and by which nothing is found or sorted there."""
+    """A property that is not shown over HTTP, and can't be used in queries there."""
     info: FieldInfo = Field(**field)
     info.metadata.append(Private())
     return info

@@ -1,4 +1,4 @@
-"""Read models fed by events: what a service declares.
+"""Read models: the declaration of events and projections.
 
     class OrderPlaced(Event):
         type: Literal["OrderPlaced"] = "OrderPlaced"
@@ -46,7 +46,7 @@ from ..table.values import MAX_DIGITS
 from .entity import Entity
 
 REMEMBER_DAYS = 14
-"""As long as a message queue keeps what could not be delivered."""
+"""The same time for which a message queue keeps undelivered messages."""
 
 MAX_POSITION = 2**63 - 1
 MAX_EVENT_ID_CHARACTERS = 255
@@ -54,8 +54,8 @@ Number = int | Decimal
 
 
 class Event(BaseModel):
-    """Base of every event. A kind of event narrows `type` to its name; `event_id` tells whether it is delivered again,
-    `position` grows along the events about one record. JSON names are camelCase."""
+    """Base of every event. A kind of event narrows `type` to its name; `event_id` identifies the event, to detect
+    repeated deliveries; `position` increases with the events about one record. JSON names are camelCase."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -81,7 +81,7 @@ class Event(BaseModel):
     @field_validator("position")
     @classmethod
     def _can_be_kept(cls, position: int) -> int:
-        # A kind of event may declare its position anew, with other bounds or none.
+        # A kind of event may declare its position again, with other bounds or none.
         if abs(position) >= 10**MAX_DIGITS:
             raise ValueError(f"it has more than {MAX_DIGITS} digits")
         return position
@@ -89,16 +89,16 @@ class Event(BaseModel):
 
 @dataclass(frozen=True)
 class Set:
-    """The record is this, whatever it was before."""
+    """Sets a whole record, whatever it was before."""
 
     record: Entity
 
 
 @dataclass(frozen=True)
 class Update:
-    """Some properties of a record are these; all others stay. None removes one. `add` is added to numbers, in any
-    order, also to what a Set gives: it is for totals, which neither Set nor Delete takes back. A number that nobody set
-    counts as 0."""
+    """Sets some properties of a record; all others stay. None removes a property. `add` is added to numbers, in any
+    order, also to numbers given by a Set: it is for totals, which neither Set nor Delete resets. A number that was
+    never set counts as 0."""
 
     model: type[Entity]
     key: Any
@@ -108,7 +108,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Delete:
-    """The record is gone."""
+    """Deletes a record."""
 
     model: type[Entity]
     key: Any
@@ -119,8 +119,8 @@ Action = Set | Update | Delete
 
 @dataclass(frozen=True)
 class ReadModel:
-    """How events make a read model. `events` are the kinds that it takes, `writes` the entities that its actions are
-    about, each of which no other projection writes; `project` is pure."""
+    """The declaration of a read model. `events` are the kinds of events that it accepts, `writes` the entities that its
+    actions write, each of which no other projection writes; `project` is pure."""
 
     name: str
     events: tuple[type[Event], ...]
@@ -130,11 +130,11 @@ class ReadModel:
 
     @property
     def remember_seconds(self) -> int:
-        """For how long events, and what they said of records that can't be shown, are remembered."""
+        """How long the markers of events and remnants of records are kept."""
         return self.remember_days * 86_400
 
 
 def event_types(kind: type[Event]) -> tuple[str, ...]:
-    """The values that an event's `type` may have; none when it does not say."""
+    """The values that an event's `type` may have; none if it does not declare them."""
     annotation = kind.model_fields["type"].annotation
     return getattr(annotation, "__args__", ()) if getattr(annotation, "__origin__", None) is Literal else ()

@@ -1,10 +1,9 @@
-"""Validators run on what is given, and never on what is stored.
+"""Validation of records: validators run on given values, and not on stored ones.
 
-A validator need not be idempotent: one that hashes, or adds a prefix, would change at every reading and at every update
-of another property what it made. So a stored record is read by its types alone (with their constraints), and in an
-update the validators of a property run where it is given, those of the whole record always, over the values as they are
-stored. A stored record that does not fit its types is read with the validators, which may bring an older form up to
-date.
+A validator need not be idempotent: one that hashes, or adds a prefix, would change its own result at every read and at
+every update of another property. So a stored record is read only by its types (with their constraints). In an update
+the validators of a property run if it is given; those of the whole record always run, with the other values as they are
+stored. A stored record that does not fit its types is read with the validators, which may convert an older form.
 
 Entities without validators, which are most, have one model for all of that: their own.
 """
@@ -28,21 +27,21 @@ from .property import Property
 E = TypeVar("E", bound=Entity)
 
 Kept = Mapping[str, tuple[Any, Any]]
-"""By Python name what is stored of a property, and the value that it is."""
+"""The stored form and the value of properties, by Python name."""
 
 _KEPT: ContextVar[Kept | None] = ContextVar("kept", default=None)
 
 
 def has_validators(model: type[Entity], properties: Mapping[str, Property]) -> bool:
-    """Whether a model has validators of its own, in its class or in the types of its properties."""
+    """Whether a model has validators, in its class or in the types of its properties."""
     found = model.__pydantic_decorators__
     decorated = found.field_validators or found.model_validators or found.validators or found.root_validators
     return bool(decorated) or any(each.has_validators for each in properties.values())
 
 
 class Validation(typing.Generic[E]):
-    """The two ways to read the records of a model that has validators, beside its own. `stored` reads by types alone;
-    it is None where a type is nothing without validators."""
+    """Two further models for the records of a model with validators. `stored` reads only by types; it is None if a type
+    has no meaning without its validators."""
 
     def __init__(self, model: type[E], properties: Mapping[str, Property]) -> None:
         self._model = model
@@ -50,7 +49,7 @@ class Validation(typing.Generic[E]):
         self._given = _given_model(model)
 
     def read(self, values: Mapping[str, Any]) -> E | None:
-        """A record from properties in stored form, by its types alone; None where they do not fit."""
+        """A record from properties in stored form, only by its types; None if they do not fit."""
         if self.stored is None:
             return None
         try:
@@ -62,7 +61,7 @@ class Validation(typing.Generic[E]):
         return typing.cast("E", read)
 
     def validate(self, values: Mapping[str, Any], kept: Kept) -> E:
-        """A record from properties, with the validators of those that are not as they were `kept`. Raises pydantic's
+        """A record from properties, with the validators of those that differ from `kept`. Raises pydantic's
         ValidationError."""
         with _keeping(kept):
             return self._given.model_validate(values)

@@ -1,4 +1,4 @@
-"""Lookups, sequences and relations of an entity, compiled: what the store goes by.
+"""The compiled form of an entity's lookups, sequences and relations, which the store uses.
 
 Pure values, made once with the schema. Names in them are stored (camelCase) ones.
 """
@@ -43,7 +43,7 @@ class LookupType:
         return (*self.within, self.element)
 
     def values(self, item: Item) -> Item | None:
-        """What the lookup's record is keyed by, None when a record with these properties has none. Raises
+        """The values in the key of a lookup record, None if a record with these properties has none. Raises
         ValueRefused."""
         found = {element.name: item.get(element.name) for element in self.elements}
         if self.canonical is not None and found[self.property_name] is not None:
@@ -68,10 +68,9 @@ class SequenceType:
 
 @dataclass(frozen=True)
 class RelationType:
-    """A relation of an entity to `target` (a token). `by` are its own properties that lead there; they fit the
-    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the one property is a list.
-    `private`: a private property leads there, or is what the target is found or chosen by, so it is not shown over
-    HTTP."""
+    """A relation of an entity to `target` (a token). `by` are the properties with the reference; they correspond to the
+    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the property is a list. `private`:
+    the relation uses a private property, in `by` or to find the target, so it is not available over HTTP."""
 
     name: str
     target: str
@@ -86,8 +85,8 @@ class RelationType:
 
 @dataclass(frozen=True)
 class ChildLink:
-    """An enforced relation as its target sees it: records of `token` belong to it by their relation `relation`. What
-    `on_delete` does to them needs the lookup `found_by`; detaching makes the properties `detached` None."""
+    """An enforced relation from the side of its target: records of `token` belong to it by their relation `relation`.
+    `on_delete` needs the lookup `found_by`; detaching sets the properties `detached` to None."""
 
     token: str
     relation: str
@@ -97,7 +96,7 @@ class ChildLink:
 
     @property
     def attribute(self) -> str:
-        """What the number of children is called in the parent's counter record."""
+        """The attribute with the number of children in the parent's counter record."""
         return f"{self.token}_{self.relation}"
 
 
@@ -161,7 +160,7 @@ def target_of(relation: BelongsTo | HasMany) -> str:
 
 
 def children_of(model: type[Entity], models: Sequence[type[Entity]]) -> tuple[ChildLink, ...]:
-    """The enforced relations that lead to a model."""
+    """The enforced relations whose target is a model."""
     token = model.declaration.token
     return tuple(
         _child_link(child, name, each)
@@ -183,7 +182,7 @@ def _child_link(child: type[Entity], name: str, relation: BelongsTo) -> ChildLin
 
 
 def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
-    """The lookup that finds a parent's children: by the very properties that lead to it."""
+    """The lookup that finds a parent's children, by exactly the properties of the relation's `by`."""
     for each in child.declared().values():
         if isinstance(each, Lookup) and each.canonical is None and {*each.within, each.property} == set(relation.by):
             return each
@@ -191,7 +190,7 @@ def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
 
 
 def detachable(child: type[Entity], relation: BelongsTo) -> tuple[str, ...]:
-    """The properties that lead to a parent and may become None."""
+    """The properties of `by` that may become None."""
     own = properties_of(child)
     kept = {*identity_of(child), *child.declaration.shard_by}
     return tuple(
@@ -214,7 +213,7 @@ def _lookup_on(target: type[Entity], name: str) -> LookupType | None:
 def _finds_by_private(
     target: type[Entity], relation: BelongsTo, lookup: LookupType | None, indexes: Sequence[Index]
 ) -> bool:
-    """Whether a target is found by a private property of its own, or is the first in the order of one."""
+    """Whether a target is found by one of its private properties, or is the first in the order of one."""
     stored = {element.name for element in lookup.elements} if lookup is not None else set()
     names = {relation.on}
     for index in indexes:

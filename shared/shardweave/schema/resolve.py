@@ -1,7 +1,6 @@
-"""What names in declarations mean: the generated keys of an entity, the properties of a key, the entities of an index.
+"""Resolving names in declarations: the generated keys of an entity, the properties of a key, the entities of an index.
 
-Nothing is checked here: a name that means nothing is left to the checks, and whatever else is wrong, each of these
-answers.
+Nothing is checked here: unknown names are left to the checks, and these functions also work for invalid schemas.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .property import properties_of
 @cache
 def generated_keys(model: type[Entity]) -> dict[str, tuple[str, HashKey | RangeKey]]:
     """A model's generated keys by Python name, each with its stored name: `first_name_range_key` is stored as
-    `firstNameRangeKey` unless it says otherwise."""
+    `firstNameRangeKey` unless another name is set."""
     return {
         name: (to_camel(name) if key.stored is None else key.stored, key)
         for name, key in model.declared().items()
@@ -42,7 +41,7 @@ def key_properties(model: type[Entity], key: str) -> tuple[str, ...]:
 
 
 def index_models(models: Iterable[type[Entity]], index: Index) -> list[type[Entity]]:
-    """Those of the entities of a schema that an index holds."""
+    """The entities of a schema that an index holds."""
     return [
         model
         for model in models
@@ -57,7 +56,7 @@ def _has_key(model: type[Entity], name: str, table_key: str) -> bool:
 
 
 def projected_names(index: Index, models: Sequence[type[Entity]]) -> list[str]:
-    """The stored names of what an index names for its projection."""
+    """The stored names of an index's projected properties."""
     if isinstance(index.projection, str):
         return []
     stored: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The schema: entities and indexes of one table, checked as a whole and compiled once.
 
-Guarantees: a `Schema` that was built is valid, immutable and shared by all; one that can't be built raises SchemaError
-with every fault, each with its place and its fix. It does no I/O.
+Guarantees: a `Schema` that was built is valid, immutable and safe to share; an invalid one raises SchemaError with
+every fault, each with its place and its fix. It does no I/O.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ E = TypeVar("E", bound=Entity)
 class Schema:
     """All entities and indexes of one table.
 
-    `hash_key` and `range_key` are the stored names of the table's keys; `projections` say what events make of the
-    entities. Raises SchemaError.
+    `hash_key` and `range_key` are the stored names of the table's keys; `projections` are the read models, which write
+    the entities from events. Raises SchemaError.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Schema:
         return self.entities.get(hash_key.partition(self.key_format.shard_delimiter)[0])
 
     def hiding(self, indexes: Collection[str]) -> Schema:
-        """This schema for queries that must not use some indexes, as long as those are being filled. What is written
-        stays the same, so that they do get filled."""
+        """This schema for queries that must not use some indexes, while those are being filled. Writes are the same, so
+        that the indexes are filled."""
 
         def shown(entity: EntityType[Any]) -> EntityType[Any]:
             views = {name: view for name, view in entity.views.items() if name not in indexes}

@@ -1,10 +1,10 @@
-"""Which shard maps an entity has now, and which older ones may still be read.
+"""The shard maps in force of an entity, and older ones that can still be read.
 
-A map comes from the declaration unless a re-shard says otherwise. It is asked for anew by every attempt of every read
-and write; nobody keeps one. A cursor names the map that it was made under.
+A map comes from the declaration unless a re-shard says otherwise. Every attempt of every read and write requests it
+again; no caller keeps it. A cursor names the map that it was made with.
 
-What is in force is a `MapView`, and holds for a while only: its `lease` says whether it still does. A write checks it
-on every attempt, right before the request goes out; a read after the answer came.
+A `MapView` has the maps in force, and is valid only for some time: its `lease` says whether it still is. A write checks
+this in every attempt, directly before the request is sent; a read checks it after the answer came.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from .entity_type import EntityType
 
 
 class Lease(Protocol):
-    """For how long a view may be relied on. Safe for use by many threads."""
+    """The validity of a view. Safe for many threads."""
 
     def check(self) -> None:
-        """Raise ShardMapChanged when the view is too old. Reads nothing, so that it can stand right before a request
-        is sent."""
+        """Raise ShardMapChanged if the view is too old. It reads nothing, so that it can be called directly before a
+        request is sent."""
 
     def renew(self) -> bool:
-        """Look again, and say whether the view is what is in force still, so that its age counts from now. Does nothing
-        while it is young. Raises what the table raises."""
+        """Read the state again; True if the view is still in force, so that its age starts from now. Does nothing if
+        the view is recent. Raises the errors of the table."""
 
     def outdated(self) -> None:
-        """Something was met that the view does not know of: the next one is read anew, however young this one is."""
+        """Note that something newer than the view was met: the next view is read again, however recent this one is."""
 
 
 @dataclass(frozen=True)
 class MapView:
-    """The maps that reads and writes go by. `shard_map` decides; on `mirror`, if any, every write is repeated in the
-    same transaction; records under `marked`, which is one of the two, get the mark of its version."""
+    """The maps for reads and writes. `shard_map` is the map in force; on `mirror`, if any, every write is repeated in
+    the same transaction; records under `marked`, which is one of the two, get a mark with the version."""
 
     shard_map: ShardMap
     mirror: ShardMap | None = None
@@ -45,19 +45,19 @@ class MapView:
 
 
 class ShardMaps(Protocol):
-    """Where shard maps come from. Safe for use by many threads."""
+    """A source of shard maps. Safe for many threads."""
 
     def view(self, entity: EntityType[Any]) -> MapView:
-        """What reads and writes go by."""
+        """The maps for reads and writes."""
 
     def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
-        """A map that a cursor names. Raises CursorExpired when it can't be read any more."""
+        """The map named by a cursor. Raises CursorExpired if it can't be read any more."""
 
 
 class StaticMaps:
-    """The declared maps, read from nowhere. Only for a table whose records nothing can move as long as this is used,
-    such as one in memory that this process has for itself and gives to no re-shard: on any other, records that were
-    moved are not found, and new ones are lost. Asked for by name, `maps=StaticMaps()`; without it the maps in force
+    """The declared maps, without reading control records. Only for a table whose records can't be moved while this is
+    used, such as a table in memory that only this process uses and never re-shards: with any other table, moved records
+    are not found, and new ones are lost. It must be requested with `maps=StaticMaps()`; by default the maps in force
     are read."""
 
     def view(self, entity: EntityType[Any]) -> MapView:
@@ -70,12 +70,13 @@ class StaticMaps:
 
 
 def map_expired() -> CursorExpired:
-    """The refusal of a cursor whose map is no longer kept."""
+    """The error of a cursor whose map is no longer kept."""
     return CursorExpired("the cursor's shard map is not readable", where="cursor", fix="start again without a cursor")
 
 
 def confirm(leases: Iterable[Lease | None]) -> None:
-    """Called after answers came: raise ShardMapChanged unless what they were asked by was in force until then."""
+    """Called after answers came: raise ShardMapChanged unless the view used for the requests was in force until
+    then."""
     for lease in leases:
         if lease is not None and not lease.renew():
             raise ShardMapChanged("the records have moved meanwhile", fix="ask again")

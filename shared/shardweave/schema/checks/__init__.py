@@ -1,1 +1,1 @@
-"""What can be wrong with a schema. Each check takes its parts, never the schema itself."""
+"""The checks of a schema. Each check takes the parts of a schema, never the schema itself."""

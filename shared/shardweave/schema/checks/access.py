@@ -1,4 +1,4 @@
-"""What can be wrong with claims, rules and private properties. Generators of faults, as in `all_faults`."""
+"""Checks of claims, rules and private properties. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Properties = dict[str, Property]
 
 
 def access_advice(entities: Iterable[EntityType[Any]]) -> Iterator[Fault]:
-    """What works and could be better: an index that reads everybody's records to show each caller their own. How long
-    that takes tells of the others' records, and it costs their reads."""
+    """Advice about indexes that read the records of all owners to return only the caller's: the time of a query reveals
+    something about others' records, and it costs more reads."""
     for entity in entities:
         rules = {entity.stored_name(rule.owner) for rule in entity.access if rule.owner is not None}
         for name, view in entity.views.items():

@@ -1,7 +1,7 @@
-"""Everything that can be wrong with a schema, found at once.
+"""All checks of a schema together.
 
-Each check is a generator of faults over the parts of a schema that is not made yet; none stops at
-the first, and none assumes that another passed.
+Each check is a generator of faults over the parts of a schema that is not built yet; no check stops at the first fault,
+and none assumes that another check has passed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What can be wrong with how an entity's records are identified, placed and sharded. Generators of faults, as in
-`all_faults`."""
+"""Checks of an entity's identity, keys and shards. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from ..resolve import generated_keys
 
 
 def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
-    """Every fault of how a model's records are identified, placed and sharded."""
+    """Every fault of a model's identity, keys and shards."""
     where = f"entity {model.__name__}"
     properties = properties_of(model)
     declaration = model.declaration
@@ -40,8 +39,8 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
 def _shards_faults(
     parts: SchemaParts, where: str, key: HashKey | RangeKey, partition: Sequence[str]
 ) -> Iterator[Fault]:
-    """What is wrong with the shards that a generated key has of its own, or that it has no elements without any.
-    Without a partition, a hash key of nothing but the table's shards would be the table's."""
+    """Faults of a generated key's own number of shards, or of a key with neither elements nor its own shards. Without a
+    partition, a hash key of nothing but the table's shards would be the table's."""
     shards: Any = key.shards if isinstance(key, HashKey) else None
     lists_all = isinstance(key, HashKey) and partition and not parts.key_format.of_others
     if not key.elements and shards is None and not lists_all:
@@ -61,7 +60,7 @@ def _shards_faults(
 
 
 def _power_near(number: int) -> int:
-    """The greatest possible number of shards up to a number."""
+    """The greatest possible number of shards that is not above a number."""
     return 1 << max(1, min(number, MAX_SHARDS)).bit_length() - 1
 
 
@@ -135,7 +134,7 @@ def _identity_faults(where: str, model: type[Entity], properties: Mapping[str, P
 
 
 def _member_faults(where: str, model: type[Entity], properties: Mapping[str, Property]) -> Iterator[Fault]:
-    """What stands beside the properties in a record's JSON form."""
+    """Faults of members of a record's JSON form beside the properties."""
     stored = {each.stored for each in properties.values()}
     if model.declaration.origin is not None:
         if "key" in stored:
@@ -149,7 +148,7 @@ def _member_faults(where: str, model: type[Entity], properties: Mapping[str, Pro
 
 
 def unknown_property(where: str, name: str, properties: Iterable[str]) -> Fault:
-    """A name that no property has. Several names where one is due have come to one text."""
+    """The fault of an unknown property name. (Several names instead of one were joined to one text.)"""
     known = ", ".join(properties)
     if name.startswith(("(", "[", "{")):
         return Fault(where, f"it takes the name of one property, and {name} is given", f"use one of {known}")
@@ -159,7 +158,7 @@ def unknown_property(where: str, name: str, properties: Iterable[str]) -> Fault:
 def element_faults(
     where: str, elements: Sequence[str | Descending], properties: Mapping[str, Property]
 ) -> Iterator[Fault]:
-    """What makes properties unfit for the elements of a key."""
+    """Faults of properties that can't be elements of a key."""
     names = [each.name if isinstance(each, Descending) else each for each in elements]
     for name, times in Counter(names).items():
         if times > 1:

@@ -1,4 +1,4 @@
-"""What can be wrong with the indexes of a schema. Generators of faults, as in `all_faults`."""
+"""Checks of the indexes of a schema. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _raw_range_faults(parts: SchemaParts, index: Index, holders: list[type[Entit
 
 
 def _stored_name_faults(index: Index, holders: list[type[Entity]]) -> Iterator[Fault]:
-    """An index names keys and properties by Python name, for all of its entities."""
+    """Faults of stored names: an index names keys and properties by Python name, for all of its entities."""
     projection = () if isinstance(index.projection, str) else index.projection
     for name in dict.fromkeys((index.hash_key, index.range_key, *projection)):
         stored = {properties_of(model)[name].stored for model in holders if name in model.model_fields}

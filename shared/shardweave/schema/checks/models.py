@@ -1,7 +1,7 @@
-"""What can be wrong with how pydantic is told to treat an entity: names, aliases, serializers, options of the model.
+"""Checks of an entity's pydantic settings: names, aliases, serializers, options of the model.
 
-A property has one name for what is stored, taken and shown, and one form of each of its values there. Whatever in
-pydantic makes these differ is a fault, with what to declare instead. Generators of faults, as in `all_faults`.
+A property has the same name in the table, in input and in output, and each of its values has one form there. Any
+pydantic setting that would change this is a fault. Generators of faults, as in `all_faults`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "regex_engine": ((None, "rust-regex"), "annotate the property with an AfterValidator that matches"),
     "url_preserve_empty_path": ((None, False), "leave it out"),
 }
-"""Options of the model that would change what is stored, taken or shown: the values that do not, and what to do."""
+"""Options of the model that would change the stored form, input or output: the harmless values, and the fix."""
 
 
 def model_faults(model: type[Entity]) -> Iterator[Fault]:
@@ -91,7 +91,7 @@ def _serializer_faults(where: str, model: type[Entity]) -> Iterator[Fault]:
 
 
 def _computed_faults(where: str, model: type[Entity]) -> Iterator[Fault]:
-    """Computed fields are shown beside the properties."""
+    """Faults of computed fields, which are shown beside the properties."""
     shown = {info.alias or name: name for name, info in model.model_fields.items()}
     for name, info in model.model_computed_fields.items():
         alias = info.alias or name

@@ -1,4 +1,4 @@
-"""What can be wrong with the names of a schema. Generators of faults, as in `all_faults`."""
+"""Checks of the names in a schema. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MIN_INDEX_NAME = 3
 
 
 def is_name(parts: SchemaParts, name: str) -> bool:
-    """Letters and digits only, so that no name holds a delimiter; underscores too where keys keep another library's
-    form, which allows them."""
+    """Whether a name has only letters and digits, so that it contains no delimiter; underscores are allowed in key
+    formats of another library that allows them."""
     return bool((_RAW_NAME if parts.key_format.raw_values else _NAME).fullmatch(name))
 
 
 def name_faults(parts: SchemaParts) -> Iterator[Fault]:
-    """Every name that is no name, or is used twice where it stands for one thing."""
+    """Faults of invalid names, and of duplicate names."""
     if not parts.models:
         yield Fault("schema", "it has no entities", "give Schema(entities=[...])")
     named = [("entity", model.__name__, model.declaration.token) for model in parts.models]
@@ -65,7 +65,8 @@ def name_faults(parts: SchemaParts) -> Iterator[Fault]:
 
 
 def collisions(parts: SchemaParts) -> Iterator[Fault]:
-    """Attributes of one name that are two things: in one entity, or a property here and a generated key there."""
+    """Faults of attributes with the same name and different meanings: in one entity, or a property of one entity and a
+    generated key of another."""
     generated: dict[str, tuple[str, str]] = {}
     for model in parts.models:
         for name, (stored, key) in generated_keys(model).items():

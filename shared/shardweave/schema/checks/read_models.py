@@ -1,7 +1,8 @@
-"""What can be wrong with projections. Generators of faults, as in `all_faults`.
+"""Checks of projections. Generators of faults, as in `all_faults`.
 
-An entity that a projection writes is found by its identity alone, and what it holds must not depend on when events
-arrive. So it has no placement outside its identity, and nothing that the store numbers, counts or dates at creation.
+The identity alone must determine the key of an entity that a projection writes, and its records must not depend on the
+time at which events arrive. So its shard must not depend on other properties, and it must have no sequence, no enforced
+relation and no creation time set by the store.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _entity_faults(parts: SchemaParts, where: str, model: type[Entity]) -> Itera
 
 
 def _has_children(model: type[Entity], models: Sequence[type[Entity]]) -> bool:
-    """Whether an enforced relation leads to a model, whatever else is wrong with it."""
+    """Whether an enforced relation has the model as its target, even if it has other faults."""
     relations = (each for other in models for each in other.declared().values())
     return any(
         isinstance(each, BelongsTo) and each.enforced and target_of(each) == model.declaration.token

@@ -1,4 +1,4 @@
-"""What can be wrong with lookups, sequences and relations. Generators of faults, as in `all_faults`."""
+"""Checks of lookups, sequences and relations. Generators of faults, as in `all_faults`."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator
 
 
 def _without_none(annotation: Any) -> Any:
-    """The one type that an annotation may be beside None."""
+    """The type in an annotation beside an optional None."""
     while typing.get_origin(annotation) in (typing.Annotated, typing.Union, types.UnionType):
         annotation = next(each for each in typing.get_args(annotation) if each is not type(None))
     return annotation
 
 
 def _kind_faults(where: str, by: str, codec: Codec | None, target: type[Entity], name: str) -> Iterator[Fault]:
-    """A value that leads to its target is never a number where the target has text, or the other way round."""
+    """Faults of relations between a number and a text: a value must have the kind of the target's property."""
     found = properties_of(target)[name].codec
     one, other = (None if each is None else _KINDS.get(each.key_type or "") for each in (codec, found))
     if one is not None and other is not None and one != other:
@@ -191,7 +191,7 @@ def _on_delete_faults(
 
 
 def _finding_fix(model: type[Entity], target: type[Entity], relation: BelongsTo) -> str:
-    """The lookup that is missing. It is within what a claim binds, and so is what the relation leads to."""
+    """The fix for a missing lookup, with the claim-bound properties in `within`."""
     *within, last = relation.by
     bound = [each.name for each in properties_of(model).values() if each.claim and each.name not in relation.by]
     scope = tuple(bound + within)
@@ -203,7 +203,7 @@ def _finding_fix(model: type[Entity], target: type[Entity], relation: BelongsTo)
 
 
 def _cascade_faults(parts: SchemaParts, where: str, model: type[Entity], target: type[Entity]) -> Iterator[Fault]:
-    """A cascade ends, and nothing below refuses it half way."""
+    """Faults of cascades that don't end, or that another relation would refuse half way."""
     below, found = [model], [model]
     while below:
         parent = below.pop()

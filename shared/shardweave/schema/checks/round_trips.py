@@ -1,9 +1,9 @@
-"""Types whose values may come back as others, found by trying: a value of each kind that a type takes is stored and
-read again, and written as JSON and read again. Generators of faults, as in `types`.
+"""Checks of round trips: types whose values may be read back as other values. A value of each kind that a type accepts
+is stored and read again, and written as JSON and read again. Generators of faults, as in `types`.
 
-What is stored is told apart by its stored form alone: a UUID and its text are one, and so are 2 and 2.0. A union of
-both is at fault; `int | str` is none. Only types are tried that could be at fault: unions, mappings whose keys are no
-text, `Sequence`, and what is equal to other than texts and whole numbers.
+Only the stored form distinguishes stored values: a UUID and its text have the same form, and so have 2 and 2.0. A union
+of such types is a fault; `int | str` is not. Only types that could be faulty are tried: unions, mappings whose keys are
+not text, `Sequence`, and Literals and Enums with other values than texts and integers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _JSON = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 _DEEPEST = 3
 _MOST = 64
-"""Values that are tried of a type."""
+"""The maximum number of values that are tried for a type."""
 
 _EXAMPLES: tuple[tuple[type, tuple[Any, ...]], ...] = (
     (bool, (True, False)),
@@ -61,7 +61,7 @@ _TEXTS = (uuid.UUID, dt.datetime, dt.date, dt.time, dt.timedelta)
 
 
 def round_trip_faults(each: Property) -> Iterator[tuple[str, str]]:
-    """What of the values of a property comes back as another: at most one message, with its fix."""
+    """The faults of a property whose values are read back as others: at most one message, with its fix."""
     if not _may_differ(each.annotation, frozenset()):
         return
     try:
@@ -101,7 +101,7 @@ def _json_fault(each: Property, adapter: TypeAdapter[Any], given: Any) -> str | 
 
 
 def _difference(given: Any, read: Any) -> str | None:
-    """What of a value came back as what, None where it is equal and of its type."""
+    """The difference between a value and the value that was read back, None if it is equal and has the same type."""
     if type(given) is not type(read):
         return f"{_kind(given)} comes back as {_kind(read)}"
     if isinstance(given, Mapping) and len(given) == len(read):
@@ -150,7 +150,7 @@ def _may_differ(annotation: Any, within: frozenset[int]) -> bool:
 
 
 def _examples(annotation: Any, depth: int) -> Iterator[Any]:
-    """Values of a type, one of each kind first; none of a type that is not known."""
+    """Example values of a type, first one of each kind; none for an unknown type."""
     if depth > _DEEPEST or annotation is JsonValue:
         return
     origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
@@ -179,7 +179,7 @@ def _has_text(value: Any) -> bool:
 
 
 def _written_as_text(kind: type) -> Iterator[Any]:
-    """Addresses, networks, paths and URLs."""
+    """Types that are written as text: addresses, networks, paths and URLs."""
     for text in ("192.0.2.1", "2001:db8::1", "192.0.2.0/24", "2001:db8::/32", "https://a.example/", "postgres://a/b"):
         try:
             yield kind(text)

@@ -1,6 +1,6 @@
-"""What can be wrong with the types of properties, and with their defaults. Generators of faults, as in `all_faults`.
+"""Checks of the types of properties, and of their defaults. Generators of faults, as in `all_faults`.
 
-A type is at fault that has no value which could be stored; one that has some is not, even if it has others too.
+A type is a fault if none of its values can be stored; a type with some storable values is accepted.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _STORED: tuple[tuple[tuple[type, ...], str], ...] = (
     ((Set,), "set"),
     ((Sequence,), "list"),
 )
-"""Types and what they are stored as, the first that fits."""
+"""Types and their stored forms; the first that fits is used."""
 
 _STORED_OF_PYDANTIC = ("AwareDatetime", "PastDate", "FutureDate", "PastDatetime", "FutureDatetime", "EmailStr")
-"""Types of pydantic that are no class of their values, which have a stored form."""
+"""Pydantic types with a stored form that are not classes of their values."""
 
 _UNSTORED: dict[str, str] = {
     "Json": "declare the type of what its text says",
@@ -61,7 +61,7 @@ _UNSTORED: dict[str, str] = {
     "defaultdict": "declare a dict",
     "OrderedDict": "declare a dict, or a list of pairs where their order matters",
 }
-"""Types, and what stands in annotations, that take another value than they give, and what to declare instead."""
+"""Types and annotations whose input differs from their output, and what to declare instead."""
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -85,7 +85,7 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
 
 
 def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
-    """`within` are the aliases that a type stands in: it may stand in itself."""
+    """`within` are the type aliases around a type, since an alias may be recursive."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         for each in arguments[1:]:
@@ -129,8 +129,8 @@ def _is_of_pydantic(kind: type) -> bool:
 
 
 def _named_member_faults(kind: type) -> Found:
-    """What a TypedDict or NamedTuple says of its members goes by pydantic alone, which has other rules for all but
-    plain values."""
+    """Faults of members of a TypedDict or NamedTuple: pydantic alone converts them, with other rules for all but plain
+    values."""
     hints = typing_extensions.get_type_hints(kind)
     if not all(_is_plain(each) for each in hints.values()):
         fix = "declare texts, numbers, bools, None, and lists and dicts of those there, or properties of their own"
@@ -176,7 +176,7 @@ def _listed(kinds: set[str]) -> str:
 
 
 def _kinds(annotation: Any) -> set[str] | None:
-    """What values of a type are stored as: empty where that is not known, None where they are not stored at all."""
+    """The stored kinds of a type's values: empty if unknown, None if they can't be stored."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _kinds(arguments[0])
@@ -198,7 +198,7 @@ def _kinds(annotation: Any) -> set[str] | None:
 
 
 def _fits(each: Property, default: Any) -> bool:
-    """Whether a default is a value of its property, and stored as that value would be."""
+    """Whether a default is a valid value of its property with the property's stored form."""
     plain = type(default) is each.annotation and isinstance(default, (str, int, bytes, enum.Enum))
     if default is None or plain or not each.has_default or default is PydanticUndefined:
         return True
