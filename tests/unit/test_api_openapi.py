@@ -61,6 +61,9 @@ def test_path_parameters_are_those_of_the_path(document: dict[str, Any]) -> None
             assert named == re.findall(r"\{(\w+)\}", path)
 
 
+NAMES = ("firstName", "firstNameCanonical", "lastName", "lastNameCanonical")
+
+
 def test_every_list_parameter_is_described_with_the_indexes_that_use_it(document: dict[str, Any]) -> None:
     parameters = {each["name"]: each for each in document["paths"]["/v1/users"]["get"]["parameters"]}
     assert set(parameters) == {
@@ -81,6 +84,12 @@ def test_every_list_parameter_is_described_with_the_indexes_that_use_it(document
             f"{name}{end}"
             for name in ("userId", "firstNameCanonical", "lastNameCanonical", "phone")
             for end in ("", ".eq", ".prefix", ".from", ".to")
+        ),
+        *(f"filter.{name}{end}" for name in ("created", "updated") for end in ("", ".from", ".to")),
+        *(
+            f"filter.{name}{end}"
+            for name in ("userId", "beneficiaryId", "phone", *NAMES)
+            for end in ("", ".prefix", ".from", ".to")
         ),
     }
     assert parameters["index"]["schema"]["enum"] == [

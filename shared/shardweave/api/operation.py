@@ -75,7 +75,8 @@ class Operation:
     """One method on one path. `path` is a template (`/v1/users/{key}`) with its parameters at the end, the last of
     which takes the rest of the path; `name` is the operation's id; `also` are other answers when all is well; `errors`
     are those that a caller can meet beside those of every operation. `audited`: each request is put on the audit trail;
-    by default that is so unless the method is GET. `counted`: a request is taken from what its tenant may ask for."""
+    by default that is so unless the method is GET. `counted`: a request is taken from what its tenant may ask for.
+    `instead` says what to use in place of some query parameters that it does not take."""
 
     method: str
     path: str
@@ -93,6 +94,7 @@ class Operation:
     errors: tuple[type[ShardweaveError], ...] = ()
     audited: bool | None = None
     counted: bool = True
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_audited(self) -> bool:

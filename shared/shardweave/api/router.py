@@ -180,7 +180,8 @@ def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]], *, po
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in allowed:
-            fix = f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here"
+            fix = operation.instead.get(name.partition(".")[0], "")
+            fix = fix or (f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here")
             if posts:
                 fix += f"; {operation.method} takes the path's end for a record's key, POST asks what it names"
             raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)

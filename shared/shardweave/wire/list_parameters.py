@@ -11,6 +11,7 @@ midnight in UTC, a time without a zone is refused. A key of several properties m
     consistent  true for a consistent read, where the table itself answers
     properties  the properties to answer, separated by commas, in place of all that the index holds
     hydrate     true for whole records, where the index has less
+    filter.p    a test after reading, also of a property that no index has (see `list_filters`)
 
 and the parameters of every page (see `pages`).
 """
@@ -31,6 +32,7 @@ from ..schema.property import Property
 from ..values.codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
 from ..values.times import parse_instant, parse_time
 from .composite_keys import composites
+from .list_filters import ListFilters
 from .paging import EXPAND, PAGING, flag, paging
 from .parameter import Parameter
 
@@ -56,7 +58,9 @@ class ListQuery:
         self._composites = composites(entity)
         for composite in self._composites:
             described += composite.parameters()
-        self.parameters: tuple[Parameter, ...] = (*_own_parameters(entity), *described)
+        own = _own_parameters(entity)
+        self._filters = ListFilters(entity, _annotation, {each.name: each for each in (*own, *described)})
+        self.parameters: tuple[Parameter, ...] = (*own, *described, *self._filters.parameters)
 
     def spec(self, given: Mapping[str, str]) -> QuerySpec:
         """The query of parameters that are all among `parameters`. Raises InputError's kinds."""
@@ -67,6 +71,7 @@ class ListQuery:
             consistent=flag(given, "consistent"),
             properties=self._properties_of(given),
             hydrate=flag(given, "hydrate"),
+            filter=self._filters.condition(given, self._value),
             **paging(given),
         )
 

@@ -32,6 +32,7 @@ from ...errors import (
     NotFound,
     PreconditionFailed,
     RecordTooLarge,
+    UnsupportedQuery,
     ValueRefused,
 )
 from ...query.runner import QueryRunner
@@ -41,6 +42,7 @@ from ...shard_key import ExternalKeys
 from ...store import Create, Delete, Put, Store, Update
 from ...store.operations import Upsert, Written
 from ...store.writing.write_steps import not_found
+from ...wire.list_filters import FILTER
 from ...wire.list_parameters import ListQuery, index_table
 from ...wire.paging import flag
 from ...wire.parameter import Parameter
@@ -120,7 +122,20 @@ class Collection:
         expand = self._expansion.of_query(call.query)
         if LOOKUP in call.query:
             return self._pages.listed(self._lookup_list.run(call, expand, self.grant("list", call)))
-        return self._pages.listed(self._pages.run(self._list_query.spec(call.query), call, expand, operation="list"))
+        spec = self._list_query.spec(call.query)
+        try:
+            return self._pages.listed(self._pages.run(spec, call, expand, operation="list"))
+        except UnsupportedQuery as error:
+            if spec.conditions and error.where in ("conditions", "index"):
+                error.fix += f"; or test what is left in a filter: {self._filters_of([*spec.conditions][-1])}"
+            raise
+
+    def _filters_of(self, name: str) -> str:
+        """How lists test a property that no index has, or that the index has not."""
+        by_post = f"`filter` of POST {ROOT}/{self.entity.collection}/query"
+        parameter = f"{FILTER}.{name}"
+        known = any(each.name == parameter for each in self._list_query.parameters)
+        return f"{parameter}=, or {by_post}" if known else by_post
 
     def get(self, call: Call) -> Response:
         grant, known = self.grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
@@ -218,6 +233,8 @@ class Collection:
 
     def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
         entity, models = self.entity, self.models
+        listing = (*self._list_query.parameters, *self._lookup_list.parameters, *self._expansion.parameters)
+        taken = {each.name for each in listing}
         return (
             Operation(
                 "POST",
@@ -241,12 +258,13 @@ class Collection:
                 description="Conditions fix every property that an index needs, then properties from the left: "
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
                 tag=entity.collection,
-                query_parameters=(
-                    *self._list_query.parameters,
-                    *self._lookup_list.parameters,
-                    *self._expansion.parameters,
-                ),
+                query_parameters=listing,
                 errors=(*QUERY_ERRORS, *self._expansion.errors),
+                instead={
+                    name: f"no index has it: test it after reading, with {self._filters_of(name)}"
+                    for name in self._visible.properties
+                    if name not in taken
+                },
             ),
         )
 
