@@ -21,7 +21,7 @@ from tests.unit.reshard_world import ReshardWorld
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Mailbox, Project
 
 WIDER = ShardBump(0, char_bits=1, chars=4)
-RECORDS, WRITERS = 60, 3
+RECORDS, WRITERS = 30, 3
 STAGES = [
     None,
     (Phase.DUAL_OLD, ReshardStep.COPY),
@@ -106,9 +106,9 @@ def at(stage: tuple[Phase, ReshardStep] | None) -> ReshardWorld:
 def test_writers_make_no_false_alarm_in_any_phase(stage: tuple[Phase, ReshardStep] | None) -> None:
     world = at(stage)
     with writers(world):
-        reports: list[DoctorReport] = [doctor(world).run() for _ in range(3)]
-    assert [report.findings.counts for report in reports] == [{}] * 3
-    assert [report.code for report in reports] == [0] * 3
+        reports: list[DoctorReport] = [doctor(world).run() for _ in range(2)]
+    assert [report.findings.counts for report in reports] == [{}] * 2
+    assert [report.code for report in reports] == [0] * 2
     assert doctor(world).run().code == 0, "nor is anything wrong when they have ended"
 
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from shardweave.access import private_property
 from shardweave.errors import Conflict
 from shardweave.keys.sharding import ShardBump
-from shardweave.maintenance.doctor import last_report
+from shardweave.maintenance.doctor import Doctor, last_report
 from shardweave.maintenance.fault_kinds import KINDS, Severity
 from shardweave.reshard.control import control_key, encode_control
 from shardweave.reshard.phases import Phase, ReshardState, ReshardStep
+from shardweave.schema.declarations import Unique
+from shardweave.schema.entity import Entity
 from shardweave.schema.entity_type import MARK
-from shardweave.table.fault_injection import Meanwhile, Script
-from shardweave.table.operations import Scan, TransactGet
+from shardweave.schema.property_options import unique_property
+from shardweave.schema.schema import Schema
+from shardweave.table.fault_injection import Crash, Crashed, Meanwhile, Script
+from shardweave.table.operations import DeleteItem, PutItem, Scan, TransactGet
 from tests.unit.doctor_world import Clinic
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Project, sound
+from tests.unit.store_world import World
 
 Damage = Callable[[Clinic], Any]
 
@@ -401,3 +408,40 @@ def test_the_last_report_is_kept() -> None:
     assert kept is not None
     assert {**kept, "at": 0} == {**report.document(), "seconds": kept["seconds"], "units": kept["units"], "at": 0}
     assert kept["at"] == world.clock.now
+
+
+class Member(Entity, token="member"):
+    """Somebody whose card is nobody's business."""
+
+    member_id: str = unique_property()
+    card: str = private_property()
+
+    by_card = Unique("card")
+
+
+def test_no_value_of_a_private_property_is_in_a_report() -> None:
+    world = World(schema=Schema([Member]))
+    for number in range(3):
+        world.store.create({"memberId": f"m{number}", "card": f"hush{number}"}, Member)
+    lookups = [item for item in world.lookups() if "_owner" in item]
+    world.inner.run(DeleteItem({name: lookups[0][name] for name in ("hashKey", "rangeKey")}))
+    world.inner.run(PutItem({**lookups[1], "rangeKey": "card#hush9"}))
+    world.inner.run(PutItem({**lookups[2], "_owner": 5}))
+    report = Doctor(world.new_store(world.inner).parts, world.clock).run()
+    assert set(report.findings.counts) == {"lookup_missing", "lookup_dangling", "lookup_damaged"}
+    assert "hush" not in str(report.document())
+    assert "(private, " in str(report.document())
+
+
+@pytest.mark.parametrize("calls", range(0, 90, 9))
+def test_killed_anywhere_and_begun_again_the_report_is_the_same(calls: int) -> None:
+    script = Script()
+    world = Clinic(script)
+    for damage in (stale_key, lookup_missing, counter_wrong, unknown_item):
+        damage(world)
+    whole = world.examined(page=2)
+    script._left = [None] * calls + [Crash(carried_out=calls % 2 == 0)]
+    with suppress(Crashed):
+        world.examined(page=2)
+    script._left = []
+    assert world.examined(page=2).findings == whole.findings

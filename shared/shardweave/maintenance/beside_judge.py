@@ -31,7 +31,7 @@ from ..table.values import Item
 from .findings import Finding
 from .looking import Look, NotRead, is_possible
 from .progress import PARTITION
-from .record_judge import LONG_EXPIRED_SECONDS, UNUSABLE, RecordJudge, live_owner, lookup_key_of, stored_key
+from .record_judge import LONG_EXPIRED_SECONDS, UNUSABLE, RecordJudge, live_owner, lookup_key_of, named_key, stored_key
 
 LIBRARY = ("_idempotency", "_rate", PARTITION)
 COUNTER, WAITING, RESHARD = "*", "*waiting", "_reshard"
@@ -72,11 +72,12 @@ class Judge:
         else:
             yield from self._beside(owner, name, item, look)
 
-    def _expired(self, item: Item, look: Look, about: str) -> Iterator[Finding]:
+    def _expired(self, item: Item, look: Look, about: str, key: tuple[str, str] | None = None) -> Iterator[Finding]:
         """Found for each of the library's items that has an expiry."""
         expires = item.get(self._schema.layout.ttl_attribute or "")
         if type(expires) is int and expires <= look.seconds - LONG_EXPIRED_SECONDS:
-            yield Finding("expired_item", (str(item[look.hash_name]), str(item[look.range_name])), about)
+            own = str(item[look.hash_name]), str(item[look.range_name])
+            yield Finding("expired_item", key or own, about)
 
     # -- lookups, counters, markers
 
@@ -101,9 +102,9 @@ class Judge:
             yield Finding("unknown_item", key, about)
 
     def _lookup(self, entity: EntityType[Any], lookup: LookupType, item: Item, look: Look) -> Iterator[Finding]:
-        about, key = f"{entity.token}.{lookup.name}", stored_key(entity, item)
+        about, key = f"{entity.token}.{lookup.name}", named_key(entity, lookup, item)
         if entity.is_expired(item, look.seconds):
-            yield from self._expired(item, look, about)
+            yield from self._expired(item, look, about, key)
             return
         try:
             identity = owner_in(entity, item)

@@ -9,6 +9,7 @@ Pure.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,6 +52,15 @@ def stored_key(entity: EntityType[Any], item: Item) -> tuple[str, str]:
     """The key of an item, as findings name it."""
     hash_key, range_key = primary_key(entity, item)
     return str(hash_key), str(range_key)
+
+
+def named_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[str, str]:
+    """The key of a lookup record as findings name it: a value of a private property is in none, only a digest of it."""
+    hash_key, range_key = stored_key(entity, item)
+    if not any(entity.properties[element.name].private for element in lookup.elements):
+        return hash_key, range_key
+    digest = hashlib.blake2b(range_key.encode(), digest_size=8).hexdigest()
+    return hash_key, f"{lookup.property_name}#(private, {digest})"
 
 
 def expected_keys(entity: EntityType[Any], item: Item, shard_map: ShardMap) -> dict[str, Any]:
@@ -198,11 +208,11 @@ class RecordJudge:
             return
         found = look.item(wanted)
         if found is None:
-            yield Finding("lookup_missing", key, about, stored_key(entity, wanted))
+            yield Finding("lookup_missing", key, about, named_key(entity, lookup, wanted))
         elif found.get(OWNER) != owner_text(entity, item):
             yield from self._of_another(entity, lookup, item, found, spaces, look)
         elif not _same(found, lookup_record(entity, wanted, item, "")):
-            yield Finding("lookup_stale", key, about, stored_key(entity, wanted))
+            yield Finding("lookup_stale", key, about, named_key(entity, lookup, wanted))
 
     def _of_another(
         self, entity: EntityType[Any], lookup: LookupType, item: Item, found: Item, spaces: Spaces, look: Look
@@ -217,7 +227,7 @@ class RecordJudge:
         if holder is not None and lookup_key_of(entity, lookup, holder) == key_of(entity, found):
             yield Finding("value_held_twice", key, about, stored_key(entity, holder))
         else:
-            yield Finding("lookup_missing", key, about, stored_key(entity, found))
+            yield Finding("lookup_missing", key, about, named_key(entity, lookup, found))
 
     def _identity_lookup(self, entity: EntityType[Any], item: Item, spaces: Spaces, look: Look) -> Iterator[Finding]:
         if not entity.lookup_placed:
