@@ -174,24 +174,29 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SS
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
-@pytest.fixture(params=["plain", "TLS"])
+DRIVERS = ("threads", "loop")
+"""What waits for sockets: the thread that asks, or an event loop."""
+
+
+@pytest.fixture(params=DRIVERS)
+def plain(request: pytest.FixtureRequest, certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
+    made = World(certificates[0], None, request.param == "loop")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=DRIVERS)
+def secure(request: pytest.FixtureRequest, certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
+    made = World(*certificates, request.param == "loop")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=itertools.product(("plain", "TLS"), DRIVERS), ids="-".join)
 def world(request: pytest.FixtureRequest, certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
     trusted, context = certificates
-    made = World(trusted, context if request.param == "TLS" else None)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def plain(certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
-    made = World(certificates[0], None)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def secure(certificates: tuple[Path, ssl.SSLContext]) -> Iterator[World]:
-    made = World(*certificates)
+    over, driver = request.param
+    made = World(trusted, context if over == "TLS" else None, driver == "loop")
     yield made
     made.close()
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from shardweave.errors import ConditionFailed, TransactionCanceled
 from shardweave.table import Guard, Table
 from shardweave.table.layout import TableLayout
+from shardweave.table.many import Lanes, Outcome, RunMany, run_many_of
 from shardweave.table.operations import (
     WRITES,
     BatchGetAnswer,
@@ -22,6 +24,7 @@ from shardweave.table.operations import (
     WriteAnswer,
 )
 from shardweave.table.values import to_attribute_values
+from shardweave.table.waiting import waits_on_loop
 from tests.integration.scripted_server import Reply, Request, ScriptedServer, error
 from tests.unit.write_ledger import Ledger
 
@@ -109,9 +112,23 @@ class _Expecting:
     def guards_inside_writes(self) -> bool:
         return self.table.guards_inside_writes
 
+    @property
+    def waits_on_loop(self) -> bool:
+        return waits_on_loop(self.table)
+
     def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
         self.expect(operation)
         return self.table.run(operation, guard=guard)
+
+    @property
+    def run_many(self) -> RunMany | None:
+        run_many = run_many_of(self.table)
+        return None if run_many is None else partial(self._run_many, run_many)
+
+    def _run_many(self, run_many: RunMany, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        for operation in lanes.operations:
+            self.expect(operation)
+        return run_many(lanes)
 
     def close(self) -> None:
         self.table.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime as dt
 import ipaddress
@@ -12,20 +13,27 @@ import ssl
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from shardweave.database.event_loop import on_loop
 from shardweave.table.dynamodb.transport.connection import Clocks
 from shardweave.table.dynamodb.transport.direct import DirectTransport
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, place_of
+from shardweave.table.dynamodb.transport.exchange import Call
 from shardweave.table.dynamodb.transport.signing import Credentials, Signer
+from shardweave.table.many import Lanes, Outcome
+from shardweave.table.waiting import loop_work
+
+R = TypeVar("R")
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _DATE = re.compile(rb"x-amz-date: (\d{8}T\d{6})Z", re.IGNORECASE)
@@ -226,13 +234,30 @@ class RawServer:
         return peer.socket.fileno() >= 0
 
 
+class LoopTransport(DirectTransport):
+    """Carries each call out as work of an event loop, which lasts as long as the call; what a guard asks for belongs to
+    the call that asks the guard."""
+
+    def call(self, call: Call[R]) -> R:
+        return in_a_loop(partial(super().call, call))
+
+    def run_many(self, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
+        return in_a_loop(partial(super().run_many, lanes))
+
+
+def in_a_loop(call: Callable[[], R]) -> R:
+    """What a call gives as work of an event loop."""
+    return call() if loop_work() is not None else asyncio.run(on_loop(call))
+
+
 def transport_to(server: RawServer, trusted: Path | None = None, **settings: Any) -> DirectTransport:
     """A direct transport to the server."""
     place = place_of(settings.pop("url", server.url))
     assert place is not None
     endpoint = settings.pop("endpoint", None) or HostEndpoint(place, None if trusted is None else str(trusted))
+    made = LoopTransport if settings.pop("on_loop", False) else DirectTransport
     chosen = {"connections": 8, "connect_timeout": 5.0, "read_timeout": 5.0, "max_attempts": 1, "needs_checksum": True}
-    return DirectTransport(
+    return made(
         "orders",
         ("hashKey", "rangeKey"),
         endpoint,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -169,6 +170,24 @@ def test_only_a_server_that_is_vouched_for_is_talked_to(secure: World) -> None:
         with pytest.raises(TableUnavailable):
             transport.run(PUT)
     assert len(server.requests) == 1
+
+
+def test_a_forked_process_has_a_context_of_its_own_and_keeps_that_of_its_parent() -> None:
+    """A13: a lock of OpenSSL in it may be held by a thread that the child does not have."""
+    place = place_of("https://localhost")
+    assert place is not None
+    endpoint = HostEndpoint(place)
+
+    def context() -> ssl.SSLContext:
+        with endpoint.secured(socket.socket()) as secured:
+            assert isinstance(secured, ssl.SSLSocket)
+            return secured.context
+
+    of_parent = weakref.ref(context())
+    assert context() is of_parent()
+    endpoint.unlock()
+    assert of_parent() is not None
+    assert context() is not of_parent()
 
 
 def test_what_is_trusted_by_default_is_what_botocore_trusts() -> None:

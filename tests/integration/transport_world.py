@@ -32,10 +32,12 @@ def never(number: int, error: ShardweaveError, attempts: int) -> None:
 
 @dataclass
 class World:
-    """Makes servers, with or without TLS, and transports to them; closes them at the end."""
+    """Makes servers, with or without TLS, and transports to them, whose calls are work of event loops or not; closes
+    them at the end."""
 
     trusted: Path
     context: ssl.SSLContext | None
+    on_loop: bool = False
 
     def __post_init__(self) -> None:
         self._made: list[Any] = []
@@ -46,7 +48,7 @@ class World:
         return server
 
     def transport(self, server: RawServer, **settings: Any) -> DirectTransport:
-        made = transport_to(server, self.trusted, **settings)
+        made = transport_to(server, self.trusted, on_loop=self.on_loop, **settings)
         self._made.insert(0, made)
         return made
 

@@ -16,7 +16,14 @@ from tests.package.conftest import ROOT, Installed
 
 Environments = Callable[[str], Installed]
 
-OF_EXTRAS = {"aws_lambda_powertools": "api", "aws_cdk": "cdk", "rich": "cli", "uvicorn": "local", "moto": ""}
+OF_EXTRAS = {
+    "aws_lambda_powertools": "api",
+    "greenlet": "async",
+    "aws_cdk": "cdk",
+    "rich": "cli",
+    "uvicorn": "local",
+    "moto": "",
+}
 """Packages, and the extra that brings each; moto is for the library's own tests alone."""
 
 
@@ -41,6 +48,18 @@ def test_every_public_name_is_there(installed: Environments, extra: str, modules
         "print(all([getattr(shardweave, name) is not None for name in shardweave.__all__]))"
     )
     assert installed(extra).python(statement) == "True"
+
+
+@pytest.mark.parametrize(("extra", "said"), [("", "pip install 'shardweave[async]'"), ("async", "opened")])
+def test_on_an_event_loop_dynamodb_needs_its_extra(installed: Environments, extra: str, said: str) -> None:
+    statement = (
+        "from shardweave import AsyncDatabase, Entity, HashKey, Schema, errors, unique_property\n"
+        "class Note(Entity, token='note'):\n    note_id: str = unique_property()\n"
+        "try:\n    AsyncDatabase(Schema([Note]), table_name='notes', region='us-east-1')\n    print('opened')\n"
+        "except errors.ConfigurationError as error:\n    print(error)"
+    )
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    assert said in installed(extra).run("python", "-c", statement, **keys).stdout
 
 
 def test_without_an_extra_readme_s_program_runs(installed: Environments) -> None:

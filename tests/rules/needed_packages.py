@@ -19,6 +19,7 @@ BESIDE = {
     "api/": API,
     "cdk/": {"aws_cdk", "constructs", "jsii", "uv"},
     "cli/": {"rich", "uv"},
+    "database/event_loop.py": {"greenlet"},
     "graphql_api/": {"graphql"},
     "local/": API | {"httptools", "rich", "uvicorn"},
     "table/dynamodb/transport/endpoint.py": {"certifi"},

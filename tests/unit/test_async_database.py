@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
 
 import pytest
 
-from shardweave import AsyncDatabase, Create, Database, Delete, errors
-from tests.unit.database_world import SCHEMA, Account, Clock, Team, accounts
+from shardweave import AsyncDatabase, Create, Database, errors
+from tests.unit.async_uses import USES, Use, fill
+from tests.unit.database_world import SCHEMA, Account, Clock, accounts
 
 
-def run(work: Callable[[AsyncDatabase], Awaitable[None]]) -> None:
+def run(work: Use) -> None:
     """Do something with a database of ten accounts."""
 
     async def whole() -> None:
         async with AsyncDatabase(SCHEMA, clock=Clock()) as db:
-            await db.create(Team(team_id="red", name="Red"))
-            assert (await db.batch_write(accounts(10))).complete
+            await fill(db)
             await work(db)
 
     asyncio.run(whole())
@@ -37,34 +36,8 @@ def test_it_has_the_methods_of_the_other_one_with_the_same_parameters() -> None:
     assert opened.keys() == opened_here.keys() - {"threads"}
 
 
-def test_records_are_written_and_read() -> None:
-    async def work(db: AsyncDatabase) -> None:
-        made = await db.create(Account(team_id="red", email="ann@example.org"))
-        assert await db.get(Account, made.account_id) == made
-        assert (await db.update(Account, made.account_id, {"limit": 2})).limit == 2
-        assert (await db.put(made)).limit == 0
-        assert await db.get_by(Account, "email", "ann@example.org") == made
-        assert await db.transact([Delete(Account, made.account_id)]) == (None,)
-        assert not await db.delete(Account, made.account_id)
-        assert await db.batch_get(Account, [made.account_id]) == [None]
-        assert (await db.create("team", {"team_id": "blue", "name": "Blue"})).name == "Blue"
-
-    run(work)
-
-
-def test_queries_are_answered() -> None:
-    async def work(db: AsyncDatabase) -> None:
-        page = await db.query(Account, team_id="red", city="Oslo", limit=2)
-        assert [each.balance for each in page.items] == [1, 3]
-        assert [each.balance async for each in db.records(Account, index="created", limit=3)] == [*range(10)]
-        assert (await db.count(Account, team_id="red"), await db.exists(Account, team_id="blue")) == (10, False)
-        first = await db.first(Account, index="created", reverse=True)
-        assert first is not None
-        assert first.balance == 9
-        assert (await db.find_by(Account, "city", "Oslo")).items[0].balance == 1
-        assert (await db.explain(Account, team_id="red")).entity == "account"
-        assert await db.expand([first], "team") == [{"team": Team(team_id="red", name="Red")}]
-
+@pytest.mark.parametrize("work", USES)
+def test_it_does_what_the_other_one_does(work: Use) -> None:
     run(work)
 
 

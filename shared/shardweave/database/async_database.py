@@ -1,16 +1,12 @@
 """The database for programs that run on an event loop: the methods of `Database`, awaitable.
 
-Every method goes through one door, `_run`, which hands the work to a pool of threads; a table that can be asked without
-a thread takes its place there. What is cancelled is not waited for any more, and a write that was begun goes on: read
-before repeating it.
+Every method goes through one door, `_run`; `awaited_calls` carries it out, with a thread or without.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, cast, overload
@@ -19,6 +15,7 @@ from ..query.fanout import DEFAULT_THROTTLE
 from ..query.spec import DEFAULT_LIMIT
 from ..schema.entity import Entity, now_ms
 from .arguments import check_threads
+from .awaited_calls import AwaitedCalls
 from .database import NOTHING, Database, E
 
 if TYPE_CHECKING:
@@ -38,7 +35,8 @@ R = TypeVar("R")
 
 class AsyncDatabase:
     """The records of a schema, for an event loop. It is opened as `Database` is, with the same arguments, and each
-    method does what the one of its name does there. At most `threads` calls are under way at once. `store` and
+    method does what the one of its name does there. At most `threads` calls are under way at once; it has no threads
+    where the loop can use the table itself. It may be used from several loops, and is closed from the last. `store` and
     `queries` are those of the database, which wait for what they do."""
 
     def __init__(
@@ -58,7 +56,7 @@ class AsyncDatabase:
         threads: int = DEFAULT_THROTTLE,
     ) -> None:
         check_threads(threads)
-        self._database = Database(
+        database = Database(
             schema,
             path=path,
             name=name,
@@ -71,7 +69,23 @@ class AsyncDatabase:
             waiting=waiting,
             throttle=throttle,
         )
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="database")
+        try:
+            self._begin(database, threads)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def over(cls, store: Store, queries: QueryRunner, *, threads: int = DEFAULT_THROTTLE) -> Self:
+        """A database of parts that were put together elsewhere, which also closes them."""
+        check_threads(threads)
+        found = cls.__new__(cls)
+        found._begin(Database.over(store, queries), threads)
+        return found
+
+    def _begin(self, database: Database, threads: int) -> None:
+        self._database = database
+        self._calls = AwaitedCalls(database.store.table, threads)
 
     @property
     def schema(self) -> Schema:
@@ -89,8 +103,8 @@ class AsyncDatabase:
         return self._database.queries
 
     async def close(self) -> None:
-        """Close what was opened here, once what is under way has ended."""
-        await asyncio.to_thread(self._threads.shutdown)
+        """Close what was opened here, once what is under way in this loop has ended."""
+        await self._calls.end()
         self._database.close()
 
     async def __aenter__(self) -> Self:
@@ -104,8 +118,7 @@ class AsyncDatabase:
 
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         self._database._check_open()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))
+        return await self._calls.run(partial(call, *args, **kwargs))
 
     # -- records
 

@@ -26,6 +26,7 @@ from ..table import Table
 from ..table.many import Lanes, Outcome, answers_in_process, run_many_of, too_late
 from ..table.operations import Operation
 from ..table.retry import system_random
+from ..table.waiting import sleep
 
 __all__ = ["DEFAULT_THROTTLE", "MAX_THROTTLE", "FanOut", "Outcome", "Wait", "too_late", "wait_for"]
 
@@ -55,7 +56,7 @@ class FanOut:
         table: Table,
         throttle: int = DEFAULT_THROTTLE,
         *,
-        sleep: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] = sleep,
         jitter: Callable[[], float] = system_random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,

@@ -35,6 +35,7 @@ from ..schema.shard_maps import Lease, ShardMaps
 from ..table import Table
 from ..table.retry import system_random
 from ..table.values import Item
+from ..table.waiting import sleep
 from .count import CountAnswer, Counter
 from .cursor import DEFAULT_LIFE_MS, CursorCodec, CursorKeys, CursorState
 from .explain import Explanation, explain
@@ -79,7 +80,7 @@ class QueryRunner:
         cursor_life_ms: int = DEFAULT_LIFE_MS,
         max_units: float | None = None,
         observer: Observer | None = None,
-        sleep: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] = sleep,
         jitter: Callable[[], float] = system_random,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Wait = wait_for,

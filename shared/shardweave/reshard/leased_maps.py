@@ -32,6 +32,7 @@ from ..schema.shard_maps import MapView, map_expired
 from ..table import Table
 from ..table.operations import GetItem
 from ..table.retry import UNANSWERED, RetryClock
+from ..table.waiting import Lock
 from .control import control_key, decode_control
 from .declaration_guard import MOVING_FIX, placement_of
 from .phases import ReshardState, Waits, map_in_force
@@ -69,7 +70,7 @@ class _Known:
     """The copies of one entity's control record."""
 
     entity: EntityType[Any]
-    reading: threading.Lock = field(default_factory=threading.Lock)
+    reading: Lock = field(default_factory=Lock)
     copy: _Copy | None = None
     placement: str | None = None
 

@@ -22,7 +22,8 @@ raises an exception to stop the attempt."""
 
 class Table(Protocol):
     """Carries out operations. Safe for use by many threads at once. A table that can carry out several reads in
-    parallel itself also has `run_many`, see `many`."""
+    parallel itself also has `run_many`, see `many`; one that an event loop can use without threads has
+    `waits_on_loop`, see `waiting`."""
 
     @property
     def layout(self) -> TableLayout:

@@ -6,13 +6,13 @@ one after another if the table `answers_in_process`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ..errors import DeadlineTooShort, ShardweaveError
 from .operations import Operation
+from .waiting import sleep
 
 R = TypeVar("R")
 
@@ -39,7 +39,7 @@ class Lanes(Generic[R]):
     at_once: int
     pause_after: Callable[[int, ShardweaveError, int], float | None]
     seconds: float | None = None
-    sleep: Callable[[float], object] = time.sleep
+    sleep: Callable[[float], object] = sleep
 
 
 RunMany = Callable[[Lanes[Any]], Sequence[Outcome[Any]]]

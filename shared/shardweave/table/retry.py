@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .waiting import sleep
+
 
 @dataclass(frozen=True)
 class RetryPolicy:
@@ -43,7 +45,7 @@ class RetryClock:
     """The sleep function, clock and random numbers of pauses, which tests replace. `random` is 0 to 1, `monotonic` in
     seconds."""
 
-    sleep: Callable[[float], object] = time.sleep
+    sleep: Callable[[float], object] = sleep
     random: Callable[[], float] = system_random
     monotonic: Callable[[], float] = time.monotonic
 

@@ -137,6 +137,11 @@ class DynamoDBTable:
         return None if self._direct is None else self._direct.run_many
 
     @property
+    def waits_on_loop(self) -> bool:
+        """Whether work of an event loop may use it, see `waiting`."""
+        return self._direct is not None
+
+    @property
     def layout(self) -> TableLayout:
         return self._layout
 

@@ -1,7 +1,8 @@
 """The direct transport of one table: operations on items over non-blocking sockets.
 
-One object serves all threads. A call runs in the calling thread; several reads of one call run in parallel in that
-thread, each with its own outcome. A forked process does not use the connections and locks of its parent.
+One object serves all threads and event loops. A call runs in the calling thread; several reads of one call run in
+parallel in that thread, each with its own outcome. A forked process does not use the connections and locks of its
+parent.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ... import Guard
 from ...many import Lanes, Outcome, too_late
 from ...operations import Operation
 from ...retry import system_random
+from ...waiting import loop_work
 from .calls import call_of
 from .connection import Clocks
 from .exchange import Call, Exchange
@@ -65,7 +67,7 @@ class DirectTransport:
         self._observe = observe
         self._quota = RetryQuota()
         self._draw = draw or system_random
-        self._depth = threading.local()
+        self._callers: set[object] = set()
         self.pool = Pool(connections, self._clocks.monotonic)
         _TRANSPORTS.add(self)
 
@@ -131,13 +133,15 @@ class DirectTransport:
 
     @contextmanager
     def _running(self) -> Iterator[bool]:
-        """Whether this thread is already in a call, whose guard makes this call."""
-        depth = getattr(self._depth, "calls", 0)
-        self._depth.calls = depth + 1
+        """Whether this thread, or this work of an event loop, is already in a call, whose guard makes this call."""
+        caller = loop_work() or threading.get_ident()
+        nested = caller in self._callers
+        self._callers.add(caller)
         try:
-            yield depth > 0
+            yield nested
         finally:
-            self._depth.calls = depth
+            if not nested:
+                self._callers.discard(caller)
 
     def _round(self) -> Round:
         return Round(self.pool, self._endpoint, self._limits, self._clocks, self._observe)

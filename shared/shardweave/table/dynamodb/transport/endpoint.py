@@ -1,7 +1,8 @@
 """The endpoint of requests: the host, its IP addresses, and TLS.
 
 No name is resolved and no certificate read before the first request. Addresses are cached for a few seconds, since
-resolving can't have a timeout, and resolved again after a connection failed.
+resolving can't have a timeout, and resolved again after a connection failed. Callers that ask at the same time share
+one resolution. An event loop resolves names in a thread of its own; an IP address needs no resolution.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ...waiting import Lock, loop_work
 from .connection import Address
 
 KEPT_SECONDS, KEPT_AFTER_FAILURE = 5.0, 0.5
@@ -94,21 +96,47 @@ class HostEndpoint:
         self._literal = _literal(place)
         self._context: ssl.SSLContext | None = None
         self._known: tuple[float, Sequence[Address]] | None = None
+        self._answer: Sequence[Address] | OSError = []
+        self._answers = 0
+        self._left_to_parent: list[ssl.SSLContext | None] = []
         self.unlock()
 
     def unlock(self) -> None:
-        """Reset the lock in a forked process."""
-        self._lock = threading.Lock()
+        """Reset the locks in a forked process. A TLS context contains a lock of OpenSSL that a thread of the parent may
+        hold: using that context, or freeing it, could be a deadlock, so it is kept and not used."""
+        self._lock, self._asking = threading.Lock(), Lock()
+        self._left_to_parent.append(self._context)
+        self._context = None
 
     def addresses(self, *, anew: bool = False) -> Sequence[Address]:
         if self._literal is not None:
             return self._literal
         known = self._known
         kept = KEPT_AFTER_FAILURE if anew else KEPT_SECONDS
-        if known is None or self._monotonic() - known[0] >= kept:
-            found = socket.getaddrinfo(self.place.host, self.place.port, type=socket.SOCK_STREAM)
-            self._known = known = (self._monotonic(), _by_turns([(each[0], each[4]) for each in found]))
-        return known[1]
+        if known is not None and self._monotonic() - known[0] < kept:
+            return known[1]
+        before = self._answers
+        with self._asking:
+            if self._answers == before:
+                self._ask()
+            answer = self._answer
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def _ask(self) -> None:
+        work, host, port = loop_work(), self.place.host, self.place.port
+        try:
+            if work is None:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            else:
+                found = work.wait_for(work.loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except OSError as error:
+            self._answer = error
+        else:
+            self._answer = _by_turns([(each[0], each[4]) for each in found])
+            self._known = (self._monotonic(), self._answer)
+        self._answers += 1
 
     def secured(self, sock: socket.socket) -> socket.socket:
         if not self.place.secure:

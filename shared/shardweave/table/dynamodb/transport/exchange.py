@@ -123,10 +123,14 @@ class Exchange(Generic[R]):
 
     def lost(self, reason: str) -> Step:
         """Note that no usable reply to the attempt will come."""
+        self.given_up()
+        return self._failed(self._unusable(reason), Kind.TRANSIENT)
+
+    def given_up(self) -> None:
+        """Note that nobody waits for a reply to the attempt any more."""
         if self._unsent and not self._in_doubt:
             # A request that was not sent completely can't have been carried out.
             self.call.attempts.undone()
-        return self._failed(self._unusable(reason), Kind.TRANSIENT)
 
     def unconnected(self, reason: str) -> Step:
         """Note that the attempt could not begin, since there was no connection."""

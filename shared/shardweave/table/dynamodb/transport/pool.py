@@ -3,7 +3,10 @@ else of a round is.
 
 Connections are handed out last in, first out, so that those beyond the need grow old and are closed. A round of reads
 takes its first slot of the budget when there is one, and further ones only if they are free; it never waits while it
-holds one. A part of the budget is for single calls alone, so that no number of pages keeps a write waiting.
+holds one. A part of the budget is for single calls alone, so that no number of pages keeps a write waiting. A slot that
+is given back goes to whoever has waited longest and may have it, threads and work of event loops alike.
+
+An idle connection is no loop's and no thread's: nothing is registered anywhere while it is not in use.
 """
 
 from __future__ import annotations
@@ -11,9 +14,26 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
+from itertools import count
 
+from ...waiting import Flag, new_flag
 from .connection import Connection
+
+_LEFT_TO_PARENTS: list[Connection] = []
+"""Closed in this process, and never freed: freeing may wait for a lock of OpenSSL that a thread of the parent held."""
+
+
+class Waiter:
+    """A caller that wants a slot. The one with the lowest `number` is the oldest."""
+
+    __slots__ = ("flag", "granted", "left", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.flag: Flag | None = None
+        self.granted = self.left = False
 
 
 class Pool:
@@ -30,8 +50,10 @@ class Pool:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._in_use = self._waiting = 0
+        self._in_use = self._in_rounds = 0
+        self._singles: deque[Waiter] = deque()
+        self._rounds: deque[Waiter] = deque()
+        self._numbers = count()
         self._idle: list[Connection] = []
         self.process = os.getpid()
 
@@ -39,42 +61,84 @@ class Pool:
 
     def take_slot(self, *, single: bool, until: float | None) -> bool:
         """Wait for a slot until a time of `monotonic`; False if there was none by then."""
-        with self._lock:
-            self._waiting += 1
-            try:
-                while not self._is_free(single):
-                    seconds = None if until is None else until - self._monotonic()
-                    if seconds is not None and seconds <= 0:
-                        return False
-                    self._changed.wait(seconds)
-                self._in_use += 1
-            finally:
-                self._waiting -= 1
-            return True
+        waiter, process = Waiter(next(self._numbers)), self.process
+        try:
+            self._ask(waiter, single=single)
+            while not waiter.granted:
+                seconds = None if until is None else until - self._monotonic()
+                if seconds is not None and seconds <= 0:
+                    break
+                assert waiter.flag is not None
+                waiter.flag.wait(seconds)
+        except BaseException:
+            if self._is_granted_at_last(waiter):
+                self.give_slots(1, process, single=single)
+            raise
+        return waiter.granted or self._is_granted_at_last(waiter)
 
-    def exceed(self) -> None:
-        """Take a slot beyond the limit, for a nested call: its thread already has a slot, and waiting could be a
+    def _ask(self, waiter: Waiter, *, single: bool) -> None:
+        with self._lock:
+            # If one is free, no waiter could use it.
+            if self._is_free(single):
+                self._take(single)
+                waiter.granted = True
+            else:
+                waiter.flag = new_flag()
+                (self._singles if single else self._rounds).append(waiter)
+
+    def _is_granted_at_last(self, waiter: Waiter) -> bool:
+        """Whether a waiter got a slot. It gets none after this call."""
+        with self._lock:
+            waiter.left = True
+            return waiter.granted
+
+    def exceed(self, *, single: bool) -> None:
+        """Take a slot beyond the limit, for a nested call: its caller already has a slot, and waiting could be a
         deadlock."""
         with self._lock:
-            self._in_use += 1
+            self._take(single)
 
     def try_slot(self, *, single: bool) -> bool:
-        """Take a slot if one is free and no other round waits for its first slot."""
+        """Take a slot if one is free."""
         with self._lock:
-            free = not self._waiting and self._is_free(single)
-            self._in_use += free
+            free = self._is_free(single)
+            if free:
+                self._take(single)
             return free
 
-    def give_slots(self, count: int, process: int) -> None:
+    def give_slots(self, count: int, process: int, *, single: bool) -> None:
         """Return slots. A forked process does not own the slots of its parent."""
-        if count and process == self.process:
-            with self._lock:
-                self._in_use -= count
-                if self._waiting:
-                    self._changed.notify_all()
+        if not count or process != self.process:
+            return
+        with self._lock:
+            self._in_use -= count
+            self._in_rounds -= 0 if single else count
+            while (waiter := self._next_waiter()) is not None:
+                assert waiter.flag is not None
+                waiter.flag.set()
+
+    def _next_waiter(self) -> Waiter | None:
+        """The oldest waiter for which there is a slot; the slot is taken for it."""
+        found = []
+        for single, waiting in ((True, self._singles), (False, self._rounds)):
+            while waiting and waiting[0].left:
+                waiting.popleft()
+            if waiting and self._is_free(single):
+                found.append((waiting[0].number, single, waiting))
+        if not found:
+            return None
+        _, single, waiting = min(found)
+        waiter = waiting.popleft()
+        self._take(single)
+        waiter.granted = True
+        return waiter
 
     def _is_free(self, single: bool) -> bool:
-        return self._in_use < self.limit + (self.reserve if single else 0)
+        return self._in_use < self.limit + self.reserve and (single or self._in_rounds < self.limit)
+
+    def _take(self, single: bool) -> None:
+        self._in_use += 1
+        self._in_rounds += not single
 
     # -- the connections
 
@@ -129,6 +193,7 @@ class Pool:
         """Forget the parent's connections, in a forked process."""
         for connection in self._all:
             connection.forget()
+        _LEFT_TO_PARENTS.extend(self._all)
         self._all.clear()
         self._reset()
 

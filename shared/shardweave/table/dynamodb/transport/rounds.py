@@ -1,8 +1,9 @@
-"""The driver of exchanges: carries out several exchanges in parallel, in the calling thread.
+"""The driver of exchanges: carries out several in parallel, in the calling thread or as work of an event loop.
 
-A round has its own selector and shares only the pool with other rounds. It creates and starts an exchange when it has a
-slot for it; an exchange holds neither slot nor connection during a pause. An event belongs to the lane for which it was
-registered, and to the connection that the lane had then, since socket numbers may be reused within one batch of events.
+The two differ only in how they wait: for sockets see `watch`, for everything else `waiting`. A round has its own
+selector and shares only the pool with other rounds. It creates and starts an exchange when it has a slot for it; an
+exchange holds neither slot nor connection during a pause. An event belongs to the lane for which it was registered, and
+to the connection that the lane had then, since socket numbers may be reused within one batch of events.
 
 If a lane ends without a complete reply, its connection is closed, also after an exception of a callback, an interrupt,
 or a deadline: connections are never returned to the pool half read.
@@ -22,7 +23,7 @@ from ....errors import ShardweaveError
 from .connection import Address, Clocks, Connecting, Connection
 from .exchange import Exchange, Step
 from .pool import Pool
-from .watch import READ, WRITE, Watch
+from .watch import READ, WRITE, Watch, new_watch
 
 CHUNK = 64 * 1024
 NEVER = float("inf")
@@ -105,7 +106,7 @@ class Lane:
 
 
 class Round:
-    """One round, for one thread."""
+    """One round, for one thread or one piece of an event loop's work."""
 
     def __init__(
         self,
@@ -125,6 +126,7 @@ class Round:
         self._slots = 0
         self._process = pool.process
         self._lanes: set[Lane] = set()
+        self._sending: Lane | None = None
         self._paused: list[tuple[float, int, Lane]] = []
         self._order = count()
         self._timer = NEVER
@@ -149,7 +151,7 @@ class Round:
         self._until = NEVER if until is None else until
         self._left = iter(range(total))
         self._next: int | None = next(self._left, None)
-        self._watching = Watch(many=not single)
+        self._watching = new_watch(many=not single)
         self._late: list[Late] = []
         try:
             while self._next is not None or self._lanes or self._paused:
@@ -171,7 +173,7 @@ class Round:
             if self._slots == 0:
                 until = None if self._until == NEVER else self._until
                 if self._nested:
-                    self._pool.exceed()
+                    self._pool.exceed(single=self._single)
                 elif not self._pool.take_slot(single=self._single, until=until):
                     return
             elif not self._pool.try_slot(single=self._single):
@@ -307,13 +309,15 @@ class Round:
         connection, unsent = lane.connection, lane.unsent
         assert connection is not None
         assert unsent is not None
+        # An interrupt between the two would leave untold what was sent.
+        self._sending = lane
         try:
             taken = connection.send(unsent)
         except OSError as error:
             # A complete reply that arrived before the connection broke is used.
             if connection.has_tls:
                 lane.exchange.half_sent()
-            lane.unsent = None
+            lane.unsent = self._sending = None
             self._receive(lane, broken=type(error).__name__)
             return
         if taken is None:
@@ -321,6 +325,7 @@ class Round:
         else:
             lane.exchange.sent(taken)
             lane.unsent = unsent = unsent[taken:] if taken < len(unsent) else None
+        self._sending = None
         self._rearm(lane, READ if unsent is None else READ | WRITE)
         if unsent is not None:
             self._receive(lane)
@@ -393,7 +398,7 @@ class Round:
 
     def _give_slot(self) -> None:
         self._slots -= 1
-        self._pool.give_slots(1, self._process)
+        self._pool.give_slots(1, self._process, single=self._single)
 
     def _time_out(self, now: float) -> None:
         """End attempts that took too long, and return the time of the next timeout."""
@@ -418,6 +423,8 @@ class Round:
 
     def _close(self) -> None:
         for lane in self._lanes:
+            if lane.under_way and lane is not self._sending:
+                lane.exchange.given_up()
             if lane.connecting is not None:
                 lane.connecting.close()
             if lane.connection is not None:
@@ -426,7 +433,7 @@ class Round:
         self._paused.clear()
         if self._watching is not None:
             self._watching.close()
-        self._pool.give_slots(self._slots, self._process)
+        self._pool.give_slots(self._slots, self._process, single=self._single)
         self._slots = 0
 
     # -- what is watched
