@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from services.user_service import User
 from shardweave.database.data_folder import DataFolder
 from shardweave.keys.key_format import key_format
 from shardweave.service.loader import service_schema
@@ -293,13 +292,13 @@ def user(name: str) -> dict[str, Any]:
     return {"userId": name, **names, "beneficiaryId": BENEFICIARY, "phone": "+41 44 668 18 00"}
 
 
-def fill(data: Path, names: tuple[str, ...]) -> None:
-    """A data folder with these users, for a server to be started on."""
-    schema = service_schema("user_service", key_format("ordered"))
-    table = DataFolder(data).open_table(schema, "user_service", "ordered", create=True)
-    store = Store(schema, table)
+def fill(data: Path, names: tuple[str, ...], service: str = "user_service") -> None:
+    """A data folder with these users of a service, for a server to be started on."""
+    schema = service_schema(service, key_format("ordered"))
+    table = DataFolder(data).open_table(schema, service, "ordered", create=True)
+    store, model = Store(schema, table), schema.entity("user").model
     for start in range(0, len(names), 25):
-        store.batch_write([User.model_validate(user(name)) for name in names[start : start + 25]])
+        store.batch_write([model.model_validate(user(name)) for name in names[start : start + 25]])
     table.close()
 
 

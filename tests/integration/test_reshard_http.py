@@ -69,3 +69,27 @@ def test_there_and_back_and_two_that_are_taken_back(server: LocalServer, kept: t
     assert load.faults == []
     load.check_what_is_there()
     assert min(load.done[kind] for kind in ("reads", "walks", "writes")) > 0
+
+
+def test_indexes_with_shards_of_their_own_move_under_load(tmp_path: Path, kept: tuple[str, ...]) -> None:
+    few = kept[: len(kept) // 4]
+    fill(tmp_path / "data", few, "user_service_lean")
+    waits = waits_for(walk_seconds(few))
+    arguments = ("--empty", "--service", "user_service_lean", "--reshard-waits", waits)
+    server = LocalServer.start(tmp_path / "data", *arguments)
+    load, session = Load(server, few, life=walk_seconds(few)), Session(server)
+    operator = Operating(session, len(few))
+    with load.running():
+        operator.start(SIXTY_FOUR)
+        assert went(operator.wait_for(moving=False), FORWARD)
+        assert operator.status()["shards"] == 64
+        operator.start(FOUR)
+        operator.wait_for(phase="dual_new")
+        operator.abort()
+        assert went(operator.wait_for(moving=False), ["dual_old", "stable"])
+    session.close()
+    assert load.faults == []
+    load.check_what_is_there()
+    assert min(load.done[kind] for kind in ("reads", "walks", "writes")) > 0
+    assert server.stop() == 0
+    assert "Traceback" not in server.log.read_text()
