@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -258,6 +259,24 @@ def test_ties_of_many_table_shards_are_cut_in_the_middle_and_each_is_given_once(
     assert sorted(given_ids) == ids
     other = visits.ids(QuerySpec("visit", {} if index == "all" else SEA, index, reverse=not reverse, limit=100))
     assert given_ids == other[::-1]
+
+
+@pytest.mark.parametrize("index", ["byPlaceOne", "byPlaceMany", "all"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pages_before_meet_those_after_in_the_middle_of_ties(index: str, *, reverse: bool) -> None:
+    visits = Visits(visits_schema(GROWN))
+    visits.fill(60, created=NOW)
+    for number in range(20):
+        visits.add(f"old{number}", created=NOW - 3 * DAY)
+    spec = QuerySpec("visit", {} if index == "all" else SEA, index, reverse=reverse, limit=7)
+    pages = [page for page, _ in zip(visits.pages(spec), range(6), strict=False)]
+    there = [[each.visit_id for each in page.items] for page in pages]
+    back, token = [], pages[-1].prev_token
+    while token is not None:
+        page = visits.runner.run(replace(spec, cursor=token))
+        back.insert(0, [each.visit_id for each in page.items])
+        token = page.prev_token
+    assert [page for page in back if page] == there[:-1]
 
 
 def test_a_position_names_the_record_by_the_table_s_key_beside_the_index_s() -> None:
