@@ -66,3 +66,20 @@ class TestReloading:
 
     def test_what_is_wrong_with_its_arguments_is_not_waited_for(self, tmp_path: Path) -> None:
         assert failed_start("--reload", "--host", "0.0.0.0", data=tmp_path / "data")[0] == 2
+
+
+def test_dev_starts_again_after_edits_and_says_what_each_query_did(tmp_path: Path) -> None:
+    service, module = tmp_path / "parcels.py", tmp_path / "parcel_names.py"
+    service.write_text(PARCELS)
+    module.write_text("STATE = 'packed'\n")
+    server = LocalServer.start(tmp_path / "data", str(service), "--no-browser", module="shardweave.local.dev")
+    try:
+        assert server.get("/v1/parcels?limit=3").status == 200
+        wait_for(server, " holds every record")
+        assert ", ascending, 3 a page: 1 lane, 1 read in 1 round" in server.log.read_text()
+        module.write_text("STATE = 'on its way'\n")
+        server.wait_until_ready()
+        assert server.stop() == 0
+    finally:
+        if server.process.poll() is None:
+            server.kill()

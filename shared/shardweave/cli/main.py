@@ -66,6 +66,7 @@ class Parser(argparse.ArgumentParser):
 
 PROGRAMS = (
     Program("serve", "..local.serve", "the HTTP API of a service on this machine", "local", "uvicorn", interrupted=0),
+    Program("dev", "..local.dev", "serve, for whoever writes the service", "local", "uvicorn", interrupted=0),
     Program("test", ".project_tests", "the project's tests, with pytest", "local", "pytest"),
     Program("synth", "..cdk.synth", "the CloudFormation template, offline, into cdk.out/", "cdk", "aws_cdk"),
     Program("deploy-local", "..cdk.deploy_local", "the stack into an emulator here", "cdk", "aws_cdk"),

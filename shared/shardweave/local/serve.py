@@ -43,6 +43,7 @@ from ..errors.fault_text import with_fix
 from ..keys.key_format import KEY_FORMATS, key_format
 from ..query.fanout import DEFAULT_THROTTLE
 from ..query.plan import Plan
+from ..query.runner import Observer
 from ..query.spec import QueryStats
 from ..reshard.phases import Waits
 from ..reshard.timings import LOCAL, LOCAL_PACE, decode_waits
@@ -63,6 +64,7 @@ from .loading import load
 from .log import LOG, METRICS, configure
 from .memory import Memory
 from .operator_pages import Metrics, health
+from .plan_lines import plan_lines
 from .reload import Reloader, watched
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
@@ -222,7 +224,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
         settings,
         open_table=lambda _: table,
         observe=partial(log_and_count, options.service) if options.metrics else log,
-        observe_query=partial(log_query, options.service) if options.metrics else None,
+        observe_query=query_observer(options),
     )
     return service, table
 
@@ -344,6 +346,18 @@ def log_query(service: str, plan: Plan, stats: QueryStats) -> None:
     metrics.flush()
 
 
+def query_observer(options: argparse.Namespace) -> Observer | None:
+    """What is told of each query."""
+    told: list[Observer] = [partial(log_query, options.service)] if options.metrics else []
+    told += [lambda plan, stats: say("\n".join(plan_lines(plan, stats)))] if options.plans else []
+
+    def observe(plan: Plan, stats: QueryStats) -> None:
+        for each in told:
+            each(plan, stats)
+
+    return observe if told else None
+
+
 def say(text: str) -> None:
     LOG.info("%s", text)
 
@@ -420,6 +434,7 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--data", type=folder_path, default=data_folder(), help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
+    found.add_argument("--plans", action="store_true", help="write what each query did, and why, to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
     found.add_argument(
