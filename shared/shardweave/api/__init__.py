@@ -1,28 +1,23 @@
 """The HTTP API of a schema: operations are values, Powertools serves them.
 
-    operation      one method on one path: what it takes, answers and does
-    application    the API: an event of an HTTP API -> what its function returns
-    router         operations -> routes of Powertools, which routes and makes the OpenAPI document
-    openapi        the document without what says nothing
-    paths          templates of paths, and keys in them
-    messages       the text of paths and queries, and answers
-    bodies         an event -> a JSON object; merge patches
-    collection     the operations of one entity
-    query_routes   its queries in their JSON form: pages, counts, plans
-    lookup_list    lists by a lookup
-    batch_routes   many records in one request
-    expansion      related records beside those that were asked for
-    keys           how a record is named
-    preconditions  entity tags, If-Match, If-None-Match
-    once           idempotency keys
-    caller         who sends a request
-    query_bodies   what those take, query_answers what they answer
-    list_query     list parameters -> a query
-    pages          how pages are asked for, run in time, and written
-    models         JSON forms derived from an entity
-    records        records -> JSON text
-    problems       errors -> problem documents, with every status in one table
-    traces         what a log may say of a failure
+    operation            one method on one path: parameters, answers and handler
+    app                  the API: from an event of an HTTP API to the return value of its function
+    router               operations -> routes of Powertools, which routes requests and makes the OpenAPI document
+    openapi              cleaning the OpenAPI document
+    paths, http          templates of paths; the text of paths and queries; answers
+    bodies, patches      an event -> a JSON object; merge patches
+    routes/              the operations of an entity, of events, lookups, transactions, re-shards
+    route_*              a service's own routes: arguments, answers and forms
+    pages, expansion     pages of queries; related records
+    preconditions        entity tags, If-Match, If-None-Match
+    idempotency          idempotency keys
+    authorizer_claims    the caller of a request
+    caller_database      a database with the access rights of a caller
+    operators            the principals that may start re-shards and send events
+    rate_limit           rate limits of tenants
+    problems             errors -> problem documents, with all statuses in one table
+    audit, child_trail   the audit trail
+    emf_metrics, safe_traceback   metrics; tracebacks without values
 
 A service adds operations of its own by giving more `Operation` values.
 """

@@ -1,10 +1,10 @@
-"""The API: an event of an HTTP API in, what its function returns out, wherever events come from.
+"""The API: from an event of an HTTP API to the return value of its function, for Lambda and for the local server.
 
 Guarantees: an answer that is not a success is a problem document; an operation runs only on a request that passed its
-own description (path, parameters each known and given once, media type, size, JSON object). It keeps nothing between
+own description (path, parameters each known and given once, media type, size, JSON object). It keeps no state between
 requests and is safe for many threads.
 
-Whoever runs it may observe each request: the route's template, the status and the time, never a value.
+An observer gets the route's template, the status and the time of each request, never a value.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 1024 * 1024
 REQUEST_ID = "x-request-id"
-"""The header of every answer that names its request, as logs do."""
+"""The header of every answer with the request id, which is also in the logs."""
 ANSWER_MS = 500
-"""What is kept of a function's time for making the answer."""
+"""The part of a function's time that is reserved for making the answer."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the
-    code of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`
-    says that the service did not do what it should, for a reason that no caller can bring about; `audit` is what the
-    audit trail says of it, `beside` what it says of each record that was written beside. `unreadable` are the stored
-    records that it met and that can't be read, `uncounted` the entities of those that no query's metrics count."""
+    """One request, as it may be logged. `route` is the path's template, empty when there is none. `problem` is the code
+    of the error, `failure` what was raised when the API itself is at fault, `page` describes a list. `failing`: the
+    service failed for a reason that callers can't cause. `audit` is its entry in the audit trail, `beside` the entries
+    of the records that were written beside. `unreadable` are the unreadable stored records that it met, `uncounted` the
+    entities of those that no query's metrics count."""
 
     method: str
     route: str
@@ -65,9 +65,8 @@ Observe = Callable[[Observation], None]
 
 
 class Api:
-    """The operations of a service behind one entrance. `claims` together are a caller's tenant; `restricted`: some
-    callers could be refused, so the description is for those alone who say who they are; `limit` is what a tenant may
-    ask for."""
+    """The operations of a service. `claims` together are a caller's tenant; `restricted`: some callers could be
+    refused, so the OpenAPI document requires authentication; `limit` is the rate limit of a tenant."""
 
     def __init__(
         self,
@@ -116,7 +115,7 @@ class Api:
         return tidied(document)
 
     def resolve(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
-        """What a function returns for an event (payload format 2.0). HEAD is GET without the body."""
+        """The return value of the function for an event (payload format 2.0). HEAD is GET without the body."""
         from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
         from .router import EXCHANGE, Exchange
@@ -130,7 +129,7 @@ class Api:
         try:
             answer = router.resolve(routed, context)
         finally:
-            # A thread may rest for long, and would keep the body.
+            # A thread may be idle for long, and would keep the body in memory.
             del router.current_event
         method = routed["requestContext"]["http"]["method"]
         if self._observe is not None:
@@ -194,7 +193,7 @@ def _observation(method: str, status: int, milliseconds: float, exchange: Exchan
 
 
 def new_request_id() -> str:
-    """A name for a request that nobody gave one."""
+    """A request id for a request without one."""
     return secrets.token_hex(8)
 
 

@@ -1,4 +1,4 @@
-"""The audit trail: who wrote what, and what operators asked.
+"""The audit trail: who wrote which records, and the requests of operators.
 
 Format, one JSON object for each request that writes and each of an operator, whether it was carried out or refused:
 
@@ -36,7 +36,7 @@ ROOT = "/v1/"
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """What the trail says of one request, but for how it was answered."""
+    """The entry of one request, without its answer."""
 
     who: str
     operation: str
@@ -46,20 +46,19 @@ class AuditEntry:
     effect: str = ""
 
     def document(self, status: int, problem: str, request_id: str) -> dict[str, Any]:
-        """The entry as it is written."""
+        """The entry as a JSON object."""
         told = {"who": self.who, "operation": self.operation, "route": self.route, "entity": self.entity}
         ended = {"status": status, **({"problem": problem} if problem else {}), "requestId": request_id}
         effect = {"effect": self.effect} if self.effect else {}
         return {**told, "keys": list(self.keys), **effect, **ended}
 
     def of_beside(self, beside: Beside) -> AuditEntry:
-        """What the trail says of a record that the same request wrote beside."""
+        """The entry of a record that the same request wrote beside."""
         return replace(self, entity=beside.collection, keys=(key_hash(_name(beside.place)),), effect=beside.effect)
 
 
 def audit_entry(operation: Operation, call: Call, response: Response | None) -> AuditEntry | None:
-    """What the trail says of a request, None for one that it says nothing of. `response` is None for one that was
-    refused."""
+    """The entry of a request, None if it has none. `response` is None for a refused request."""
     if not operation.is_audited or (response is not None and response.quiet):
         return None
     names = _names(operation, call, response)
@@ -78,5 +77,5 @@ def _names(operation: Operation, call: Call, response: Response | None) -> Itera
 
 
 def _name(place: str) -> str:
-    """The name of the record that has a path."""
+    """The name of the record with a path."""
     return "/".join(key_of_part(unquote(part)) for part in place.removeprefix(ROOT).split("/"))

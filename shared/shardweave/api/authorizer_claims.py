@@ -1,11 +1,11 @@
-"""Who sends a request: the one place that reads it from an event.
+"""The caller of a request, from its event. No other module reads it.
 
-An authorizer has verified what is read here (API Gateway's, or the local server's); without one the caller is
-`anonymous`. API Gateway writes every claim as one text, and a list as `[a b]`: names with spaces or commas in them
-can't be told apart there, nor a list from a text with brackets. So a claim that may be a list is read from the token
-that was verified, which the event carries, and only where that token gives the very text; else it counts as not given.
-Groups are the claim `groups` or `cognito:groups`, a list of names or one name. Whoever signed with AWS credentials has
-no claims, and the group `role/NAME` where it is a role's session.
+An authorizer (API Gateway's, or the local server's) has verified the values; without one the caller is `anonymous`. API
+Gateway writes every claim as one text, and a list as `[a b]`: names with spaces or commas can't be distinguished there,
+nor a list from a text with brackets. So a claim that may be a list is read from the verified token in the event, and
+only if the token corresponds to that text; otherwise it counts as missing. Groups are the claim `groups` or
+`cognito:groups`, a list of names or one name. Callers who sign with AWS credentials have no claims; a role's session
+has the group `role/NAME`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
 
 
 def _claims(flattened: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[dict[str, Any], frozenset[str]]:
-    """The claims as the token has them, and the names of those that can't be told from their flattened text."""
+    """The claims of the token, and the names of those that can't be parsed from their flattened text."""
     texts = {str(name): text for name, text in flattened.items() if isinstance(text, str)}
     claims: dict[str, Any] = {name: text for name, text in texts.items() if not text.startswith(_MAY_BE_A_LIST)}
     unread = texts.keys() - claims.keys()
@@ -58,7 +58,7 @@ def _claims(flattened: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[d
 
 
 def _token(headers: Mapping[str, str]) -> Mapping[str, Any]:
-    """The claims in the request's token, empty where it has none. The authorizer has verified the token."""
+    """The claims in the request's token, empty if it has none. The authorizer has verified the token."""
     given = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
     parts = given.rpartition(" ")[2].split(".")
     try:
@@ -69,7 +69,7 @@ def _token(headers: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _gives(value: Any, text: str) -> bool:
-    """Whether a claim's value, flattened, is a text. Which signs a list is written with differs, its members do not."""
+    """Whether a text is the flattened form of a claim's value. The separators of lists may differ, the members not."""
     if isinstance(value, str):
         return value == text
     if not isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Bodies: from an event to a JSON object, and merge patches.
+"""Bodies: parsing an event's body as a JSON object, and merge patches.
 
-A body is one JSON object in UTF-8. What two readers could understand differently is refused: a name given twice, NaN
-and Infinity, text after the object; so is what nests deeper, or has more names or values, than anything that is stored
-or asked, before any of it is validated. A number that no double is stays a Decimal, so that nobody takes it for the
-double beside it. `merge_patch` is RFC 7396.
+A body is one JSON object in UTF-8. Bodies that parsers could interpret differently are refused: duplicate names, NaN
+and Infinity, text after the object. Bodies that nest deeper, or have more names or values, than any record or query are
+refused before they are validated. A number that is not exactly a double becomes a Decimal, so that it is not rounded.
+`merge_patch` is RFC 7396.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _UNCHANGED = ("", "identity")
 MAX_DEPTH = 64
 """Levels of objects and lists in a body; a record has 32, a filter fewer."""
 MAX_NAMES = 20_000
-"""Members of all the objects in a body together: each may be a fault, which costs more than to read it."""
+"""The total number of members of all objects in a body: each may be a fault, which costs more than parsing it."""
 MAX_VALUES = 50_000
-"""Members of its objects and elements of its lists together."""
+"""The total number of members of objects and elements of lists."""
 
 
 def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str, Any]:
-    """The JSON object that an event carries. Raises UnsupportedMediaType, BodyTooLarge, MalformedRequest."""
+    """The JSON object in an event's body. Raises UnsupportedMediaType, BodyTooLarge, MalformedRequest."""
     _check_media_type(event, body)
     text = _text(event)
     if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
@@ -46,7 +46,7 @@ def read_document(event: BaseProxyEvent, body: Body, max_bytes: int) -> dict[str
 
 
 def too_large(max_bytes: int) -> BodyTooLarge:
-    """The error of a body over the limit, for those who must not read it to its end."""
+    """The error of a body over the limit, for a server that stops reading there."""
     return BodyTooLarge(f"A body has at most {max_bytes} bytes.", where="body", fix="send less at once")
 
 
@@ -110,7 +110,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_extent(document: Any) -> None:
-    """Raises MalformedRequest for what is too deep, LimitExceeded for what has too much in it."""
+    """Raises MalformedRequest for a body that nests too deep, LimitExceeded for one with too many members."""
     open_values, names, values = [(document, 1)], 0, 0
     while open_values:
         each, level = open_values.pop()

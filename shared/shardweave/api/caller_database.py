@@ -1,8 +1,8 @@
-"""A database as it is for one caller: what rules and claims let it see and do, in every method.
+"""A database with the access rights of one caller: rules and claims hold in every method.
 
-A record that is not the caller's does not exist; what it makes is made its own; what no rule allows is refused. What a
-claim binds may be left out of a key, and of what a lookup is asked within, as it may be of conditions. The operations
-are those of rules: a read by key is `get`, one by a lookup `list`, one by conditions `query`.
+Records that the caller may not see don't exist; new records belong to the caller; operations that no rule allows are
+refused. Properties bound to a claim may be left out of keys, of a lookup's `within`, and of conditions. The methods
+correspond to the operations of rules: a read by key is `get`, one by a lookup `list`, one by conditions `query`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..store.relations.relation_loader import Related
 
 
 class CallerDatabase(Database):
-    """The records of a store as one caller may see and change them. It closes nothing."""
+    """The records of a store with the access rights of one caller. Closing it has no effect."""
 
     def __init__(self, store: Store, queries: QueryRunner, access: Authorization, caller: Caller) -> None:
         self._store, self._queries = store, queries
@@ -46,12 +46,12 @@ class CallerDatabase(Database):
 
     @property
     def store(self) -> NoReturn:
-        """The store knows no caller."""
+        """Not available, since the store does not check access."""
         raise _past_rights("store")
 
     @property
     def queries(self) -> NoReturn:
-        """What runs queries knows no caller."""
+        """Not available, since the query runner does not check access."""
         raise _past_rights("queries")
 
     # -- records
@@ -63,7 +63,7 @@ class CallerDatabase(Database):
     def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
 
     def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
-        """A new record of the caller's."""
+        """Create a record of the caller."""
         return self._written(Create(*record_of(self.schema, record, values)))
 
     @overload
@@ -89,14 +89,14 @@ class CallerDatabase(Database):
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> Any:
-        """A whole record of the caller's."""
+        """Create or replace a whole record of the caller."""
         check_revision(rev)
         check_returning(returning)
         given, model = record_of(self.schema, record, values)
         return self._written(Put(given, model, rev, returning=returning is not None), before=returning is not None)
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
-        """The live record, or None where there is none for the caller."""
+        """The live record, or None if the caller may not see one."""
         grant = self._grant(entity, "get")
         return self._store.get(self._model(entity), grant.key(key), visibility=grant.visibility)
 
@@ -117,7 +117,7 @@ class CallerDatabase(Database):
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> bool | E | None:
-        """Remove a record of the caller's; False when there was none. With `returning` it gives what was removed."""
+        """Delete a record of the caller; False if there was none. With `returning` it returns the deleted record."""
         check_revision(rev)
         check_returning(returning)
         if returning is not None:
@@ -127,7 +127,7 @@ class CallerDatabase(Database):
         return self._store.delete(self._model(entity), grant.key(key), rev=rev, **kept)
 
     def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
-        """The live records of the keys, None where there is none for the caller."""
+        """The live records of the keys, None for records that the caller may not see."""
         grant = self._grant(entity, "batchGet")
         return self._store.batch_get(
             self._model(entity), [*map(grant.key, key_list(keys))], visibility=grant.visibility
@@ -136,7 +136,7 @@ class CallerDatabase(Database):
     def batch_write(
         self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
     ) -> BatchWriteResult:
-        """Carry out puts, deletes and updates of the caller's records, each on its own."""
+        """Carry out puts, deletes and updates of the caller's records independently."""
         check_batch(puts, deletes, updates)
         put = [self.granted(each if isinstance(each, Put) else Put(each), "batchWrite") for each in puts]
         deleted = [self.granted(each, "batchWrite") for each in deletes]
@@ -144,7 +144,7 @@ class CallerDatabase(Database):
         return self._store.batch_write(cast("list[Put]", put), cast("list[Delete]", deleted), changed)
 
     def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
-        """Carry out several operations on the caller's records, all or none."""
+        """Carry out several operations on the caller's records atomically."""
         check_operations(operations)
         return self._store.transact([self.granted(each) for each in operations])
 
@@ -153,7 +153,7 @@ class CallerDatabase(Database):
     def get_by(
         self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
     ) -> E | None:
-        """The live record with a unique value, or None where there is none for the caller."""
+        """The live record with a unique value, or None if the caller may not see one."""
         items = self.find_by(entity, name, value, within=within, limit=1).items
         return items[0] if items else None
 
@@ -178,13 +178,13 @@ class CallerDatabase(Database):
         return found_page(self._store, self._queries, grant.entity, name, value, within, **page, **seen)
 
     def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
-        """The related records that there are for the caller."""
+        """The related records that the caller may see."""
         return list(self._store.expanding(records, *names, visible=self._access.related(self._caller)))
 
     # -- parts
 
     def granted(self, operation: Operation, rule: str = "") -> Operation:
-        """An operation on the caller's records alone. Raises Unauthenticated, Forbidden."""
+        """An operation restricted to the caller's records. Raises Unauthenticated, Forbidden."""
         entity = self._entity_of(operation)
         if not self._access.restricts:
             return operation
@@ -209,7 +209,7 @@ class CallerDatabase(Database):
         return check
 
     def _started(self, entity: EntityType[Any], upsert: Upsert) -> Upsert:
-        """What a record of the caller's starts with, where one may be made. Raises Unauthenticated, Forbidden."""
+        """The start values of an upsert by the caller, if it may create records. Raises Unauthenticated, Forbidden."""
         if upsert is False:
             return False
         grant = self._access.grant(entity, "create", self._caller)
@@ -243,7 +243,7 @@ _RULES: dict[type, str] = {
 
 
 def _made(entity: EntityType[Any], grant: Grant, operation: Create | Put) -> dict[str, Any]:
-    """What a caller makes: as it was given, where that is the caller's own already."""
+    """A record made by the caller; unchanged if it already belongs to the caller."""
     given = operation.record
     values = _given(entity, given) if isinstance(given, Entity) else entity.by_stored_name(given)
     made = grant.made(values)

@@ -1,4 +1,4 @@
-"""What a deletion did to children, as the audit trail names records: by the path that each has."""
+"""The effects of a deletion on children, for the audit trail, which names records by their paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ChildTrail:
     external: ExternalKeys | None = None
 
     def of(self, call: Call) -> Follow:
-        """Notes for a call what becomes of each child."""
+        """A callback that records the effect on each child in a call."""
 
         def follow(entity: EntityType[Any], record: Entity, fate: Fate) -> None:
             place = RecordKeys(entity, self.external).path(record)

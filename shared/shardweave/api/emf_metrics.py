@@ -1,4 +1,4 @@
-"""Metrics of queries, in CloudWatch's embedded metric format: one JSON line for each entity that was asked.
+"""Metrics of queries in CloudWatch's embedded metric format: one JSON line for each queried entity.
 
     Queries           pages and counts
     Lanes             the fan-out: shards times indexes that were read
@@ -29,7 +29,7 @@ NAMESPACE = "Shardweave"
 
 
 class QueryMetrics:
-    """Collects what queries cost until `flush` gives it to `write`, line by line. For one thread."""
+    """Collects the cost of queries until `flush` passes it to `write`, line by line. For one thread."""
 
     def __init__(self, write: Callable[[str], object], *, service: str, dimensions: Mapping[str, str]) -> None:
         self._write = write
@@ -38,15 +38,15 @@ class QueryMetrics:
         self._unreadable: Counter[str] = Counter()
 
     def observe(self, plan: Plan, stats: QueryStats) -> None:
-        """Take in one page or count: an `Observer` of a QueryRunner."""
+        """Add the cost of a page or count: an `Observer` of a QueryRunner."""
         self._seen[plan.entity.token].append(stats)
 
     def count_unreadable(self, entities: Iterable[str]) -> None:
-        """Take in a record that can't be read and that no query met, for each of these tokens."""
+        """Add one unreadable record, not met by a query, for each of these entity tokens."""
         self._unreadable.update(entities)
 
     def flush(self) -> None:
-        """Write what was collected, and forget it. Nothing is written when nothing was asked."""
+        """Write and reset the collected metrics. Nothing is written if there were no queries."""
         seen, self._seen = self._seen, defaultdict(list)
         unreadable, self._unreadable = self._unreadable, Counter()
         for entity in {**seen, **unreadable}:

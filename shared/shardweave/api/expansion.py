@@ -1,21 +1,20 @@
-"""`expand`: related records beside those that were asked for.
+"""`expand`: adding related records to the records of an answer.
 
     expand=customer,products     in a query string
     "expand": ["customer"]       in a body
 
 Each record of the answer then has a member `expanded`, apart from its own properties: by the relation's name the
-related record, null where there is none, or the list of those that are there. Each related record is read once for a
-whole page (see `store.relations.relation_loader` for what that costs); records of a page are read whole, also where
-their index has less.
+related record, null if it does not exist, or the list of those that exist. Each related record is read once for a whole
+page (see `store.relations.relation_loader` for what that costs); records of a page are read whole, also if their index
+does not project all properties.
 
-A related record that can't be read stands in its place as `{"unreadable": ...}`, where the caller sees all records of
-its entity, and else is null, or left out of a list.
+An unreadable related record is shown in its place as `{"unreadable": ...}` to a caller who may see all records of its
+entity; otherwise it is null, or left out of a list.
 
-Where there is no time for the related records of all, there are too many of them, or an answer would be too long with
-them, those of the first records are shown, and the page ends there. A first record that would not fit alone is refused.
+If there is not enough time for all related records, if they are too many, or if the answer would be too long, the page
+ends after the records whose related records fit. If the first record alone does not fit, the request is refused.
 
-A relation that a private property leads along, or that finds its target by one, would show what that holds: it is not
-there.
+A relation that uses a private property, or finds its target by one, would reveal its value, so it is not available.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ from ..wire.unreadable import UNREADABLE
 from .response_size import MAX_PAGE_BYTES, Carried, Texts
 
 MAX_RELATED, MOST_RELATED = 5000, 20_000
-"""Related records that one request may lead to, each counted once: by default, and the most that can be chosen."""
+"""The maximum number of related records of one request, each counted once: the default, and the highest possible
+choice."""
 
 
 class Expansion:
@@ -78,7 +78,7 @@ class Expansion:
 
     @property
     def errors(self) -> tuple[type[ShardweaveError], ...]:
-        """What a request that expands may meet beside other errors."""
+        """The additional errors of requests with `expand`."""
         return (AnswerTooLarge, TooManyReads, DeadlineTooShort) if self._relations else ()
 
     @property
@@ -91,11 +91,11 @@ class Expansion:
         return f"a list of {target}" if self._relations[name].many else f"a {target} or null"
 
     def of_query(self, given: Mapping[str, str]) -> tuple[str, ...]:
-        """The relations that a query string asks for. Raises UnknownName that lists those there are."""
+        """The relations requested in a query string. Raises UnknownName that lists the existing ones."""
         return self._known(given[EXPAND].split(",")) if EXPAND in given else ()
 
     def of_body(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        """The relations that a body asks for. Raises as `of_query` does, and ValidationFailed."""
+        """The relations requested in a body. Raises as `of_query` does, and ValidationFailed."""
         given = document.get(EXPAND)
         if given is None:
             return ()
@@ -120,9 +120,9 @@ class Expansion:
         deadline: float | None,
         own: Sequence[bytes] | None = None,
     ) -> Texts:
-        """The JSON text of each record, with those that it leads to and that the caller may get; only of the first ones
-        where the deadline (of the store's `monotonic`) comes before, they lead to too many others, or they fill an
-        answer. `own` are the texts of the records themselves, where they are there. Raises Forbidden, DeadlineTooShort,
+        """The JSON text of each record with its related records that the caller may get; only of the first records if
+        the deadline (of the store's `monotonic`) passes, if there are too many related records, or if the answer is
+        full. `own` are the texts of the records themselves, if they exist already. Raises Forbidden, DeadlineTooShort,
         AnswerTooLarge, TooManyReads."""
         own = [self._models.json(record) for record in records] if own is None else own
         if not names:
@@ -152,15 +152,15 @@ class Expansion:
 
 
 class _RelatedTexts:
-    """The JSON texts of the related records of one answer, made as each is read: how long they are says when to stop.
-    `models` write the records of each class."""
+    """The JSON texts of the related records of one answer, made when each is read, since their length decides when to
+    stop. `models` convert the records of each class."""
 
     def __init__(self, models: Mapping[type[Entity], RecordModels]) -> None:
         self._models = models
         self._texts: dict[int, Carried] = {}
 
     def size_of(self, record: Entity) -> int:
-        """How many bytes a record takes. Raises RecordUnreadable."""
+        """The size of a record in bytes. Raises RecordUnreadable."""
         text = self._texts[id(record)] = Carried(self._models[type(record)].json(record))
         return text.size
 

@@ -1,4 +1,4 @@
-"""What is read from a request's text, strictly, and the answer that an operation gives.
+"""Strict parsing of paths and queries, and the answer of an operation.
 
 A path and a query are percent-encoded UTF-8, in which each % begins a byte; a query's pairs come in the order given,
 repetitions kept.
@@ -18,16 +18,16 @@ MAX_QUERY_PAIRS = 200
 
 JSON = "application/json"
 KEPT_PRIVATE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-"""Headers of every answer: it depends on who asks, so nobody between may keep it, and it is what its type says."""
+"""Headers of every answer: it depends on the caller, so it must not be cached, and browsers must not guess its type."""
 
 _LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True)
 class PageFacts:
-    """How many records a list has, and whether the service failed to give more: lanes failed, the request's own time
-    was over, or stored records can't be read, told or not. What the caller chose (a budget, a time limit, how much is
-    shown of each record) is no failure."""
+    """The number of records of a list, and whether the service failed to return more: lanes failed, the request's own
+    time was over, or stored records can't be read (reported or not). A cut by the caller's choices (budget, time limit,
+    shown properties) is no failure."""
 
     items: int
     fell_short: bool
@@ -36,10 +36,10 @@ class PageFacts:
 @dataclass(frozen=True)
 class Response:
     """An answer. `headers` are its own, names in lower case; `all_headers` has everything but the length. `page`
-    describes a list for whoever observes answers, `places` are the paths of records that were written, `unreadable`
-    are stored records that a query met and that can't be read, also those that the answer does not tell; `failures`
-    are errors that it tells beside what went well. `quiet`: the request wrote nothing, so that the audit trail says
-    nothing of it, although others of its operation write."""
+    describes a list for observers, `places` are the paths of written records, `unreadable` are the unreadable stored
+    records that a query met, also those that the answer does not report; `failures` are the errors in the answer beside
+    successful parts. `quiet`: the request wrote nothing, so it has no entry in the audit trail, although its operation
+    can write."""
 
     status: int
     body: bytes = b""
@@ -57,11 +57,11 @@ class Response:
 
     @property
     def all_headers(self) -> dict[str, str]:
-        """Its own headers and those of every answer."""
+        """Its headers and those of every answer."""
         return {**KEPT_PRIVATE, **self.headers}
 
     def as_lambda_answer(self) -> dict[str, Any]:
-        """The answer as a function returns it."""
+        """The answer as the return value of a Lambda function."""
         headers = self.all_headers
         return {"statusCode": self.status, "headers": headers, "body": self.body.decode(), "isBase64Encoded": False}
 

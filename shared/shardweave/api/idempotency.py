@@ -1,12 +1,12 @@
-"""Idempotency keys over HTTP: a write repeated with its key is carried out once, and answered as the first time.
+"""Idempotency keys over HTTP: a write repeated with its key is carried out once, and gets the first answer again.
 
 The key is 1 to 255 visible ASCII characters in `Idempotency-Key`, kept for a day, and belongs to the caller (see
-`authorizer_claims`). What makes two requests the same is their operation, path, query, conditions and content; the
-content is compared as JSON, so its spaces and the order of its names do not matter. With another request the key is a
-conflict.
+`authorizer_claims`). Two requests are the same if their operation, path, query, conditions and content are equal; the
+content is compared as JSON, so its spaces and the order of its names do not matter. The same key with another request
+is a conflict.
 
-The answer is kept whole: status, headers, body. It is written in the transaction that it is the answer to, so there is
-never one without the other. What was refused changed nothing, is not kept, and is judged anew when it is repeated.
+The whole answer is stored: status, headers, body. It is written in the same transaction as the request's writes. A
+refused request changed nothing; its answer is not stored, and a repetition is processed as a new request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .operation import Call
 IDEMPOTENCY_KEY = "idempotency-key"
 
 ONCE_ERRORS = (IdempotencyMismatch, StillInProgress, TableFull)
-"""What any write may raise: about its key, and where the table is a file on a disk that is full."""
+"""The errors of every write: about its key, and about a full disk if the table is a file."""
 
 ONCE = Parameter(
     "Idempotency-Key",
@@ -38,11 +38,11 @@ ONCE = Parameter(
 _KEY = re.compile(rf"[\x21-\x2b\x2d-\x7e]{{1,{MAX_KEY_CHARACTERS}}}")
 
 Answer = Callable[[Sequence[Written]], Response]
-"""The answer to a write, from what it leaves. Pure: it may be called more than once."""
+"""A pure function from the results of a write to its answer; it may be called more than once."""
 
 
 def once_of(call: Call) -> IdempotencyKey | None:
-    """What makes a request the same as an earlier one, None without a key. Raises MalformedRequest."""
+    """The identity of a request with an idempotency key, None without a key. Raises MalformedRequest."""
     key = call.headers.get(IDEMPOTENCY_KEY)
     if key is None:
         return None
@@ -60,9 +60,9 @@ def once_of(call: Call) -> IdempotencyKey | None:
 def carried_out(
     store: Store, call: Call, operations: Sequence[Operation], answer: Answer, follow: Follow | None = None
 ) -> Response:
-    """The answer to a write, which is one transaction; children that a deletion takes along go before it, as long as
-    the request has time, and `follow` is told of each. Raises what the store raises; what is wrong with a whole record
-    was in the body."""
+    """The answer of a write, which is one transaction; children of a deleted record are changed before it, within the
+    request's time, and `follow` is called for each. Raises the errors of the store; those about a whole record have the
+    body as their place."""
     seconds = None if call.time_left_ms is None else min(SECONDS, call.time_left_ms / 1000)
 
     once, answers = once_of(call), []
@@ -81,7 +81,7 @@ def carried_out(
 
 
 def worked(store: Store, call: Call, work: Callable[[], Response]) -> Response:
-    """The answer to work that is more than one transaction. Raises StillInProgress where the same is under way."""
+    """The answer of work of several transactions. Raises StillInProgress if the same request is being carried out."""
     once = once_of(call)
     if once is None:
         return work()

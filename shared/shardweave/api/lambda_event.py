@@ -1,4 +1,4 @@
-"""The event (payload format 2.0) that an HTTP API makes of a request, for whoever serves the API without one."""
+"""The event (payload format 2.0) of a request, for serving the API without API Gateway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def event_of(
     body: bytes,
     authorizer: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The event of a request with this path, as it was sent; `authorizer` says whose it is. Raises
+    """The event of a request with this path, as it was sent; `authorizer` is the authorizer's result. Raises
     MalformedRequest."""
     path = decode_path(target)
     return {
@@ -33,12 +33,12 @@ def event_of(
 
 
 def authorizer_of(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """What an authorizer says of a token with these claims."""
+    """The authorizer's result for a token with these claims."""
     return {"jwt": {"claims": {name: claim_text(value) for name, value in claims.items()}, "scopes": None}}
 
 
 def claim_text(value: Any) -> str:
-    """A claim as API Gateway gives it: a list is `[a b]`."""
+    """A claim in API Gateway's form: a list is `[a b]`."""
     if isinstance(value, list):
         return f"[{' '.join(claim_text(each) for each in value)}]"
     if isinstance(value, bool):
@@ -47,5 +47,5 @@ def claim_text(value: Any) -> str:
 
 
 def verified_token(claims: Mapping[str, Any]) -> str:
-    """A token with these claims, as it is behind an authorizer: nobody looks at its signature any more."""
+    """A token with these claims and an arbitrary signature, which is not checked after the authorizer."""
     return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b'=').decode()}.c2lnbmVk"

@@ -1,9 +1,8 @@
-"""The OpenAPI document in JSON Schema's own words, and without what says nothing: titles that only repeat a name,
-schemas that nothing refers to.
+"""Cleaning the OpenAPI document: JSON Schema's keywords, without redundant titles and unused schemas.
 
-Pydantic titles a property by its name with other capitals (`Userid`), and names a limit as Python does (`ge`) where it
-checks it after a reading of its own; Powertools lists its own validation errors, which this API never answers, and
-writes limits as floats. What JSON Schema has no word for, such as the least of a decimal that is text, is said in the
+Pydantic titles a property by its name with other capitals (`Userid`), and uses Python's name of a limit (`ge`) if it
+checks it after its own conversion; Powertools lists its own validation errors, which this API never answers, and writes
+limits as floats. Limits without a keyword in JSON Schema, such as the minimum of a decimal as text, are added to the
 description.
 """
 
@@ -25,7 +24,7 @@ SECURITY_SCHEMES = {
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
 }
-"""Who asks is said in one of these ways; which one, the deployment decides. A local server takes tokens, or nothing."""
+"""The ways of authentication; the deployment decides which one is used. A local server takes tokens, or none."""
 
 LIMITS = {
     "ge": ("minimum", "At least {}."),
@@ -34,7 +33,7 @@ LIMITS = {
     "lt": ("exclusiveMaximum", "Less than {}."),
     "multiple_of": ("multipleOf", "A multiple of {}."),
 }
-"""The limits of a number: pydantic's name, JSON Schema's, and words where the value is no JSON number."""
+"""The limits of a number: pydantic's name, JSON Schema's name, and a text for values that are not JSON numbers."""
 
 DIGITS = {"max_digits": "At most {} digits.", "decimal_places": "At most {} decimals."}
 
@@ -42,7 +41,7 @@ _SCHEMAS = "#/components/schemas/"
 
 
 def tidied(text: str) -> bytes:
-    """The document as it is served."""
+    """The cleaned document."""
     document = json.loads(text, parse_float=_number)
     for path in document["paths"].values():
         for operation in path.values():
@@ -67,7 +66,7 @@ def _number(text: str) -> int | float:
 
 
 def _say_limits(schema: Any) -> None:
-    """Say the limits of a schema, and of all within it, in JSON Schema's words."""
+    """Convert the limits of a schema, and of all nested ones, to JSON Schema's keywords."""
     branches = [each for name in ("anyOf", "oneOf", "allOf", "prefixItems") for each in schema.get(name, ())]
     inner = [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
     for each in (*branches, *inner, *schema.get("properties", {}).values(), *schema.get("$defs", {}).values()):

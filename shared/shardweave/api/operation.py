@@ -1,8 +1,8 @@
-"""An operation of the API: one method on one path, with all that it takes and answers, as a frozen value.
+"""An operation of the API: one method on one path, with its parameters and answers, as a frozen value.
 
 The same value is registered as a route, checks a request (parameters, media type, JSON) and describes it in the OpenAPI
-document, so that what is documented is what is accepted. An operation runs only on a `Call`: a request that passed
-those checks. Nothing here knows what serves it.
+document, so that the document matches what is accepted. An operation runs only on a `Call`: a request that passed these
+checks. Operations don't depend on the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .http import JSON, Response
 _IN_PATH = re.compile(r"\{\w+\}")
 
 Model = type[BaseModel] | Callable[[], type[BaseModel]]
-"""The form of a JSON object, or what gives it when the API is described: most of them are needed for nothing else."""
+"""The model of a JSON object, or a function that returns it when the OpenAPI document is made, since most models are
+only needed there."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer when all is well. `headers` maps names to descriptions."""
+    """The answer of a successful request. `headers` maps names to descriptions."""
 
     status: int
     description: str
@@ -46,8 +47,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Beside:
-    """A record that a request wrote beside those that it names: of which collection, its path, and what became of
-    it."""
+    """A record that a request wrote beside those that it names: its collection, its path, and the effect."""
 
     collection: str
     place: str
@@ -57,8 +57,8 @@ class Beside:
 @dataclass(frozen=True)
 class Call:
     """A request that fits its operation: path, query and header parameters by name (headers in lower case), and the
-    body's JSON object. `time_left_ms` is how long the answer may take, None when nobody says; `operation` is the
-    operation's name; `beside` takes what is written beside the records that it names."""
+    body's JSON object. `time_left_ms` is the time left to answer, None if unknown; `operation` is the operation's name;
+    `beside` is called for records that are written beside those that it names."""
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class Call:
 @dataclass(frozen=True)
 class Operation:
     """One method on one path. `path` is a template (`/v1/users/{key}`) with its parameters at the end, the last of
-    which takes the rest of the path; `name` is the operation's id; `also` are other answers when all is well; `errors`
-    are those that a caller can meet beside those of every operation. `audited`: each request is put on the audit trail;
-    by default that is so unless the method is GET. `counted`: a request is taken from what its tenant may ask for.
-    `instead` says what to use in place of some query parameters that it does not take."""
+    which takes the rest of the path; `name` is the operation's id; `also` are other successful answers; `errors` are
+    those in addition to the errors of every operation. `audited`: each request gets an entry in the audit trail; the
+    default is true unless the method is GET. `counted`: requests count towards the tenant's rate limit. `instead` says
+    what to use in place of some query parameters that it does not take."""
 
     method: str
     path: str
@@ -98,13 +98,13 @@ class Operation:
 
     @property
     def is_audited(self) -> bool:
-        """Whether each request is put on the audit trail."""
+        """Whether each request gets an entry in the audit trail."""
         return self.method != "GET" if self.audited is None else self.audited
 
 
 def check_distinct(operations: Iterable[Operation]) -> None:
-    """Refuses two operations of one method and path, of which one would never be asked, and two of one name. Raises
-    ConfigurationError."""
+    """Refuse two operations with the same method and path, of which one would never be called, and two with the same
+    name. Raises ConfigurationError."""
     by_place: dict[tuple[str, str], Operation] = {}
     by_name: dict[str, Operation] = {}
     for each in operations:
@@ -125,5 +125,5 @@ def check_distinct(operations: Iterable[Operation]) -> None:
 
 
 def model_of(model: Model) -> type[BaseModel]:
-    """The form itself."""
+    """The model itself."""
     return model if isinstance(model, type) else model()

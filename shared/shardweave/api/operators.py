@@ -1,4 +1,4 @@
-"""Who may move an entity's records and send events: principals, as `caller` names them, and groups."""
+"""Operators: the principals and groups that may start re-shards and send events."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ GROUP = "group:"
 
 @dataclass(frozen=True)
 class Operators:
-    """The principals and the groups that have the right; `*` is everybody, for a server that only this machine
-    reaches."""
+    """The operators' principals and groups; `*` means every caller, for a server that is reachable only from this
+    machine."""
 
     principals: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
 
     @classmethod
     def of_text(cls, text: str) -> Operators:
-        """From a list with commas: ARNs, a token's issuer and subject with a space between, or `group:NAME`."""
+        """Parse a comma-separated list of ARNs, issuer and subject of a token separated by a space, or `group:NAME`."""
         listed = {each.strip() for each in text.split(",") if each.strip()}
         groups = {each for each in listed if each.startswith(GROUP)}
         return cls(frozenset(listed - groups), frozenset(each.removeprefix(GROUP) for each in groups))

@@ -1,4 +1,4 @@
-"""Pages over HTTP: how one is asked for with parameters, run in the time that there is, and written.
+"""Pages over HTTP: running a query in the request's time, and writing the page.
 
     reverse       true for the reverse of the order
     limit         records a page, 1 to 500, 100 if not given
@@ -7,7 +7,7 @@
     timeLimitMs   the page is cut after these milliseconds
     onShardError  `fail`, or `partial` to go on without lanes that fail
 
-A query never takes longer than the request may, whatever it asks for.
+A query never takes longer than the request's time, whatever its parameters.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .response_size import MAX_PAGE_BYTES, Carried, Texts, fills_more_than_an_an
 
 
 def within(spec: QuerySpec, call: Call) -> QuerySpec:
-    """The query with a time limit that the request can keep. Raises LimitExceeded for one that none can be."""
+    """The query with a time limit within the request's time. Raises LimitExceeded for an invalid limit."""
     if spec.time_limit_ms is not None:
         check_time_limit(spec.time_limit_ms)
     limits = [limit for limit in (spec.time_limit_ms, call.time_left_ms) if limit is not None]
@@ -58,13 +58,14 @@ def within(spec: QuerySpec, call: Call) -> QuerySpec:
 
 
 def has_own_limit(spec: QuerySpec, call: Call) -> bool:
-    """Whether the caller gave the query less time than the request has."""
+    """Whether the caller's time limit is shorter than the request's time."""
     return spec.time_limit_ms is not None and (call.time_left_ms is None or spec.time_limit_ms < call.time_left_ms)
 
 
 @contextmanager
 def limit_named(spec: QuerySpec, call: Call) -> Iterator[None]:
-    """That there was no time is the caller's to mend where it gave less than there was. Raises TimeLimitTooShort."""
+    """A context that converts an error for too little time to TimeLimitTooShort if the caller's limit was the
+    reason."""
     try:
         yield
     except DeadlineTooShort as error:
@@ -74,13 +75,13 @@ def limit_named(spec: QuerySpec, call: Call) -> Iterator[None]:
 
 
 def deadline_in(milliseconds: int | None, monotonic: Callable[[], float]) -> float | None:
-    """The moment of `monotonic` when so much time will be over."""
+    """The time of `monotonic` after a duration."""
     return None if milliseconds is None else monotonic() + milliseconds / 1000
 
 
 @contextmanager
 def token_named(given: Mapping[str, Any]) -> Iterator[None]:
-    """What is wrong with a cursor is wrong with the one of these that it came in."""
+    """A context that sets the place of errors about a cursor to the parameter that contained it."""
     try:
         yield
     except (InvalidCursor, CursorMismatch, CursorExpired) as error:
@@ -90,14 +91,14 @@ def token_named(given: Mapping[str, Any]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A page whose records are JSON texts; `fell_short` as `PageFacts` has it."""
+    """A page whose records are JSON texts; `fell_short` is as in `PageFacts`."""
 
     page: Page
     fell_short: bool
 
 
 class Pages:
-    """The pages of one entity's queries. `expansion` shows related records where `expand` names relations."""
+    """The pages of one entity's queries. `expansion` adds related records."""
 
     def __init__(
         self, models: RecordModels, queries: QueryRunner, access: Authorization, expansion: Expansion | None = None
@@ -108,19 +109,19 @@ class Pages:
         self._expansion = expansion
 
     def asked(self, spec: QuerySpec, call: Call, operation: str, **told: bool) -> tuple[QueryRunner, QuerySpec]:
-        """The query of a caller's own records, in the time that there is, and what runs it; `told` are the members that
-        ask what it costs. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""
+        """The query restricted to the caller's records and the request's time, and its runner; `told` are the members
+        that request its cost. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""
         grant = self._access.grant(self._models.entity, operation, call.caller)
         grant.check_costs(spec, told)
-        # What is read of records that the caller does not see must not decide where a page ends: time bounds it alone.
+        # Hidden records must not decide where a page ends, so only the time limits it.
         bounded = replace(spec, units=self._queries.max_units if grant.shows_all(spec) else None)
         return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(bounded), call)
 
     def run(
         self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str, stats: bool = False
     ) -> AnsweredPage:
-        """One page, in time and as long as an answer may be, its records as JSON text; `stats`: what it cost will be
-        told. Raises what `QueryRunner.run` raises."""
+        """One page, within time and size limits, with its records as JSON text; `stats`: the cost will be shown. Raises
+        the errors of `QueryRunner.run`."""
         if expand and spec.properties is not None:
             raise UnsupportedQuery(
                 "only whole records are expanded", where="expand", fix="leave `properties` out, or `expand`"
@@ -137,7 +138,7 @@ class Pages:
 
         room = PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self.carried)
         if not expand:
-            # What is expanded is asked of a record.
+            # Expansion needs the record itself.
             room = replace(room, direct=self._direct)
         with token_named({**call.document, **call.query}), limit_named(spec, call):
             page = queries.run(asked, room=room)
@@ -167,9 +168,9 @@ class Pages:
         caller: Caller,
         deadline: float | None,
     ) -> Texts:
-        """The JSON text of each record, with what `expand` names: of the first ones, where the deadline
-        (of the store's `monotonic`) leaves no time for those of all. Raises RecordUnreadable where what the first one
-        leads to fills more than an answer."""
+        """The JSON text of each record with the relations in `expand`; only of the first records if the deadline (of
+        the store's `monotonic`) passes. Raises RecordUnreadable if the first record with its related records does not
+        fit into an answer."""
         if not expand or self._expansion is None:
             return Texts([text for _, text in answered])
         records, own = [record for record, _ in answered], [text.text for _, text in answered]
@@ -180,7 +181,7 @@ class Pages:
 
     def answerable(self, found: FoundPage, *, tells: bool) -> tuple[list[tuple[Any, Carried]], list[Unreadable]]:
         """The records of a page by a lookup with their JSON texts, and those that can't be read or answered, with the
-        number of records before each; none where they are not told."""
+        number of records before each; these are empty if they are not reported."""
         answered: list[tuple[Any, Carried]] = []
         unreadable: list[Unreadable] = []
         waiting = list(found.unreadable)
@@ -196,12 +197,12 @@ class Pages:
         return answered, unreadable if tells else []
 
     def listed(self, answered: AnsweredPage, more: Mapping[str, Any] = MappingProxyType({})) -> Response:
-        """A page as lists answer it: what is not as usual is said, the rest left out; with some members more."""
+        """A page in the form of lists, which leave out members with their usual values; with additional members."""
         said = {"failed": answered.page.failed, "late": answered.page.late}
         return self.answer(answered, {**more, **{name: value for name, value in said.items() if value}})
 
     def answer(self, answered: AnsweredPage, more: Mapping[str, Any]) -> Response:
-        """A page as an answer, with some members more."""
+        """A page as an answer, with additional members."""
         page = answered.page
         items = b",".join(page.items)
         unreadable = self._models.told(page.unreadable)
@@ -222,7 +223,7 @@ def carried(models: RecordModels, record: Any, text: bytes) -> Carried:
 
 
 def item_json(models: RecordModels, item: Any) -> bytes:
-    """The JSON text of what a page holds: a record, or some properties of one."""
+    """The JSON text of an item of a page: a record, or some of its properties."""
     if isinstance(item, Entity):
         return models.json(item)
     return models.part_json(item)

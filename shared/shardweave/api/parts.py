@@ -1,4 +1,4 @@
-"""What the operations of a service are made of."""
+"""The parts from which the operations of a service are built."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..table import Table
 
 @dataclass(frozen=True)
 class Parts:
-    """What operations are made of. `external_keys` are there where an entity has an origin; `maps` are the shard maps
-    in force, where records may move."""
+    """The parts of operations. `external_keys` are given if an entity has an origin; `maps` are the shard maps in
+    force, if records may be re-sharded."""
 
     schema: Schema
     table: Table
@@ -28,5 +28,5 @@ class Parts:
 
     @cached_property
     def access(self) -> Authorization:
-        """Who may see and do what. Operations that a service declares itself ask it too."""
+        """The access checks, which a service's own operations use too."""
         return Authorization(self.schema.entities)

@@ -1,4 +1,4 @@
-"""Merge patches (RFC 7396) as changes of records, and as what a record is made of where there is none."""
+"""Merge patches (RFC 7396): as changes of records, and as the start values of upserts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .bodies import merge_patch
 
 
 def changes_of(models: RecordModels, grant: Grant, patch: Mapping[str, Any]) -> Changes:
-    """The changes that a patch means: those of the stored record where it changes parts of objects. Raises
+    """The changes of a patch; they depend on the stored record if the patch changes parts of objects. Raises
     ValidationFailed, Forbidden."""
     nested = [name for name, value in patch.items() if isinstance(value, Mapping)]
 
@@ -29,8 +29,8 @@ def changes_of(models: RecordModels, grant: Grant, patch: Mapping[str, Any]) -> 
 
 
 def start_of(models: RecordModels, creating: Grant, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record starts with that a patch makes: what the patch says, the objects in it without what they remove.
-    Raises ValidationFailed, Forbidden."""
+    """The start values of a record created by a patch: its values, with objects without their null members. Raises
+    ValidationFailed, Forbidden."""
     objects = {name: merge_patch(None, value) for name, value in patch.items() if isinstance(value, Mapping)}
     whole = {name: value for name, value in {**patch, **objects}.items() if value is not None}
     return creating.made({name: value for name, value in models.patched(whole).items() if value is not None})

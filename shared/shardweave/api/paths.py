@@ -1,9 +1,9 @@
-"""Paths: which templates there are, and what keys look like to the router.
+"""Paths: the templates, and keys in the form of the router.
 
-The router takes a parameter for a run of certain characters, and a key may be any text. So before a path is routed
-every key in it is percent-encoded (`seal`), which leaves ASCII that the router takes whole, and whoever gets a key
-decodes it (`unseal`). A template's parameters stand at its end, and the last of them takes the rest of the path, so
-that a `/` in it needs no agreement on who decodes it. How a key is written in a path: see `wire.key_paths`.
+The router accepts only certain characters in a parameter, but a key may be any text. So before routing every key in a
+path is percent-encoded to these characters (`seal`), and decoded afterwards (`unseal`). A template's parameters are at
+its end, and the last one takes the rest of the path, so that a `/` in it works however it was encoded. How a key is
+written in a path: see `wire.key_paths`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Paths:
         self._keyed = sorted(((begin, keys) for begin, keys in keyed.items() if keys), reverse=True)
 
     def seal(self, path: str) -> str:
-        """A path as the router takes it. One that fits no template stays one that fits none."""
+        """A path in the form of the router. A path without a matching template still has none."""
         if path in self.fixed:
             return path
         for begin, keys in self._keyed:
@@ -42,22 +42,22 @@ class Paths:
         return "/" + _encoded(path)
 
     def near(self, path: str) -> list[str]:
-        """The templates without keys that a path is most like, at least one."""
+        """The templates without keys that are most similar to a path, at least one."""
         return get_close_matches(path, self.fixed, NEAR, cutoff=0.0)
 
     def methods(self, sealed: str) -> list[str]:
-        """The methods that a sealed path takes, in order; none when there is no such path."""
+        """The methods of a sealed path, in order; empty if there is no such path."""
         found = {method for template in self._methods if _fits(template, sealed) for method in self._methods[template]}
         return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def unseal(key: str) -> str:
-    """A key that the router gave, as it is."""
+    """The original key from the router's parameter."""
     return unquote(key, errors="surrogatepass")
 
 
 def router_rule(template: str) -> str:
-    """A template as the router writes it: `/v1/users/<key>`."""
+    """A template in the syntax of the router: `/v1/users/<key>`."""
     return _PARAMETER.sub(r"<\1>", template)
 
 

@@ -5,10 +5,9 @@
     If-None-Match: *       PUT makes a record only where there is none
     If-None-Match: "r1"    GET answers 304 while this is the revision
 
-A condition that does not hold is answered with 412, and nothing was changed; a PATCH or DELETE of a record that is not
-there with 404 all the same. Tags are compared strongly for writes (a weak one, `W/"r1"`, never holds there) and weakly
-for GET. What is no list of tags, or a condition that the method does not have, is refused with 400: must not be
-taken for none.
+A request whose condition does not hold gets 412, and nothing is changed; a PATCH or DELETE of a missing record gets
+404. Tags are compared strongly for writes (a weak tag, `W/"r1"`, never matches) and weakly for GET. A malformed list of
+tags, or a condition that the method does not support, gets 400, since it must not be ignored.
 """
 
 from __future__ import annotations
@@ -33,24 +32,24 @@ _REVISION = re.compile(r"[\x21\x23-\x7e]+")
 
 @dataclass(frozen=True)
 class Tags:
-    """What a condition lists. `every`: it is `*`."""
+    """The tags of a condition. `every`: it is `*`."""
 
     every: bool = False
     strong: frozenset[str] = frozenset()
     weak: frozenset[str] = frozenset()
 
     def has(self, rev: str | None) -> bool:
-        """Whether the revision is listed, weak tags included."""
+        """Whether the revision is in the list, including weak tags."""
         return self.every or rev in self.strong or rev in self.weak
 
 
 def entity_tag(rev: str | None) -> dict[str, str]:
-    """The header that tells a revision; none for a record that another program wrote without one."""
+    """The header with a revision; empty for a record that another program wrote without one."""
     return {"etag": f'"{rev}"'} if rev is not None and _REVISION.fullmatch(rev) else {}
 
 
 def tags_of(headers: Mapping[str, str], name: str) -> Tags | None:
-    """The tags in a header, None when it is not there. Raises MalformedRequest."""
+    """The tags in a header, None if it is missing. Raises MalformedRequest."""
     text = headers.get(name)
     if text is None:
         return None
@@ -65,14 +64,14 @@ def tags_of(headers: Mapping[str, str], name: str) -> Tags | None:
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between the commas that are in no tag."""
+    """The parts between the commas that are not inside a tag."""
     return re.findall(r'(?:[^,"]|"[^"]*"?)+|(?<=,)(?=,|$)|^$', text)
 
 
 @dataclass(frozen=True)
 class Required:
-    """What a write requires of the record: one of these revisions (None: any or none), that there is one, or that
-    there is none."""
+    """The requirements of a write: one of these revisions (None: no requirement), that the record exists, or that it
+    does not."""
 
     rev: Rev = None
     exists: bool = False
@@ -80,7 +79,7 @@ class Required:
 
     @contextmanager
     def or_refuse(self) -> Iterator[None]:
-        """What was asked for and is not there is a condition that does not hold."""
+        """A context that converts the error of a missing record to that of a condition that does not hold."""
         try:
             yield
         except RevisionConflict:
@@ -94,7 +93,7 @@ class Required:
 
 
 def required(headers: Mapping[str, str]) -> Required:
-    """What the conditions of a write require. Raises MalformedRequest."""
+    """The requirements in the conditions of a write. Raises MalformedRequest."""
     match, none = tags_of(headers, IF_MATCH), tags_of(headers, IF_NONE_MATCH)
     if none is not None and (not none.every or match is not None):
         raise MalformedRequest("must be `*`, alone", where=IF_NONE_MATCH, fix="give `*`, or If-Match")
@@ -105,7 +104,7 @@ def required(headers: Mapping[str, str]) -> Required:
 
 
 def unmet(name: str) -> PreconditionFailed:
-    """The record is not what a condition asks for."""
+    """The error that a condition does not hold."""
     return PreconditionFailed(
         "the record is not in the state that the condition asks for", where=name, fix="read it, and decide anew"
     )

@@ -1,8 +1,8 @@
-"""Problem documents (RFC 9457): how every error leaves the API, and which status each has.
+"""Problem documents (RFC 9457): the form and the status of every error of the API.
 
-A document has `type` (`urn:shardweave:error:` and the error's stable code, what clients may switch on), `title`,
-`status`, `detail`, and where the error says so `where` (a property or parameter) and `fix`; a validation error lists
-every fault in `errors`. It never holds a record's values, and of a failure inside nothing but that it happened.
+A document has `type` (`urn:shardweave:error:` and the error's stable code, which clients may check), `title`, `status`,
+`detail`, and if the error has them `where` (a property or parameter) and `fix`; a validation error lists every fault in
+`errors`. It never contains a record's values, and no details of an internal failure.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.TableFull: (507, "The table has no space left"),
     errors.TableUnusable: (503, "The table can't be used"),
 }
-"""Status and title by class; a class that is not here has those of its nearest base."""
+"""Status and title by class; other classes have those of their nearest base class."""
 
 OF_CALLERS = (
     errors.BatchIncomplete,
@@ -91,8 +91,8 @@ OF_CALLERS = (
     errors.TransactionConflict,
     errors.TransactionInProgress,
 )
-"""What callers can bring about, by how much or how little time they ask for and what they write at once: answered as a
-failure of the service, and no failure of its version."""
+"""Errors that callers can cause by what they request: they are answered with 5xx, but don't count as failures of the
+deployed version."""
 
 PASSING = (
     errors.BatchIncomplete,
@@ -104,12 +104,12 @@ PASSING = (
     errors.TransactionConflict,
     errors.TransactionInProgress,
 )
-"""What is over by itself, so that the same request may do better a moment later."""
+"""Temporary errors, after which the same request may succeed later."""
 
 RETRY_AFTER_SECONDS = 1
 
 MAX_FAULTS = 100
-"""Faults that one document lists; what a client sends does not decide how long the answer is."""
+"""The maximum number of faults in a document, so that clients can't cause arbitrarily long answers."""
 
 MAX_NAME_CHARACTERS = 80
 
@@ -138,24 +138,24 @@ class Problem(BaseModel):
 
 
 def status_of(kind: type[errors.ShardweaveError]) -> int:
-    """The status that an error of this class is answered with."""
+    """The HTTP status of an error class."""
     return _row(kind)[0]
 
 
 def is_failure(error: errors.ShardweaveError) -> bool:
-    """Whether an error speaks against the service itself, since no caller can bring it about."""
+    """Whether an error is a failure of the service itself, which callers can't cause."""
     cause = error.__cause__ if isinstance(error, errors.LaneFailed) else error
     return status_of(type(error)) >= 500 and not isinstance(cause, OF_CALLERS)
 
 
 def passes(error: errors.ShardweaveError) -> bool:
-    """Whether trying again as it is may help."""
+    """Whether repeating the same request may help."""
     cause = error.__cause__ if isinstance(error, errors.LaneFailed) else error
     return isinstance(cause, PASSING)
 
 
 def problem(error: errors.ShardweaveError) -> Response:
-    """The answer to a request that failed with this error."""
+    """The answer of a request that failed with this error."""
     status, title = _row(type(error))
     unnamed = status == 500 and not isinstance(error, errors.RecordUnreadable)
     if unnamed or (isinstance(error, errors.LaneFailed) and _is_internal(error.__cause__)):
@@ -176,7 +176,7 @@ def problem(error: errors.ShardweaveError) -> Response:
 
 
 def internal_problem() -> Response:
-    """The answer to a request that failed inside: what happened is in the log, not here."""
+    """The answer of a request with an internal failure; the details are only in the log."""
     detail = "The request could not be carried out; the log says why."
     document = {"type": TYPE_PREFIX + INTERNAL, "title": "Internal error", "status": 500, "detail": detail}
     return _response(500, document, None)

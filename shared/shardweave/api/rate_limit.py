@@ -1,4 +1,4 @@
-"""What a tenant may ask for in a minute: a bucket of requests, and one of read units, filled anew each minute.
+"""Rate limits of tenants: counters of requests and of read units in each minute.
 
 Format, one record for each tenant and minute (without a tenant, for each caller):
     hashKey       _rate!3f           a shard that the rest decides
@@ -7,21 +7,22 @@ Format, one record for each tenant and minute (without a tenant, for each caller
     _readUnits    how many read units were spent
     the table's TTL attribute, some minutes later
 
-A minute begins at a second that the tenant decides, so that not all are filled at once. Requests are taken in lots: one
-at first, twice as many each time that a lot was spent within a second, up to what a second has of the limit. So a
-process that is busy for a tenant writes about once a second.
+The second at which a tenant's minute begins is computed from its name, so that not all counters are reset together. A
+process reserves requests in lots: one at first, and twice as many each time a lot was used up within a second, up to
+the limit's share of a second. So a process with many requests of a tenant writes about once a second.
 
-Exactness. Of requests, never more than the limit are let in within a tenant's minute, by all processes together; what
-a process took and did not need is lost to the others until the next minute, at most as much as it had spent in the
-second before. Read units are known when they are spent: each process writes them with its next lot, and takes that as
-soon as they are a second's worth. So over the limit come what is under way, and for each process a second's worth. Who
-spent more than a minute has begins the next one anew. Processes whose clocks differ differ in when the minute begins.
+Exactness. The limit of requests in a tenant's minute is never exceeded, by all processes together; requests that a
+process reserved but did not use are lost until the next minute, at most as many as it used in the second before. Read
+units are known only after they are spent: each process writes them with its next lot, which it takes as soon as they
+reach the limit's share of a second. So the limit can be exceeded by the requests in progress, and by a second's share
+for each process. Excess read units don't count in the next minute. Processes with different clocks have slightly
+different minutes.
 
-A record that another program damaged is a new one: what is no number begins at 0.
+A record that another program damaged counts as new: values that are not numbers start at 0.
 
-Costs: one write unit a lot, so at most one a request; one more where a lot did not fit, a few times a minute; none for
-what is refused after the first refusal in a process. Where the record can't be written the request is refused as other
-writes are, but where the table is full nothing is counted, so that reads go on.
+Costs: one write unit for each lot, so at most one for each request; one more if a lot did not fit, a few times a
+minute; none for requests after the first refusal in a process. If the record can't be written, the request is refused
+like other writes; but if the disk is full nothing is counted, so that reads still work.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from ..table.values import Item
 MINUTE_MS, SECOND_MS, MINUTE_SECONDS = 60_000, 1000, 60
 MOST = 100_000_000
 MAX_BUCKETS = 10_000
-"""Tenants that a process remembers; what is left of the others' lots is lost."""
+"""The number of tenants that a process remembers; the unused lots of others are lost."""
 MAX_LOT_WITHOUT_LIMIT = 16
 KEPT_SECONDS = 600
 _HASH, _REQUESTS, _READ_UNITS = "_rate", "_requests", "_readUnits"
@@ -59,7 +60,7 @@ _HASH, _REQUESTS, _READ_UNITS = "_rate", "_requests", "_readUnits"
 
 @dataclass(frozen=True)
 class Rates:
-    """The most of a tenant's minute; 0 is no limit. Raises ConfigurationError."""
+    """The limits of a tenant's minute; 0 means no limit. Raises ConfigurationError."""
 
     requests: int = 0
     read_units: int = 0
@@ -76,7 +77,7 @@ class Rates:
 
 @dataclass
 class _Bucket:
-    """What this process has of one tenant's minute. `owed` are read units that are not written yet."""
+    """The state of one tenant's minute in this process. `owed` are read units that are not written yet."""
 
     digest: str
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -93,7 +94,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """Buckets in a table, for many threads. `clock` gives epoch milliseconds."""
+    """Rate limits with counters in a table; safe for many threads. `clock` returns epoch milliseconds."""
 
     def __init__(self, schema: Schema, table: Table, rates: Rates, clock: Callable[[], int]) -> None:
         self._schema = schema
@@ -105,8 +106,8 @@ class RateLimit:
 
     @contextmanager
     def spending(self, caller: Caller) -> Iterator[None]:
-        """Inside, a request of the caller's is carried out. Raises RateExceeded when its tenant may not ask for more,
-        and what the table raises."""
+        """A context for carrying out a request of the caller. Raises RateExceeded if its tenant's limit is reached, and
+        the errors of the table."""
         bucket = self._bucket(owner_of(caller))
         with bucket.lock:
             self._take(bucket)
@@ -141,11 +142,11 @@ class RateLimit:
         bucket.tokens -= 1
 
     def _is_due(self, bucket: _Bucket) -> bool:
-        """Whether the read units that are not written are as many as a second has."""
+        """Whether the unwritten read units have reached the limit's share of a second."""
         return bool(self._rates.read_units) and bucket.owed >= max(1, self._rates.read_units // MINUTE_SECONDS)
 
     def _take_lot(self, bucket: _Bucket, now: int) -> None:
-        """Take some requests more, and write what was spent; or note what there is no more of."""
+        """Reserve more requests and write the spent read units, or note which limit is reached."""
         quick = bucket.lot and now - bucket.taken_at < SECOND_MS
         size = 0 if bucket.tokens else min(2 * bucket.lot if quick else 1, self._largest_lot)
         spent = int(bucket.owed)
@@ -159,7 +160,7 @@ class RateLimit:
             except ConditionFailed as failed:
                 if self._began_anew(bucket, failed.item or {}):
                     continue
-                # Others took some meanwhile, so that it ends.
+                # Other processes took some meanwhile, so the loop ends.
                 size = self._fitting(bucket, failed.item or {}, size)
                 if bucket.refused:
                     return
@@ -193,7 +194,7 @@ class RateLimit:
         return max(1, requests // MINUTE_SECONDS) if requests else MAX_LOT_WITHOUT_LIMIT
 
     def _fitting(self, bucket: _Bucket, found: Item, size: int) -> int:
-        """How many requests the stored minute still has for a lot of a size. Notes what it has no more of."""
+        """How many requests of a lot still fit into the stored minute. Notes which limit is reached."""
         if self._rates.read_units and found.get(_READ_UNITS, 0) >= self._rates.read_units:
             bucket.refused = _READ_UNITS
         left = self._rates.requests - int(found.get(_REQUESTS, 0)) if self._rates.requests else size
@@ -237,7 +238,7 @@ class RateLimit:
 
 @contextmanager
 def _not_the_callers_write() -> Iterator[None]:
-    """What goes wrong inside says nothing of whether the caller's own write was carried out: it was not."""
+    """A context in which errors say that the caller's own write was not carried out."""
     try:
         yield
     except ShardweaveError as error:
@@ -250,6 +251,6 @@ def _is_number(value: Any) -> bool:
 
 
 def owner_of(caller: Caller) -> str:
-    """Whose bucket a caller's requests are taken from: its tenant's, or its own where it acts for none."""
+    """The owner of the counters of a caller: its tenant, or the caller itself if it has no tenant."""
     names = json.loads(caller.tenant) if caller.tenant else []
     return json.dumps(["tenant", caller.tenant] if any(names) else ["caller", caller.principal])

@@ -1,4 +1,4 @@
-"""How long an answer may be, where a function returns it as a text in a JSON object of at most 6 MB in all."""
+"""The size of answers: a Lambda function returns an answer as a text in a JSON object of at most 6 MB."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..query.page_budget import fitting
 from ..query.spec import CutBy
 
 MAX_PAGE_BYTES = 5 * 1024 * 1024
-"""What the records of an answer may take."""
+"""The maximum bytes of the records of an answer."""
 _PLAIN = bytes(code for code in range(0x20, 0x7F) if code not in b'"\\')
 """ASCII characters that take one byte in JSON text too."""
 
 MOST_ESCAPED = 3
-"""How many bytes one of a JSON text becomes at most where that is carried: a character of two or four bytes is escaped
-as six or twelve."""
+"""The maximum factor by which escaping enlarges a JSON text: a character of two or four bytes is escaped as six or
+twelve."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Carried:
 
 @dataclass(frozen=True)
 class Texts:
-    """The JSON texts of records, or of the first ones only: `short_of` then says what there was not enough of."""
+    """The JSON texts of records, or only of the first ones: then `short_of` says which limit was reached."""
 
     texts: list[Carried]
     short_of: CutBy = ""
 
 
 def fitting_page(records: Iterable[Carried]) -> int:
-    """How many of the first records an answer can carry; at least the first, if there is one."""
+    """How many of the first records fit into an answer; at least one, if there is one."""
     return fitting((each.size for each in records), MAX_PAGE_BYTES)
 
 

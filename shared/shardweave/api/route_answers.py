@@ -1,5 +1,5 @@
-"""What a route gives, as an answer and as it is described: plain answers, pages, and writes that are one transaction.
-How records and models are shown in them is for `route_forms`."""
+"""The answers of routes, and their description: plain answers, pages, and writes in one transaction. `route_forms` has
+the JSON forms of their records and models."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _kind_of(route: Route[..., Any], arguments: Arguments, parts: Parts) -> _Pla
 
 @dataclass(frozen=True)
 class _Plain:
-    """What a function gives is the answer. One that may be repeated with a key does its work once."""
+    """The result of the function is the answer. With an idempotency key its work is done once."""
 
     route: Route[..., Any]
     parts: Parts
@@ -166,12 +166,12 @@ class _Plain:
 
 
 def _members(given: tuple[Any, ...], parts: Parts) -> ModelForm | None:
-    """The members that a page has beside its own, where the second argument of `Listed` says some."""
+    """The additional members of a page, from the second argument of `Listed`."""
     return ModelForm(given[1], parts) if len(given) > 1 and given[1] not in (None, type(None)) else None
 
 
 class _Rows(Pages):
-    """Pages of records in the form of a route's own."""
+    """Pages of records in a route's own form."""
 
     def __init__(self, models: RecordModels, parts: Parts, text: Callable[[Any], bytes]) -> None:
         super().__init__(models, parts.queries, parts.access)
@@ -183,7 +183,7 @@ class _Rows(Pages):
 
 @dataclass(frozen=True)
 class _Page:
-    """A page of the caller's records, as they are or in another form."""
+    """A page of the caller's records, in their usual or another form."""
 
     route: Route[..., Any]
     parts: Parts
@@ -239,7 +239,7 @@ class _Page:
 
 @dataclass(frozen=True)
 class _Transaction:
-    """Writes of the caller's records, and the answer to them, in one transaction."""
+    """Writes of the caller's records and their stored answer, in one transaction."""
 
     route: Route[..., Any]
     parts: Parts
@@ -296,7 +296,7 @@ class _Transaction:
         return answered
 
     def _unnamed(self, records: list[Entity]) -> Any:
-        """The answer where the function names none: the records that were written, one or all."""
+        """The default answer: the written record or records."""
         return records if isinstance(self.form, RecordsForm) else records[0]
 
     def _models(self, record: Entity) -> RecordModels:

@@ -1,6 +1,6 @@
-"""What a route's function takes, read from its signature: each parameter, and how a request gives it.
+"""The arguments of a route's function, from its signature: each parameter, and where its value comes from.
 
-Whatever is wrong with a signature is a ConfigurationError when the service is put together, and names the parameter.
+An invalid signature raises a ConfigurationError that names the parameter, when the service is built.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .parts import Parts
 
 Read = Callable[[Call], Any]
-"""What a parameter is given, from a request; `NOT_GIVEN` for one that was not sent."""
+"""A function from a request to a parameter's value; `NOT_GIVEN` if it was not sent."""
 
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _AT_THE_END = re.compile(r"(/[^{}]+)*(/\{\w+\})*")
@@ -54,7 +54,7 @@ class Arguments:
     of_everybody: bool = False
 
     def of(self, call: Call) -> dict[str, Any]:
-        """What the function is called with. Raises ValidationFailed."""
+        """The arguments for a request. Raises ValidationFailed."""
         given = {name: read(call) for name, read in self.reads.items()}
         return {name: value for name, value in given.items() if value is not NOT_GIVEN}
 
@@ -118,7 +118,7 @@ def _hints(route: Route[..., Any]) -> dict[str, Any]:
 
 
 def _part(annotation: Any, parts: Parts) -> Read | None:
-    """What reads a part that the function may use; None for what a request gives."""
+    """The function that returns a part such as the database; None for a value from the request."""
     if annotation is Caller:
         return lambda call: call.caller
     if annotation is Clock:
@@ -157,7 +157,7 @@ def _body_reader(model: type[BaseModel]) -> Read:
 
     def read(call: Call) -> BaseModel:
         if not form:
-            # It takes milliseconds to make, so that a cold start leaves it to the first request.
+            # It takes milliseconds to make, so it is deferred from the cold start to the first request.
             form.append(json_form(model))
         try:
             return as_declared(model, read_model(form[0], call.document))

@@ -1,5 +1,5 @@
-"""What a route's function may not give. It is refused before anything is written, where that can be known, and names
-the function: whoever asks gets a 500, and the log says what has to be changed."""
+"""Checks of the results of a route's function. An invalid result gets a 500, before anything is written if possible;
+the log names the function and says what must be changed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OPERATIONS = (Create, Put, Update, Delete, Check)
 
 
 def check_status(route: Route[..., Any], form: Form | None) -> None:
-    """Refuses an answer with content whose status says that there is none."""
+    """Refuse an answer with content for a status without content."""
     if form is not None and route.status == HTTPStatus.NO_CONTENT:
         fix = "leave status out, or return None or Writes[None]"
         raise ConfigurationError("an answer with the status 204 has no content", where=route.place, fix=fix)
 
 
 def check_answer(route: Route[..., Any], form: Form, given: Any) -> None:
-    """Refuses what is not of the declared type."""
+    """Refuse a result of another type than declared."""
     if isinstance(form, RecordsForm):
         entities = [each.entity.model for each in form.records]
         fits = isinstance(given, (list, tuple)) and [type(each) for each in given] == entities
@@ -46,13 +46,13 @@ def _declared(form: ViewForm | ModelForm) -> type:
 
 
 def check_listed(route: Route[..., Any], given: Any) -> None:
-    """Refuses what says no list."""
+    """Refuse a result that is not a list."""
     if not isinstance(given, Listed):
         raise _wrong(route, f"must return a list of records, got {kind_of(given)}", "return listed(...)")
 
 
 def check_writes(route: Route[..., Any], form: Form | None, given: Any, status: int, schema: Schema) -> None:
-    """Refuses what is no transaction, and one whose answer can't be made of what it writes."""
+    """Refuse a result that is not a transaction, and one whose answer can't be made from its writes."""
     if not isinstance(given, Writes):
         raise _wrong(route, f"must return writes, got {kind_of(given)}", "return writes(...)")
     operations: Sequence[Any] = given.operations
@@ -78,7 +78,7 @@ def _entity_of(schema: Schema, operation: Create | Put | Update) -> EntityType[A
 
 
 def _check_unnamed(route: Route[..., Any], form: Form, written: Sequence[EntityType[Any]]) -> None:
-    """Refuses an answer that the records that are written are not."""
+    """Refuse a default answer that does not match the written records."""
     if isinstance(form, (ViewForm, ModelForm)):
         raise _wrong(route, f"nothing makes the {_declared(form).__name__} that it answers", "give answer=lambda ...")
     expected = [each.entity for each in form.records] if isinstance(form, RecordsForm) else [form.models.entity]

@@ -57,7 +57,7 @@ from .rate_limit import RateLimit
 
 @dataclass
 class Exchange:
-    """What becomes known of one request while it is answered, and how long that may take."""
+    """The facts about one request that become known while it is answered, and its time limit."""
 
     time_left_ms: int | None = None
     request_id: str = ""
@@ -81,9 +81,9 @@ class Exchange:
 
 
 EXCHANGE = "exchange"
-"""Where a resolver's context has the Exchange."""
+"""The name of the Exchange in a resolver's context."""
 UNAVAILABLE = (TableUnavailable, ShardMapChanged, ReshardUnreadable)
-"""What any operation may raise that asks the table."""
+"""The errors of every operation that uses the table."""
 
 
 def build_router(

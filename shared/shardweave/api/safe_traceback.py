@@ -1,7 +1,7 @@
-"""What a log may say of an unexpected failure: where it happened, and of what class it was.
+"""Tracebacks without values, for the log: where an unexpected failure happened, and its class.
 
-The message of a foreign exception may hold a record's values, so only our own, which never do, are shown; of a
-stored record that can't be read nothing but what is wrong, since its key may be one.
+The message of an exception of another library may contain a record's values, so only the messages of this library,
+which never do, are shown; for an unreadable record only the fault, since its key may be a value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_FRAMES = 30
 
 
 def trace(failure: BaseException) -> list[str]:
-    """The failure and what caused it, each followed by its frames, innermost last."""
+    """The failure and its causes, each followed by its frames, innermost last."""
     lines: list[str] = []
     seen: BaseException | None = failure
     while seen is not None and len(lines) < 3 * MAX_FRAMES:

@@ -1,7 +1,8 @@
-"""Values of a service's own models as JSON: an entity is shown as records are, without what is private, wherever it
-stands: in a model in a list in a mapping, in a union, or where a field takes any value.
+"""Values of a service's own models as JSON: an entity is shown like other records, without private properties, wherever
+it occurs: in a model in a list in a mapping, in a union, or where a field takes any value.
 
-Pydantic writes the values, by the declared types; what is an entity, or may hold one, it hands to these functions.
+Pydantic writes the values by their declared types, and calls these functions for entities and values that may contain
+one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _OF_ANY_VALUE = ("any", "is-instance", "generator", "call", "function-plain")
 
 
 class ShownValues:
-    """How the values of declared types are shown and described."""
+    """Serializers and models for the values of declared types."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -36,16 +37,16 @@ class ShownValues:
         self._described: dict[type, Any] = {}
 
     def records(self, entity: type[Entity]) -> RecordModels:
-        """How the records of an entity are shown."""
+        """The record models of an entity."""
         return RecordModels(self._parts.schema[entity], self._parts.external_keys)
 
     def serializer(self, annotation: Any) -> SchemaSerializer:
-        """What writes the values of a type."""
+        """The serializer of a type."""
         schema = TypeAdapter(annotation).core_schema
         return SchemaSerializer(self._changed(schema, annotation))
 
     def described(self, annotation: Any) -> Any:
-        """The type of what is written: models of the same names, with the forms of records in place of entities."""
+        """The type of the JSON form: models with the same names, with record models instead of entities."""
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if isinstance(annotation, type) and issubclass(annotation, Entity):
             return self.records(annotation).read
@@ -60,8 +61,8 @@ class ShownValues:
         return origin[tuple(map(self.described, arguments))]
 
     def model(self, declared: Any) -> Any:
-        """The type that describes what is written of a class that holds entities. One inside itself is named by its
-        name until it is made."""
+        """The model for the JSON form of a class that contains entities. A recursive class is referred to by name until
+        its model exists."""
         if declared in self._described:
             return self._described[declared]
         name = declared.__name__
@@ -139,7 +140,7 @@ def _members(declared: Any) -> dict[str, tuple[Any, Any]] | None:
 
 
 def holds_entity(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
-    """Whether an entity can stand in the values of a type, by what it says."""
+    """Whether the values of a type can contain an entity, by its declaration."""
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return True
     members = _members(annotation)

@@ -5,6 +5,6 @@ serve         from arguments to a running server
 server        the socket, the signals, the ready line
 asgi          the API as an ASGI application, in threads
 swagger       the page that shows the OpenAPI document
-loading       writes sample data, resumes what was interrupted
-poller        gives the changes of the table to whoever consumes them
+loading       writes sample data, resumes interrupted loads
+poller        passes the changes of the table to their consumers
 """

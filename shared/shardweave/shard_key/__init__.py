@@ -3,7 +3,7 @@
     identifiers   the types of ids, their order and their bytes
     key           ShardKey, ShardChild, ShardGrandchild, EMPTY
     external      ExternalKeys: a key as one signed, URL-safe text, and back; keys as fields of pydantic models
-    properties    keys that lie in separate properties, and what a null there means
+    properties    keys in separate properties, and the meaning of nulls there
     keyed         lists of records by key: merge, foreign_shards, by_shard
 
 No I/O. A key is a value; only `external` knows secrets.

@@ -18,10 +18,10 @@ an operation costs what that needs to make, sign and send a request; reading the
 This package alone imports botocore; `shardweave.table` does not import it.
 
     client     the connection: settings, the one place that calls boto3
-    attempts   the attempts of a call: the guard before each, and what is known of them
-    attempt_events  the same as botocore's events tell of it
-    replies    what the client hands on of a reply: its JSON as it is
-    trust      what a reply can be trusted for
+    attempts   the attempts of a call: the guard before each, and whether they may have been carried out
+    attempt_events  tracking attempts by botocore's events
+    replies    parsing replies: unconverted JSON
+    trust      checks of replies
     items      the reply's items -> native values
     answers    responses -> answers
     error_replies   replies that are errors -> our errors
