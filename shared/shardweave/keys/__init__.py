@@ -1,1 +1,1 @@
-"""Keys and shards: how a key is designed, how its texts are built and read, and which shard they lead to. Pure."""
+"""Keys and shards: the design of keys, building and parsing their texts, and computing shards. Pure."""

@@ -7,12 +7,12 @@ Format (delimiters of the `ordered` key format):
     sharded generated       user!1 |beneficiaryId#JCcwi4vyqwMJdaBwbjLG3    the record's shard, or one of the key's own
     unsharded generated     firstNameCanonical#jason |created#1726880933000
 
-Guarantees: what is built is a pure function of the stored item and the shard suffix; it parses back to the values it
-was built from; no value can forge another's key; a sharded property is whole or absent; a missing element of an
-unsharded one is its bare name. Keys over DynamoDB's limits are refused with the property's name.
+Guarantees: the attributes are a pure function of the stored item and the shard suffix; parsing returns the original
+values; different values never give the same key; a sharded property is absent if an element is missing; a missing
+element of an unsharded property is its bare name. Keys over DynamoDB's limits are refused with the property's name.
 
-Cost: compiled once an entity, see `compiled_keys`. Building encodes each element once, whatever number of properties
-use it, with no reflection and no look-up of declarations.
+Cost: compiled once an entity, see `compiled_keys`. Building encodes each element once, however many properties use it,
+without reflection and look-ups of declarations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .key_format import KeyFormat
 from .sharding import MAX_SUFFIX, Shard, ShardMap, is_suffix
 
 RESERVE_BYTES = MAX_SUFFIX
-"""Kept free in every sharded property, so that a record can always move to a wider shard space."""
+"""The bytes reserved in every sharded property, so that a record can always move to a wider shard space."""
 
 _HASH_LIMIT = MAX_HASH_KEY_BYTES - RESERVE_BYTES
 
@@ -64,7 +64,7 @@ class EntityKeys:
         return Shard(space, self.format.hash(self._shard_text(item)) % space.shards if space.chars else 0)
 
     def timestamp(self, item: Item) -> int:
-        """The record's creation time, which picks its generation. An entity without one is of time zero."""
+        """The record's creation time, which determines its generation; zero for an entity without a timestamp."""
         name = self.design.timestamp
         if name is None:
             return 0
@@ -81,7 +81,7 @@ class EntityKeys:
     # -- building
 
     def build(self, item: Item, shard_map: ShardMap) -> dict[str, Value]:
-        """Every generated attribute of the record, those that are absent left out."""
+        """Every generated attribute of the record, without absent ones."""
         generation = shard_map.sole or shard_map.generation_of(self.timestamp(item))
         try:
             built = self._build_plain(item, generation.space)
@@ -98,11 +98,11 @@ class EntityKeys:
         return self.build_step_by_step(item, shard) if built is None else built
 
     def build_step_by_step(self, item: Item, shard: Shard) -> dict[str, Value]:
-        """As `build_in`, in the way that takes longer and names what is wrong."""
+        """Like `build_in`, slower, with exact errors."""
         return self._build_step_by_step(item, shard)
 
     def primary_key(self, item: Item, suffix: str) -> dict[str, Value]:
-        """The primary key from the identity's properties alone, in a given shard."""
+        """The primary key from only the identity's properties, in a given shard."""
         design = self.design
         range_key = self.join(design.sort, item) if design.sort else design.token
         return {
@@ -150,7 +150,7 @@ class EntityKeys:
         return values
 
     def parse_range_key(self, text: str) -> dict[str, Value]:
-        """The identity's values in a table's range key. Raises ValueRefused for a text that was not built for it."""
+        """The identity's values in a table's range key. Raises ValueRefused for an invalid text."""
         design = self.design
         if not design.sort:
             if text != design.token:
@@ -178,15 +178,15 @@ class EntityKeys:
             raise _placed(error, element.name) from None
 
     def identity_in(self, item: Item) -> dict[str, Value]:
-        """The values in the primary key of a stored item. Raises ValueRefused for one that was not built for them."""
+        """The values in the primary key of a stored item. Raises ValueRefused for an invalid key."""
         design = self.design
         parts = str(item[design.hash_name]).split(self.format.element_delimiter)
         values = self.parse_elements(design.hash_name, design.partition, parts[1:])
         return values | self.parse_range_key(str(item[design.range_name]))
 
     def fault_in(self, item: Item) -> str:
-        """What is wrong with the primary key of a stored item: `another_entity`, or `wrong_key` where its properties
-        make another one; empty where nothing is, or an item that was not read whole does not say."""
+        """The fault of a stored item's primary key: `another_entity`, or `wrong_key` if its properties give another
+        key; empty if it is correct, or if the item was not read completely."""
         design, delimiter = self.design, self.format.element_delimiter
         hash_key = item.get(design.hash_name)
         if hash_key is None:
@@ -209,7 +209,8 @@ class EntityKeys:
 
 
 def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
-    """One property is hashed as its own text; several, as they stand in a key, since only that can't be forged."""
+    """The builder of the text to hash: a single property's own text, or the key text of several, which is
+    unambiguous."""
     key_format, elements = design.key_format, design.shard_by
     if len(elements) == 1:
         (element,) = elements
@@ -242,7 +243,7 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
 
 
 def _builder(keys: EntityKeys) -> Callable[[Item, Shard], dict[str, Value]]:
-    """Every distinct element is encoded once, then joined, each step with the place that an error is about."""
+    """The step-by-step builder: every distinct element is encoded once, then joined, with the place for errors."""
     design, key_format = keys.design, keys.format
     slots: dict[tuple[str, bool], int] = {}
     steps: list[tuple[str, str, Callable[[Value], str]]] = []
@@ -299,7 +300,7 @@ def _builder(keys: EntityKeys) -> Callable[[Item, Shard], dict[str, Value]]:
 def _unsharded_builder(
     keys: EntityKeys, generated: Generated, slots: dict[tuple[str, bool], int]
 ) -> tuple[str, Callable[[_Texts], str | None]]:
-    """The name of an unsharded property, and what gives its text, None when the record has none."""
+    """The name of an unsharded property, and the function for its text, which returns None if the record has none."""
     key_format = keys.format
     bare = key_format.value_delimiter if key_format.missing_as_empty else ""
     elements = [(slots[element.slot], element.name + bare) for element in generated.elements]
@@ -320,7 +321,7 @@ def _range_text(text: str, key: str, key_format: KeyFormat) -> str:
 
 
 def _checked(text: str, limit: int, key: str, key_format: KeyFormat) -> str:
-    """The text of a key that fits. What is too long is blamed on the property that has most of it."""
+    """The text of a key within its limit. The error of a too long key names its longest property."""
     size = len(text.encode())
     if size > limit:
         free = f" ({RESERVE_BYTES} bytes are kept free for a move to more shards)" if limit == _HASH_LIMIT else ""
@@ -330,13 +331,13 @@ def _checked(text: str, limit: int, key: str, key_format: KeyFormat) -> str:
 
 
 def key_too_long(message: str, text: str, key_format: KeyFormat) -> KeyTooLong:
-    """The refusal of a key of elements, which blames the property that has most of it."""
+    """The error of a too long key, which names its longest property."""
     parts = [part.partition(key_format.value_delimiter) for part in text.split(key_format.element_delimiter)]
     longest, _, _ = max(parts, key=lambda part: len(part[2].encode()))
     return KeyTooLong(message, where=longest, fix="shorten the value; it is the longest in the key")
 
 
 def _placed(error: ValueRefused, where: str) -> ValueRefused:
-    """The same refusal with its place, keeping one that is already named."""
+    """The error with a place, unless it already has one."""
     error.where = error.where or where
     return error

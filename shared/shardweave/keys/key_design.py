@@ -1,6 +1,6 @@
-"""What the keys of an entity are made of: elements, generated properties, the design of a whole key.
+"""The design of an entity's keys: elements, generated properties, and the whole key.
 
-Values without behaviour: `entity_keys` and `compiled_keys` build and read texts by them.
+Values without behaviour, from which `entity_keys` and `compiled_keys` build and parse texts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Generated:
-    """A generated property. A sharded one starts with the record's unpartitioned hash key, or, where it has `shards` of
-    its own, with that of one of at most so many shards."""
+    """A generated property. A sharded one starts with the record's unpartitioned hash key, or, if it has its own number
+    of `shards`, with the hash key of one of at most that many shards."""
 
     name: str
     elements: tuple[Element, ...]
@@ -37,7 +37,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class KeyDesign:
-    """All that decides an entity's keys: the pure data from which `EntityKeys` is compiled.
+    """Everything that determines an entity's keys: the data from which `EntityKeys` is compiled.
 
     `singleton` replaces the range key's elements by a fixed text. `hints` names the unique and the timestamp
     property, which do not by themselves make an unsharded property present in the entity_manager format.

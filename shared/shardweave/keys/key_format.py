@@ -1,4 +1,4 @@
-"""How key text is put together: delimiters, escaping, hash, and the form of values and of missing elements.
+"""Key formats: delimiters, escaping, hash function, and the form of values and of missing elements.
 
 A key format is a frozen value. Three ship:
     ordered          `!`, `#`, ` |`; values escaped; CRC-32. The order of the text is the order of the tuple.
@@ -6,10 +6,10 @@ A key format is a frozen value. Three ship:
     entity_manager   `!`, `#`, `|`;  raw text as JavaScript prints it, missing as empty; string-hash.
 
 Guarantees of an ordered format, for all tuples of strings: `unescape(escape(t)) == t`, and the joined text of `a` is
-below that of `b` exactly when `a < b`; a missing element is below an empty one, which is below any other. It rests on
-two facts: the element delimiter starts below every character that an escaped value can hold, and the escape character
-`!` is itself the lowest of those. In every format a key splits into the elements it was made of, and no others: where
-nothing is escaped, a value that could be taken for a delimiter, or run into one, is refused.
+below that of `b` exactly when `a < b`; a missing element is below an empty one, which is below any other. This follows
+from two facts: the element delimiter starts below every character in an escaped value, and the escape character `!` is
+the lowest of these characters. In every format a key can be split into exactly its elements: in formats without
+escaping, a value that contains a delimiter, or could form one with its neighbours, is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def string_hash(text: str) -> int:
     `h = h * 33 ^ unit`, from 5381."""
     hashed = 5381
     if len(text) <= MAX_SHORT and text.isascii():
-        # Higher bits never reach lower ones, so cutting them off once is enough.
+        # Higher bits never affect lower ones, so one truncation is enough.
         for unit in reversed(text.encode()):
             hashed = hashed * 33 ^ unit
         return hashed & 0xFFFFFFFF
@@ -66,8 +66,8 @@ LOW_BITS = 5
 
 
 def string_hash_low(text: str) -> int:
-    """The `LOW_BITS` low bits of `string_hash`: those of 5381 and of all units, each exclusive-or the others. Units are
-    halved together until one is left, so that nothing goes over a text's characters one by one."""
+    """The `LOW_BITS` low bits of `string_hash`: those of 5381 and of all units, each exclusive-or the others. The units
+    are combined in halves until one is left, so that there is no loop over characters."""
     if text.isascii() and len(text) <= _FOLDED:
         units = int.from_bytes(text.encode(), "little")
         units ^= units >> 8 * 16
@@ -81,7 +81,7 @@ def string_hash_low(text: str) -> int:
 
 
 def escape(text: str) -> str:
-    """Each character at or below `!` as `!` and two hexadecimal digits; order is kept."""
+    """Escape each character at or below `!` as `!` and two hexadecimal digits, which keeps the order."""
     return _ESCAPED.sub(lambda match: f"!{ord(match[0]):02x}", text)
 
 
@@ -115,7 +115,7 @@ class KeyFormat:
 
     @property
     def of_others(self) -> bool:
-        """Whether keys are written as another program writes them, so that nothing can be added to them."""
+        """Whether keys have the form of another program, so that nothing can be added to them."""
         return self.raw_timestamps or self.raw_values or self.missing_as_empty
 
     @property
@@ -123,7 +123,7 @@ class KeyFormat:
         return self.shard_delimiter, self.value_delimiter, self.element_delimiter
 
     def is_raw(self, codec: Codec) -> bool:
-        """Whether values are written without their codec. Ranks and complements have no other text."""
+        """Whether values are written without their codec, which is not possible for ranks and complements."""
         if isinstance(codec, (EnumCodec, DescendingCodec)):
             return False
         return self.raw_values or (self.raw_timestamps and isinstance(codec, TimestampCodec))
@@ -146,7 +146,7 @@ class KeyFormat:
         return plain_text(codec, value) if self.is_raw(codec) else codec.encode(value)
 
     def faults(self) -> list[tuple[str, str]]:
-        """What is wrong with the delimiters: (message, fix) pairs."""
+        """The faults of the delimiters: (message, fix) pairs."""
         found = []
         if not all(one and all(" " <= character <= "~" for character in one) for one in self.delimiters):
             found.append(("a delimiter must be printable ASCII and not empty", "use ! # and ' |'"))
@@ -169,7 +169,7 @@ class KeyFormat:
         return contained or any((one_of + three).find(three) != len(one_of) for one_of in (one, two) if three)
 
     def _checked(self, text: str) -> str:
-        """A text that stands between a value delimiter and an element delimiter and is found there again."""
+        """A text that can be parsed between a value delimiter and an element delimiter."""
         before, after = self.value_delimiter, self.element_delimiter
         ambiguous = (before + text + after).find(after) != len(before) + len(text)
         if ambiguous or before in text or self.shard_delimiter in text:
@@ -210,10 +210,10 @@ def value_of_plain_text(codec: Codec, text: str) -> Value:
 
 
 ORDERED = KeyFormat("ordered")
-"""The order of keys is the order of their values, whatever these hold. What a schema has where none is given."""
+"""Keys sort as their values do, whatever characters these contain. The default format of a schema."""
 
 ARTICLE = KeyFormat("article", element_delimiter="|", ordered=False, raw_timestamps=True)
-"""The keys of the article that the idea comes from."""
+"""The keys of the article on which the library is based."""
 
 ENTITY_MANAGER = KeyFormat(
     "entity_manager",
@@ -230,7 +230,7 @@ KEY_FORMATS = {key_format.name: key_format for key_format in (ORDERED, ARTICLE, 
 
 
 def key_format(name: str) -> KeyFormat:
-    """The shipped format of that name. Raises ConfigurationError that lists the names."""
+    """The built-in format with a name. Raises ConfigurationError that lists the names."""
     try:
         return KEY_FORMATS[name]
     except KeyError:

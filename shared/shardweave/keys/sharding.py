@@ -1,15 +1,15 @@
-"""Shards: shard spaces, bumps, generations, shard maps, and which hash keys a query must look at.
+"""Shards: shard spaces, bumps, generations, shard maps, and the hash keys that a query must read.
 
 A record's shard is a pure function of a text (its `shard_by`) and the time it was created: the last bump at or before
 that time gives the generation, `hash(text) mod shards` the shard, written in base `2**char_bits` with `chars` digits
 of `0-9a-v`. Because `chars` grows strictly from bump to bump, two generations never share a hash key.
 
-A generated hash key may be spread over fewer shards than the table, at most k, a power of two: a record's number there
-is the number of its shard modulo k, in the base and width of its generation. So that two generations still never share
-an index key, and the number follows from the stored hash key and the map.
+A generated hash key may be spread over fewer shards than the table, at most k, a power of two: a record's shard there
+is the number of its shard modulo k, in the base and width of its generation. So two generations still never share an
+index key, and the number can be computed from the stored hash key and the map.
 
-A hash key space is the union of the suffixes of the generations that can hold an answer. Clocks differ, so a
-generation that begins up to an hour from now counts as begun for readers, and for the checks of a create.
+The hash keys to read are those of all generations that can hold matching records. Clocks differ, so a generation that
+begins up to an hour from now counts as begun for readers, and for the checks of a create.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Literal
 
 MAX_SHARDS = 2**20
 MAX_SUFFIX = 16
-"""The most characters of a suffix, which is what every sharded key keeps in reserve."""
+"""The maximum number of characters of a suffix, which every sharded key reserves."""
 MAX_LISTED_BITS = 12
-"""The first characters of suffixes are in a list, and so are the last ones beyond so many bits."""
+"""The number of bits up to which the first, and the last, characters of suffixes are kept in a list."""
 READ_AHEAD_MS = 60 * 60 * 1000
-"""A generation that begins this soon is read already."""
+"""Generations that begin within this time are read already."""
 WRITE_AHEAD_MS = 5 * 60 * 1000
-"""A record's timestamp may lie at most this far ahead of the writer's clock."""
+"""The maximum time by which a record's timestamp may be ahead of the writer's clock."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _DIGIT_SET = set(_DIGITS)
@@ -48,7 +48,7 @@ class ShardSpace:
 
     @cached_property
     def hash_bits(self) -> int:
-        """How many of a hash's low bits choose the shard."""
+        """The number of low bits of a hash that determine the shard."""
         return self.char_bits * self.chars
 
     def suffix(self, shard: int) -> str:
@@ -57,7 +57,7 @@ class ShardSpace:
         return "".join(_DIGITS[shard >> self.char_bits * position & mask] for position in range(self.chars - 1, -1, -1))
 
     def suffix_of(self, hashed: int) -> str:
-        """The suffix of the shard that a hash falls into."""
+        """The suffix of the shard of a hash."""
         shards, low_bits, high, low = self._halves
         shard = hashed % shards
         if not low_bits:
@@ -65,15 +65,15 @@ class ShardSpace:
         return high[shard >> low_bits] + low[shard & len(low) - 1]
 
     def suffix_within(self, hashed: int, most: int) -> str:
-        """The suffix of a hash in an index that has at most so many shards, a power of two."""
+        """The suffix of a hash in an index with a maximum number of shards, a power of two."""
         return self.suffix_of(hashed % most)
 
     def shards_within(self, most: int | None) -> int:
-        """The number of shards in an index that has at most so many, or, with None, all of the table's."""
+        """The number of shards in an index with a maximum, or, with None, the number of the table's shards."""
         return self.shards if most is None else min(self.shards, most)
 
     def shard_of(self, suffix: str) -> Shard | None:
-        """The shard that has a suffix; None where the space has no such one."""
+        """The shard with a suffix; None if the space has none."""
         digits = [_DIGITS.find(digit) for digit in suffix]
         if len(digits) != self.chars or not all(0 <= digit < 1 << self.char_bits for digit in digits):
             return None
@@ -96,14 +96,14 @@ class ShardSpace:
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard of a space: what gives a record's suffixes, in place of its hash."""
+    """One shard of a space, which gives a record's suffixes instead of its hash."""
 
     space: ShardSpace
     number: int
 
     @property
     def hash_bits(self) -> int:
-        """None of a hash's bits choose it."""
+        """Zero, since the shard does not depend on a hash."""
         return 0
 
     @property
@@ -127,7 +127,7 @@ def is_suffix(text: str) -> bool:
 
 @dataclass(frozen=True)
 class ShardBump:
-    """From `timestamp` (in the unit of the entity's timestamp property) on, records go to this shard space."""
+    """Records created at or after `timestamp` (in the unit of the entity's timestamp property) use this shard space."""
 
     timestamp: int
     char_bits: int
@@ -140,7 +140,7 @@ class ShardBump:
 
 @dataclass(frozen=True)
 class Generation:
-    """A shard space with the range of record timestamps that it governs: `begins <= t < ends` (None: open)."""
+    """A shard space with its range of record timestamps: `begins <= t < ends` (None: open)."""
 
     space: ShardSpace
     begins: int
@@ -149,8 +149,8 @@ class Generation:
 
 @dataclass(frozen=True)
 class ShardMap:
-    """Which generations are in force for an entity. `id` is what a cursor names: a re-shard changes it, an ordinary
-    bump does not. `version` grows with every re-shard that is started."""
+    """The generations in force of an entity. `id` is stored in cursors: a re-shard changes it, a bump does not.
+    `version` grows with every started re-shard."""
 
     generations: tuple[Generation, ...]
     id: int = 0
@@ -169,11 +169,12 @@ class ShardMap:
 
     @property
     def bumps(self) -> tuple[ShardBump, ...]:
-        """What `of_bumps` makes the generations of."""
+        """The bumps of the generations: the inverse of `of_bumps`."""
         return tuple(ShardBump(each.begins, each.space.char_bits, each.space.chars) for each in self.generations)
 
     def shard_of(self, suffix: str) -> Shard | None:
-        """The shard that has a suffix; None where no generation has it. No two have suffixes of one length."""
+        """The shard with a suffix; None if no generation has it. The suffixes of different generations have different
+        lengths."""
         found = (each.space.shard_of(suffix) for each in self.generations)
         return next((shard for shard in found if shard is not None), None)
 
@@ -188,7 +189,7 @@ class ShardMap:
 
     @cached_property
     def _later(self) -> list[int]:
-        """When each generation but the first begins."""
+        """The begin of each generation except the first."""
         return [generation.begins for generation in self.generations[1:]]
 
     def between(self, earliest: int | None, latest: int | None) -> tuple[Generation, ...]:
@@ -201,14 +202,14 @@ class ShardMap:
         )
 
     def begun(self, now: int, unit: Literal["ms", "s"] = "ms") -> tuple[Generation, ...]:
-        """The generations that a reader, or the check of a create, must include at `now`."""
+        """The generations that reads and the check of a create must include at `now`."""
         ahead = READ_AHEAD_MS if unit == "ms" else READ_AHEAD_MS // 1000
         return self.between(None, now + ahead)
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a shard text can be: one suffix in each of some generations."""
+    """The possible shards of a shard text: one suffix in each of some generations."""
 
     generation: Generation
     suffix: str
@@ -220,8 +221,8 @@ def placements(
     shard_text: str | None,
     most: int | None = None,
 ) -> Iterator[Placement]:
-    """Every (generation, suffix) to look at: one a generation when the query fixes `shard_by`, else all of them, in
-    order of generation and shard. With `most`, those of an index that has at most so many shards."""
+    """Every (generation, suffix) to read, in order of generation and shard: one for each generation if the query
+    determines `shard_by`, otherwise all. With `most`, those of an index with a maximum number of shards."""
     hashed = None if shard_text is None else hash_text(shard_text)
     for generation in generations:
         space = generation.space
@@ -233,7 +234,7 @@ def placements(
 
 
 def bump_faults(bumps: tuple[ShardBump, ...]) -> list[tuple[str, str]]:
-    """What is wrong with an entity's bumps: (message, fix) pairs."""
+    """The faults of an entity's bumps: (message, fix) pairs."""
     found = []
     for bump in bumps:
         if not 1 <= bump.char_bits <= 5 or not 0 <= bump.chars <= MAX_SUFFIX:

@@ -1,1 +1,1 @@
-"""A value and its forms: in Python, stored, in JSON, and as text that is ordered as the values are. Pure."""
+"""Conversions of values between Python, the stored form, JSON, and key text that sorts as the values do. Pure."""

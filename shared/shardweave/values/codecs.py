@@ -1,8 +1,8 @@
 """Codecs: stored value <-> text whose byte order is the value's order.
 
 Guarantees, for every codec: `decode(encode(value)) == value`, and `encode(a) < encode(b)` exactly when `a < b` (code
-point order, which is UTF-8 byte order, which is DynamoDB's). What can't keep both is refused with ValueRefused: NaN,
-infinities, floats, overflow, a naive datetime, a timestamp of the wrong unit, an unpadded number in padded text, a
+point order, which is UTF-8 byte order, which is DynamoDB's). Values for which this does not hold raise ValueRefused:
+NaN, infinities, floats, overflow, a naive datetime, a timestamp of the wrong unit, an unpadded number in padded text, a
 date spelled in another way than ours. A codec works on the *stored* form of a value (see `stored_form`), so that keys
 can be recomputed from an item alone.
 
@@ -50,10 +50,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Codec(ABC):
     """One type's text. `name` is what messages call the type.
 
-    `key_type` is the DynamoDB type of a raw range key of this type, None when its stored form does not sort like the
-    value. `is_text` says whether a prefix of the text means anything. `safe` says that the text never holds a
-    character that needs escaping. `complement` maps the text's characters so that the order is reversed; None where
-    the text's width is not fixed. `sortable` is False for a type that can be a raw range key only.
+    `key_type` is the DynamoDB type of a raw range key of this type, None if its stored form does not sort like the
+    value. `is_text`: prefixes of the text are meaningful. `safe`: the text never contains a character that needs
+    escaping. `complement` maps the text's characters so that the order is reversed; None if the text's width is not
+    fixed. `sortable` is False for a type that can only be a raw range key.
     """
 
     name: ClassVar[str]
@@ -149,7 +149,7 @@ class DecimalCodec(Codec):
 
     def read(self, text: str) -> Decimal:
         unscaled = from_signed_digits(text.replace(".", "", 1))
-        # Built from its parts: arithmetic would round to the context's precision.
+        # Built from its parts, since arithmetic would round to the context's precision.
         number = Decimal(unscaled).as_tuple()
         return Decimal((number.sign, number.digits, -self.places))
 
@@ -261,8 +261,8 @@ class UuidCodec(Codec):
 
 
 class EnumCodec(Codec):
-    """Members of an Enum by rank. Adding members at the end keeps every stored key valid. `by_value` says that the
-    members are numbers and their order that of the numbers, so that any number has a place in it."""
+    """Members of an Enum by rank. Adding members at the end keeps every stored key valid. `by_value`: the members are
+    numbers in ascending order, so that any number can be a bound."""
 
     name = "Enum"
     key_type = None
@@ -429,8 +429,8 @@ SemanticVersion = Annotated[str, SemanticVersionCodec()]
 
 
 def codec_of(annotation: Any) -> Codec | None:
-    """The codec for a property's type, or None when the type can't be in a key. A codec in `Annotated` wins; `None`
-    in a union only makes the property optional; a NewType and a type alias are what they stand for."""
+    """The codec for a property's type, or None when the type can't be in a key. A codec in `Annotated` has priority;
+    `None` in a union only makes the property optional; a NewType or a type alias is replaced by its type."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         found = next((item for item in arguments[1:] if isinstance(item, Codec)), None)

@@ -1,7 +1,7 @@
-"""Defaults: what a property shows where nothing is stored of it, such as in records from before it was declared.
+"""Defaults: the value of a property that is not stored, for example in records written before it was declared.
 
-A default is the same for every record where it is a value, or where a factory makes something empty (a list, a set);
-what another factory makes may differ from one time to the next.
+A default is the same for every record if it is a value, or if its factory returns an empty value (a list, a set); other
+factories may return different values each time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _EMPTY = (list, dict, set, frozenset, tuple)
 
 @dataclass(frozen=True)
 class Default:
-    """The default of one property. `of_others` says that it is made from the other properties of its record.
-    `unit` is that of the epoch number which a datetime is stored as."""
+    """The default of one property. `of_others`: it is computed from the other properties of its record. `unit` is that
+    of the epoch number which a datetime is stored as."""
 
     value: Any = None
     factory: Callable[[], Any] | None = None
@@ -39,7 +39,7 @@ class Default:
         return self.factory is None or self.factory in _EMPTY or _is_empty(self.factory())
 
     def form(self) -> Value:
-        """Its stored form, made anew where a factory makes it; None where there is none, or it is None."""
+        """Its stored form, computed again if it has a factory; None if there is no default, or it is None."""
         if self.of_others:
             return None
         made = self.value if self.factory is None else self.factory()

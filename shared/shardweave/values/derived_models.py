@@ -1,7 +1,7 @@
-"""Models that are made from an entity's model: of what is stored, of bodies, of keys.
+"""Models derived from an entity's model: for stored items, bodies and keys.
 
-pydantic warns where a property has the name of a method of its own (`copy`, `json`). The class that declares the
-property says so, once; what is made from it does not say it again.
+pydantic warns where a property has the name of a method of its own (`copy`, `json`). It should warn once, for the class
+that declares the property, and not for derived models.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def changed_model(base: type[M], fields: dict[str, Any], validators: dict[str, A
 
 @contextmanager
 def _said_before(fields: Mapping[str, Any]) -> Iterator[None]:
-    """Leaves out the warning, where there is one: the filters of warnings are the whole process's."""
+    """A context without this warning. Warning filters are global for the process, so they are changed only if
+    needed."""
     if not any(hasattr(BaseModel, name) for name in fields):
         yield
         return

@@ -135,8 +135,8 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[M]:
-    """What reads a model from JSON: the same, its checks included, with the rules for its fields. What it reads is
-    made the model's own by `as_declared`."""
+    """The model for reading JSON: the same model, including its checks, with these rules for its fields. `as_declared`
+    converts its result to the declared model."""
     model.model_rebuild()
     fields: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
@@ -145,7 +145,7 @@ def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[
 
 
 def as_declared(model: type[M], read: M) -> M:
-    """What the model's JSON form has read, as one of the model: code that asks for its type is not surprised."""
+    """The result of a model's JSON form, converted to an instance of the declared model."""
     object.__setattr__(read, "__class__", model)
     return read
 
@@ -163,14 +163,14 @@ def decimal_of(text: str) -> Decimal | None:
 
 
 def json_number(text: str) -> float | Decimal:
-    """The number that the text of a JSON number says, which is not whole as it is written: a float where that says the
-    same, else a Decimal. Raises ArithmeticError for an exponent beyond all bounds."""
+    """The number in a JSON text with a fraction or an exponent: a float if it is exact, else a Decimal. Raises
+    ArithmeticError for an exponent beyond all bounds."""
     exact, near = Decimal(text), float(text)
     return exact if is_inexact(exact) else near
 
 
 def is_inexact(value: int | Decimal) -> bool:
-    """Whether a number is another one as a float: it has more digits than one keeps, or is too large or too small."""
+    """Whether a number changes as a float: it has too many digits, or is too large or too small."""
     try:
         return Decimal(repr(float(value))) != value
     except OverflowError:
@@ -178,7 +178,7 @@ def is_inexact(value: int | Decimal) -> bool:
 
 
 def is_open(annotation: Any) -> bool:
-    """Whether values of any type fit somewhere in a type."""
+    """Whether some part of a type accepts values of any type."""
     return _holds(annotation, Any, object)
 
 
@@ -195,7 +195,7 @@ T = TypeVar("T")
 
 
 def metadata_of(annotation: Any, kind: type[T]) -> Iterator[T]:
-    """What of a kind is noted anywhere in a type."""
+    """The metadata of a kind anywhere in a type."""
     if typing.get_origin(annotation) is Annotated:
         yield from (each for each in annotation.__metadata__ if isinstance(each, kind))
     for each in typing.get_args(annotation):
@@ -203,13 +203,13 @@ def metadata_of(annotation: Any, kind: type[T]) -> Iterator[T]:
 
 
 def member_type(annotation: Any) -> Any:
-    """The type of the members of a list or set, the union where they may be of several; None where it is none."""
+    """The type of the members of a list or set, or a union of several; None for other types."""
     found = tuple(_member_types(annotation, ()))
     return Union[found] if found else None  # noqa: UP007 - made, not written
 
 
 def _member_types(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
-    """`within` are the aliases that a type stands in: it may stand in itself."""
+    """`within` are the type aliases around a type, since an alias may be recursive."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         yield from _member_types(arguments[0], within)
@@ -246,7 +246,7 @@ def _as_float(value: Any) -> Any:
 
 
 def _integer_in_key(value: Any) -> Any:
-    """Digits as an int is written, so that no two texts are one key."""
+    """An int from its canonical digits, so that two texts can't be the same key."""
     return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) and str(int(value)) == value else value
 
 
@@ -278,7 +278,7 @@ def _as_decimal(value: Any) -> Any:
 
 
 def _as_bytes(value: Any) -> Any:
-    """Bytes from their text: base64 is forgiving, so that several texts would be the same bytes."""
+    """Bytes from their canonical text, since base64 would accept several texts for the same bytes."""
     if not isinstance(value, str):
         return value
     try:
@@ -291,7 +291,7 @@ def _as_bytes(value: Any) -> Any:
 
 
 def is_time(annotation: Any) -> bool:
-    """Whether the values of a type are times or spans of time, but for None."""
+    """Whether the values of a type, except None, are times or durations."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return is_time(arguments[0])
@@ -304,7 +304,7 @@ def is_time(annotation: Any) -> bool:
 
 
 def _among(*members: Any) -> Callable[[Any], Any]:
-    """What tells apart the values that Python has equal: 1 and true, 0 and false."""
+    """A validator that distinguishes values that are equal in Python: 1 and true, 0 and false."""
 
     def read(value: Any) -> Any:
         if any(member == value and isinstance(member, bool) != isinstance(value, bool) for member in members):
@@ -317,7 +317,8 @@ def _among(*members: Any) -> Callable[[Any], Any]:
 
 @functools.cache
 def _time_reader(kind: type) -> Callable[[Any], Any]:
-    """What reads text alone, and all of it: pydantic takes numbers in quotes, and cuts what is below a microsecond."""
+    """A validator that accepts only text with at most microseconds, since pydantic accepts numbers in quotes and
+    truncates smaller fractions."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
 
     def read(value: Any) -> Any:
@@ -337,7 +338,7 @@ def _time_reader(kind: type) -> Callable[[Any], Any]:
 
 
 def below_microseconds(text: str) -> bool:
-    """Whether ISO 8601 text says more of a second than a Python time keeps."""
+    """Whether ISO 8601 text has a smaller fraction of a second than Python's times."""
     return _BELOW_MICROSECONDS.search(text) is not None
 
 
@@ -345,12 +346,12 @@ def below_microseconds(text: str) -> bool:
 
 
 def json_model(annotation: Any) -> type[BaseModel]:
-    """What reads a JSON object whose `value` is of a type."""
+    """A model of a JSON object with a member `value` of a type."""
     return create_model("Value", __config__=JSON_CONFIG, value=(json_type(annotation), ...))
 
 
 def json_of_text(annotation: Any, codec: Codec | None, text: str) -> Any:
-    """The JSON value that a text in a URL stands for, by the type of its property; the text where it can't be one."""
+    """The JSON value of a text in a URL, by the type of its property; the text itself if it can't be converted."""
     if isinstance(codec, EnumCodec):
         return next((member.value for member in codec.members if text_of(member.value) == text), text)
     if isinstance(codec, BooleanCodec):
@@ -398,5 +399,5 @@ def _number(value: Any) -> float | int:
 
 
 def left_out(description: str, **options: Any) -> Any:
-    """A member of an answer that is not there when it has nothing to say; it is never null."""
+    """The field of an answer's member that is left out if it is empty, and is never null."""
     return Field(default_factory=lambda: None, description=description, **options)

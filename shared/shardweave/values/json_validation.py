@@ -1,8 +1,8 @@
-"""A JSON value read by a model: all of its faults at once, and no number that becomes another one.
+"""Validating JSON by a model: all faults together, and no number is changed.
 
-Guarantees: a number of the value is read as exactly the number that its text says, or refused. JSON's readers make a
-double of what is not whole; one that a double does not give back (`0.30000000000000000000000001`, `1e-400`) stays a
-Decimal from `json_number` on, which is how it is told here.
+Guarantees: a number is read exactly as in its text, or refused. JSON parsers convert fractions to doubles; a number
+that a double can't represent (`0.30000000000000000000000001`, `1e-400`) becomes a Decimal in `json_number`, by which it
+is recognized here.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 
 MAX_UNKNOWN = 100
-"""Members that a model has not which are told one by one; of others it is told how many they are."""
+"""The maximum number of unknown members that are listed; of others only their number is reported."""
 
 
 def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection[str] = ()) -> M:
-    """What a model reads from a JSON object. `every_digit` names the members whose numbers are taken from the object
-    itself, so that what the model has of them may be near. Raises ValidationFailed that lists every fault, or
+    """The result of a model for a JSON object. `every_digit` names the members whose numbers the caller takes from the
+    object itself, so that the model's numbers may be rounded. Raises ValidationFailed that lists every fault, or
     MalformedRequest for text without UTF-8."""
     faults: list[FieldFault] = []
     value, more = with_few_unknown(model, value)
@@ -48,7 +48,7 @@ def read_model(model: type[M], value: Mapping[str, Any], every_digit: Collection
 
 
 def with_few_unknown(model: type[BaseModel], value: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
-    """The object with no more members that the model has not than are told one by one, and how many were left out."""
+    """The object without the unknown members beyond those that are listed, and their number."""
     if model.model_config.get("extra") != "forbid":
         return value, 0
     known = {field.alias or name for name, field in model.model_fields.items()}
@@ -58,7 +58,7 @@ def with_few_unknown(model: type[BaseModel], value: Mapping[str, Any]) -> tuple[
 
 
 def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> list[FieldFault]:
-    """Pydantic's faults as ours, without the input values."""
+    """Pydantic's errors as faults, without the input values."""
     start = tuple(prefix)
     return [
         FieldFault((*start, *each["loc"]), _message(each), each["type"])
@@ -67,7 +67,8 @@ def field_faults(error: ValidationError, prefix: Iterable[str | int] = ()) -> li
 
 
 def _message(fault: ErrorDetails) -> str:
-    """Pydantic's words, but for those that show a part of the value, or speak of items where there may be none."""
+    """Pydantic's message, except for messages that contain a part of the value, or mention items for values without
+    items."""
     context = fault.get("ctx", {})
     match fault["type"]:
         case "bytes_invalid_encoding":
@@ -83,7 +84,7 @@ def _message(fault: ErrorDetails) -> str:
 
 
 def _inexact_places(value: Mapping[str, Any]) -> Iterator[Place]:
-    """Where the numbers are that no double gives back."""
+    """The places of numbers that a double can't represent."""
     unread: list[tuple[Place, Any]] = [((), value)]
     while unread:
         place, each = unread.pop()

@@ -1,13 +1,13 @@
 """The table's native value for a Python value, and the text of an instant.
 
-Guarantees: what a property of a supported type holds comes back equal when its model validates the stored form again;
-what has no exact form is refused. Subclasses of str, int and Decimal become the plain type, so that what is written
-never depends on how a subclass prints itself.
+Guarantees: if a model validates the stored form of a property of a supported type, the result is equal to the value; a
+value without an exact form is refused. Subclasses of str, int and Decimal become the plain type, so that the stored
+form does not depend on a subclass's string conversion.
 
 Format: datetimes, dates, times, time spans (ISO 8601), UUIDs, addresses, paths and URLs are text; Enums their values;
-floats `Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets. A
-number is as the table gives it back: an int when it is whole, no zeros at its end, no negative zero. The rest is as
-`table.values` has it.
+floats `Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets.
+Numbers have the form that the table returns: an int if whole, without trailing zeros, no negative zero. Other values
+are as in `table.values`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WHOLE_TIME = re.compile(
 
 
 def stored_form(value: Any) -> Value:
-    """The native value to store. Raises ValueRefused for what has no exact form."""
+    """The native value to store. Raises ValueRefused for a value without an exact form."""
     if value is None or type(value) in (str, int, bool, bytes):
         return value
     if isinstance(value, Decimal):
@@ -54,8 +54,8 @@ def stored_form(value: Any) -> Value:
 
 
 def is_written_as_text(kind: type) -> bool:
-    """Whether values of a class are stored as what `str` makes of them: addresses, networks, paths and URLs."""
-    networks = sys.modules.get("pydantic.networks")  # where it was not imported nothing is of its types
+    """Whether values of a class are stored as their `str`: addresses, networks, paths and URLs."""
+    networks = sys.modules.get("pydantic.networks")  # if the module was not imported, no value has its types
     found = [getattr(networks, name, None) for name in ("AnyUrl", "PostgresDsn", "MongoDsn", "NatsDsn", *_ANY_ADDRESS)]
     return issubclass(kind, (*_WRITTEN_AS_TEXT, *(each for each in found if each is not None)))
 
@@ -74,16 +74,15 @@ def datetime_text(value: dt.datetime) -> str:
 
 
 def epoch_number(value: dt.datetime, unit: Literal["ms", "s"]) -> int:
-    """The epoch number of a datetime in a unit; what is less than the unit is cut off. Raises ValueRefused for a naive
-    one."""
+    """The epoch number of a datetime, truncated to a unit. Raises ValueRefused for a naive one."""
     if value.utcoffset() is None:
         raise ValueRefused("a datetime has no time zone", fix="give it one, such as UTC")
     return (value - _EPOCH) // (_MILLISECOND if unit == "ms" else _SECOND)
 
 
 def datetime_begin(text: str) -> str:
-    """What the text of an instant begins with, from what people write: a whole time with its zone, as it is shown or in
-    any other form, is its text here; what is less than that is itself."""
+    """The prefix of an instant's stored text, from a prefix as people write it: a complete time with its zone, in any
+    form, is converted to its stored text; an incomplete one is kept."""
     if not _WHOLE_TIME.fullmatch(text):
         return text
     try:

@@ -1,7 +1,7 @@
-"""Times as people write them: epoch numbers in the property's own unit, or ISO 8601.
+"""Parsing times as people write them: epoch numbers in the property's unit, or ISO 8601.
 
-A bare date, 2024-01-31 and no other form, is its midnight in UTC; a date and time needs a zone. A fraction of an epoch
-number's unit is cut off; an instant with more than microseconds is refused.
+A date (only in the form 2024-01-31) means its midnight in UTC; a date and time needs a zone. A fraction of an epoch
+number's unit is truncated; an instant with more than microseconds is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def parse_time(text: str, codec: TimestampCodec, where: str) -> int:
 
 
 def iso_time(text: str, codec: TimestampCodec, where: str) -> int:
-    """The same of ISO 8601 text alone: in JSON a number is a number. Raises ValueRefused naming `where`."""
+    """Like `parse_time`, but only for ISO 8601 text, since numbers in JSON are not text. Raises ValueRefused naming
+    `where`."""
     unit = dt.timedelta(milliseconds=1) if codec.unit == "ms" else dt.timedelta(seconds=1)
     return (_instant(text, where, f"epoch {codec.unit}, ", "neither a number nor") - _EPOCH) // unit
 

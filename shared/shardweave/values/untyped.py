@@ -1,10 +1,10 @@
 """Values without a declared type: where a type says `Any`, `object`, `JsonValue`, or a bare `dict` or `list`.
 
-Nothing but the stored form tells there what a value was. So what is taken is what comes back equal from it, and all
-else is refused: None, true and false, texts, whole numbers, floats, bytes, lists, sets that are not empty, and dicts
-with text keys. A number that is whole comes back as an int (2.0 as 2), any other as a float, and as a Decimal only
-where no float says the same; a Decimal that a float could say is refused, and so is a whole float that is not the
-number it is written as (1e23).
+Only the stored form determines the type of such a value when it is read. So only values that are read back equal are
+accepted, and all others are refused. Accepted are None, true and false, texts, whole numbers, floats, bytes, lists,
+sets that are not empty, and dicts with text keys. A whole number is read as an int (2.0 as 2), any other number as a
+float, or as a Decimal if no float is equal; a Decimal that equals a float is refused, and so is a whole float that
+differs from its decimal text (1e23).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .codecs import stands_for
 from .json_types import is_inexact
 
 Walk = Callable[[Any], Any]
-"""What is made of a value, part by part."""
+"""A function that converts a value."""
 
 MAX_WHOLE_DIGITS = 126
-"""More than any number that the table holds."""
+"""More digits than any number in the table."""
 
 _PLAIN = (type(None), bool, str, int, bytes)
 _FIX = (
@@ -38,7 +38,7 @@ _FIX = (
 
 
 def check_untyped(value: Any) -> Any:
-    """The value, which comes back equal. Raises ValueRefused for one that would not."""
+    """The value, if it is read back equal. Otherwise raises ValueRefused."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -64,7 +64,7 @@ def check_untyped(value: Any) -> Any:
 
 
 def read_untyped(stored: Value) -> Any:
-    """The value of a stored form, or of JSON."""
+    """The value from its stored form, or from JSON."""
     if isinstance(stored, Decimal):
         if stored.adjusted() < MAX_WHOLE_DIGITS and stored == stored.to_integral_value():
             return int(stored)
@@ -77,8 +77,8 @@ def read_untyped(stored: Value) -> Any:
 
 
 def as_stored(given: Value, stored: Value) -> Value:
-    """A value that came as JSON, in stored form, parts of it being what is `stored` at their place where JSON shows
-    that just so: bytes and decimals as text, a set as a list in any order."""
+    """The stored form of a JSON value. Parts that equal the JSON form of the `stored` value at the same place are
+    replaced by it: bytes and decimals as text, a set as a list in any order."""
     if isinstance(given, dict) and isinstance(stored, dict):
         return {name: as_stored(each, stored[name]) if name in stored else each for name, each in given.items()}
     if isinstance(given, list) and isinstance(stored, list):
@@ -99,13 +99,13 @@ def _shown_members(members: Iterable[Value]) -> list[str]:
 
 
 def walk_of(annotation: Any, untyped: Walk) -> Walk | None:
-    """What does `untyped` to the parts of a value that have no declared type, and leaves the others as they are. None
-    for a type without such parts."""
+    """A function that applies `untyped` to the parts of a value without a declared type. None for a type without such
+    parts."""
     return _walk(annotation, untyped, {})
 
 
 def _walk(annotation: Any, untyped: Walk, within: dict[int, list[Walk | None]]) -> Walk | None:
-    """`within` are the aliases that a type stands in, each with what walks it, once that is made."""
+    """`within` are the type aliases around a type, each with its function once that exists."""
     if any(annotation is each for each in (Any, object, JsonValue)):
         return untyped
     origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
@@ -154,7 +154,7 @@ def _walk_of_members(arguments: tuple[Any, ...], untyped: Walk, within: dict[int
 
 
 def _container(annotation: Any) -> tuple[type, ...]:
-    """What the values of a type, and their stored forms, are."""
+    """The container classes of a type's values and of their stored forms."""
     origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if origin is Annotated:
         return _container(arguments[0])

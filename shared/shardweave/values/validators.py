@@ -1,4 +1,4 @@
-"""The validators that stand in a type, and the type without them."""
+"""Validators in type annotations, and the type without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FUNCTIONS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 
 def is_validated(annotation: Any, within: frozenset[int] = frozenset()) -> bool:
-    """Whether a validator stands anywhere in a type."""
+    """Whether a type contains a validator at any depth."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         noted = any(isinstance(each, _FUNCTIONS) and each is not NO_BOOL for each in annotation.__metadata__)
@@ -26,7 +26,7 @@ def is_validated(annotation: Any, within: frozenset[int] = frozenset()) -> bool:
 
 
 def without_validators(annotation: Any) -> Any:
-    """A type without the validators that stand in it."""
+    """A type without its validators."""
     if not is_validated(annotation):
         return annotation
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

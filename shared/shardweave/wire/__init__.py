@@ -1,1 +1,1 @@
-"""Forms of records and queries as JSON and as text, which the HTTP API and the command line share."""
+"""JSON and text forms of records and queries, which the HTTP API and the command line share."""

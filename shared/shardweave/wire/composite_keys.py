@@ -1,4 +1,4 @@
-"""Keys of several properties written as one value: `electronics/p-042`.
+"""Composite keys: keys of several properties that are written as one value, such as `electronics/p-042`.
 
 Where an entity's partition, or its sort key, has several properties, lists take `partition` and `sort` beside the
 properties themselves:
@@ -8,10 +8,9 @@ properties themselves:
     sort.prefix=electronics/          the first is `electronics`; `electronics/p-0`: and the second begins with `p-0`
     sort.from=electronics/p-1 and sort.to=electronics/p-2    between two, which differ in their last part alone
 
-A part that is empty is refused in an equality: it would be a question that nothing answers. A partition has no prefix,
-since each of its values is a place of its own. The separator is the entity's (`/` by default). The last part may hold
-it; a part before that does is given by its own property instead. Each part is read as its property's
-parameter would be.
+An empty part is refused in an equality, since no record could match. A partition has no prefix, since each of its
+values is a separate hash key. The separator is the entity's (`/` by default). The last part may contain it; if another
+part contains it, use that property's own parameter instead. Each part is parsed like its property's parameter.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Composite:
     separator: str
 
     def parameters(self) -> list[Parameter]:
-        """What describes it."""
+        """The descriptions of its parameters."""
         names = self.separator.join(each.stored for each in self.properties)
         found = [Parameter(self.name, f"Equal to this; `{names}` in one value.")]
         if self.name == SORT:
@@ -56,7 +55,8 @@ class Composite:
         return found
 
     def conditions(self, given: Mapping[str, str], read: Read) -> dict[str, Constraint]:
-        """What the parameters say of the properties. Raises UnsupportedQuery, ValueRefused and what `read` raises."""
+        """The conditions on the properties in the parameters. Raises UnsupportedQuery, ValueRefused and what `read`
+        raises."""
         groups = {
             "equality": [self.name],
             "prefix": [f"{self.name}.prefix"],

@@ -1,10 +1,10 @@
-"""Keys as parts of paths.
+"""Keys as segments of paths.
 
 Clients, proxies and gateways change paths on the way: `.` and `..` are resolved however they are encoded, slashes are
-merged, and a path that was decoded once too often ends at a `?`. So a key that would not arrive is written as `=` and
-the key, percent-encoded, dots and all (`key_part`), which the path then encodes once more: the key `..` is
-`/v1/users/%3D%252E%252E`. What begins with `=` and is not what `key_part` writes is the key as it stands; what it
-writes holds a `%`, and so is never the text of a key that is written as it stands.
+merged, and a path that was decoded once too often ends at a `?`. So a key that would be changed on the way is written
+as `=` and the percent-encoded key, including its dots (`key_part`), which the path then encodes once more: the key `..`
+is `/v1/users/%3D%252E%252E`. A segment that begins with `=` and is not a result of `key_part` is the key itself;
+results of `key_part` contain a `%`, and so are never such a key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from urllib.parse import quote, unquote
 
 _UNSAFE = re.compile(r"[?#%\\\x00-\x1f\x7f]|(^|/)(\.{0,2})(/|$)")
-"""What does not arrive: characters that end a path or that somebody decodes once more, and empty and dot segments."""
+"""Texts that are changed on the way: characters that end a path or may be decoded twice, and empty and dot segments."""
 
 
 def key_part(key: str, *, last: bool = True) -> str:
@@ -32,7 +32,7 @@ def _quoted(key: str) -> str:
 
 
 def _unquoted(part: str) -> str | None:
-    """The key that was written in quotes, None when this is none."""
+    """The key in the encoded form, None if the text does not have this form."""
     if not part.startswith("="):
         return None
     key = unquote(part[1:], errors="surrogatepass")

@@ -39,7 +39,7 @@ from .parameter import Parameter
 
 @dataclass(frozen=True)
 class ConditionParameter:
-    """What one condition parameter says: a group of the property's conditions, and its side in it."""
+    """One condition parameter: its group of the property's conditions, and its side in a range."""
 
     each: Property
     group: str
@@ -191,11 +191,12 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
 RESERVED = frozenset(
     {"index", "consistent", "properties", "hydrate", EXPAND, "lookup", *(parameter.name for parameter in PAGING)}
 )
-"""Parameters that are no conditions."""
+"""Parameters that are not conditions."""
 
 
 def equality_names(stored: str) -> tuple[str, ...]:
-    """What the equality of a property is called: its own name, unless that is another parameter's, and `p.eq`."""
+    """The parameter names of a property's equality: its own name, unless another parameter has this name, and
+    `p.eq`."""
     return (f"{stored}.eq",) if stored in RESERVED else (stored, f"{stored}.eq")
 
 
@@ -221,7 +222,7 @@ def index_names(entity: EntityType[Any]) -> list[str]:
 
 
 def index_table(entity: EntityType[Any]) -> str:
-    """What each index takes and how it is ordered, for people, as a Markdown table."""
+    """A Markdown table of the conditions and the order of each index."""
     rows = [
         "| index | needs | then, from the left | order |",
         "| --- | --- | --- | --- |",

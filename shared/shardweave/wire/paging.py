@@ -1,4 +1,4 @@
-"""How a page is asked for with parameters, in lists over HTTP and on the command line.
+"""The parameters of pages, in lists over HTTP and on the command line.
 
 reverse       true for the reverse of the order
 limit         records a page, 1 to 500, 100 if not given
@@ -63,7 +63,7 @@ def paging(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def token_of(given: Mapping[str, Any], names: tuple[str, str] = (CONTINUATION, PREVIOUS)) -> Any:
-    """The token that a page is asked for with; it says itself which way it reads. Raises InputError for two."""
+    """The token of the requested page, which contains its direction. Raises InputError if there are two."""
     tokens = [given[name] for name in names if given.get(name) is not None]
     if len(tokens) > 1:
         raise InputError(f"{' and '.join(names)} exclude one another", where=names[1], fix="give one of them")
@@ -71,7 +71,7 @@ def token_of(given: Mapping[str, Any], names: tuple[str, str] = (CONTINUATION, P
 
 
 def name_of_token(given: Mapping[str, Any]) -> str:
-    """What the token that a page is asked for with was given as."""
+    """The name of the parameter that contained the token."""
     return CONTINUATION if given.get(PREVIOUS) is None else PREVIOUS
 
 

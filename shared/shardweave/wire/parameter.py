@@ -1,4 +1,4 @@
-"""A parameter of an operation, as lists of parameters are made of it and OpenAPI describes it."""
+"""A parameter of an operation, with its description for OpenAPI."""
 
 from __future__ import annotations
 

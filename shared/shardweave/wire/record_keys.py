@@ -1,14 +1,14 @@
-"""How a record is named: in paths, in bodies, and by `key` in answers.
+"""Keys of records over HTTP: in paths, in bodies, and as `key` in answers.
 
-An entity with an origin names its records by shard keys: `key` is in every answer, the same text is `{key}` in paths
-and a key in bodies, and no other text is. It is signed, so one that was altered, or belongs to another entity, is
-refused; it tells the record's shard, so that a read need not look elsewhere; and it finds a record that has moved.
+An entity with an origin names its records by shard keys: `key` is in every answer, and only this text is used as
+`{key}` in paths and as a key in bodies. It is signed, so an altered key, or one of another entity, is refused; it
+contains the record's shard, so that a read needs no search; and it also finds a record that has moved.
 
-In a record that is written, `key` may stand for the properties that identify it. It is held to them, and to the path:
-where they name different records, nothing is written.
+In a record that is written, `key` may stand for the properties that identify it. If it contradicts them, or the path,
+the request is refused.
 
-Any other entity names them by what identifies them: the unique property as `{key}`; where there are several, each is a
-part of the path, and a key in a body is an object.
+Records of other entities are named by their identity: the unique property as `{key}`; if several properties identify a
+record, each is a segment of the path, and a key in a body is an object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KEY = "key"
 
 @dataclass(frozen=True)
 class RecordKeys:
-    """The names of one entity's records. Raises ConfigurationError for an origin without secrets."""
+    """The keys of one entity's records. Raises ConfigurationError for an origin without secrets."""
 
     entity: EntityType[Any]
     external: ExternalKeys | None = None
@@ -77,13 +77,13 @@ class RecordKeys:
         }
 
     def path(self, record: Entity) -> str:
-        """Where a record is."""
+        """The path of a record."""
         if self.entity.origin is not None:
             return self._path([self.text(record.key)])
         return self._path_of(self.entity.dump(record))
 
     def path_of_json(self, given: Any, said: Mapping[str, Any] = NOTHING) -> str:
-        """Where the record is whose key a body gave, see `of_json`."""
+        """The path of the record whose key is in a body, see `of_json`."""
         if self.entity.origin is not None:
             return self._path([given])
         return self._path_of(self.entity.identify(self.of_json(given, (), said)))
@@ -148,13 +148,13 @@ class RecordKeys:
         return self.entity.identify(self.of_json(document[KEY], (KEY,)))
 
     def contradicted(self) -> ValueRefused:
-        """A `key` in a body is another record's than the one that is written."""
+        """The error that a `key` in a body belongs to another record."""
         return ValueRefused("it names another record", where=KEY, fix="leave it out, or give the record's own")
 
     # -- in answers
 
     def text(self, key: AnyKey) -> str:
-        """A shard key as it is shown."""
+        """The text of a shard key."""
         assert self.external is not None
         return self.external.encode(key)
 

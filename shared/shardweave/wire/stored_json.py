@@ -1,4 +1,4 @@
-"""Stored items as JSON text, without a record in between, where nothing in them needs one.
+"""Writing stored items as JSON text directly, without creating record objects, if possible.
 
 An entity of plain texts, whole numbers and truth values has little to check: each value's type and a text's length. An
 item that passes is answered as it is stored. Everything else is none of this module's: whatever is unusual in an entity

@@ -1,8 +1,8 @@
-"""Stored records that can't be read, as answers and logs tell them.
+"""Unreadable stored records in answers and logs.
 
     "unreadable": [{"entity": "user", "key": "u1", "code": "invalid", "properties": ["name (missing)"], "position": 3}]
 
-An answer has them only where there are any: nothing of what a record holds, but for its key. A log has one line for
+An answer has this member only if there are any. It contains nothing of a record except its key. A log has one line for
 each, in which the key is a hash, as in the audit trail.
 """
 
@@ -36,15 +36,15 @@ TOLD: Any = (list[UnreadableRecord], left_out("Stored records on the way that ca
 
 
 def logged(found: Unreadable) -> dict[str, str]:
-    """One of them as a log has it."""
+    """The log line of an unreadable record."""
     return {"entity": found.entity, "key": key_hash(found.name), "code": found.code}
 
 
 def unreadable_in(failure: BaseException | None) -> tuple[Unreadable, ...]:
-    """What an error says of a stored record, where it does."""
+    """The unreadable record in an error, if it has one."""
     return (failure.record,) if isinstance(failure, RecordUnreadable) else ()
 
 
 def key_hash(name: str) -> str:
-    """What the trail has for a record; `name` is its collection and its key, with a slash between."""
+    """The hash of a record in the audit trail; `name` is its collection and its key, separated by a slash."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()[:KEY_DIGITS]
