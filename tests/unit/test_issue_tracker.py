@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from urllib.parse import quote
 
 import pytest
 
@@ -16,6 +17,7 @@ from shardweave.errors import UnknownName, UnsupportedQuery
 from shardweave.local.loading import load
 from shardweave.store import Store
 from tests.unit.access_world import Person
+from tests.unit.api_world import json_of, problem_of
 from tests.unit.issue_world import grid, issue_service, load_told, numbers
 
 DAY = dt.date(2025, 1, 1)
@@ -50,6 +52,41 @@ def test_state_ascending_and_number_descending(told: Person) -> None:
 )
 def test_one_column_either_way(told: Person, sort: str, expected: list[int]) -> None:
     assert numbers(grid(told, BRIDGE, sort)) == expected
+
+
+@pytest.mark.parametrize("sort", ["num", "-num", "state,-num", "title", "-due"])
+def test_a_grid_is_filtered_in_any_order(told: Person, sort: str) -> None:
+    every = grid(told, BRIDGE, sort)["items"]
+    for name in ("state", "priority", "reporter", "assignee"):
+        for value in {issue[name] for issue in every if name in issue}:
+            kept = [issue["num"] for issue in every if issue.get(name) == value]
+            assert numbers(grid(told, BRIDGE, sort, **{name: quote(value)})) == kept
+    first = every[0]
+    both = grid(told, BRIDGE, sort, state=first["state"], priority=first["priority"], limit=1)
+    assert numbers(both) == [first["num"]]
+    assert grid(told, BRIDGE, sort, reporter="nobody")["items"] == []
+
+
+def test_a_filtered_grid_goes_back_and_forth(told: Person) -> None:
+    kept = numbers(grid(told, BRIDGE, "-num", state="open"))
+    first = grid(told, BRIDGE, "-num", state="open", limit=1)
+    second = grid(told, BRIDGE, "-num", state="open", limit=1, nextToken=first["nextToken"])
+    assert [*numbers(first), *numbers(second)] == kept[:2]
+    assert numbers(grid(told, BRIDGE, "-num", state="open", limit=1, prevToken=second["prevToken"])) == kept[:1]
+
+
+def test_a_grid_says_how_it_is_read(told: Person) -> None:
+    target = f"/v1/issue-grid/explain?projectId={BRIDGE.project_id}&sort=-due&state=open"
+    plan = json_of(told.get(target))
+    assert (plan["index"], plan["order"], plan["lanes"], plan["filters"]) == ("gridDue", "descending", 4, 1)
+    assert plan["reasons"]
+    assert "reads" not in plan or plan["reads"] is None
+    ran = json_of(told.get(f"{target}&run=true"))
+    assert ran["reads"] >= 4
+    assert ran["units"] > 0
+    problem_of(told.get(f"/v1/issue-grid/explain?projectId={BRIDGE.project_id}&sort=nothing"), 400, "unknown_name")
+    lost = json_of(told.get(f"/v1/issue-grid?projectId={BRIDGE.project_id}&state=lost"))
+    assert (lost["status"], lost["where"]) == (400, "state")
 
 
 def test_every_column_has_an_index_that_ends_in_num() -> None:

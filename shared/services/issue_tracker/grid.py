@@ -1,21 +1,23 @@
 """The grid: a project's issues in pages, sorted by one of its columns, with its custom fields by their names.
 
 Costs of a page: a read of the project, and a query of the four shards, whatever the page and however many issues there
-are.
+are. Filters drop issues after reading, so a page that drops many reads further; `/v1/issue-grid/explain` shows what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
 
-from shardweave import Database, errors
+from shardweave import Database, errors, where
 from shardweave.routing import JsonModel, Listed, RecordView, get, listed
+from shardweave.table.conditions import Condition
 
-from .records import COLUMNS, PLACES, Issue, Project, presence
+from .records import COLUMNS, PLACES, Issue, Priority, Project, State, presence
 from .sorting import LAST, sorting
 
 KINDS = {
@@ -65,13 +67,24 @@ def columns_of(project: Project) -> list[Column]:
     ]
 
 
-def issues_by(project: Project, sort: str) -> Listed[Issue]:
-    """A project's issues in the order that `sort` names. Raises UnknownName, UnsupportedQuery."""
+def issues_by(project: Project, sort: str, only: Mapping[str, Any] = MappingProxyType({})) -> Listed[Issue]:
+    """A project's issues in the order that `sort` names, those that have the values of `only`. Raises UnknownName,
+    UnsupportedQuery."""
     chosen = sorting(sort, project.custom_fields)
     conditions: dict[str, Any] = {"tenant_id": project.tenant_id, "project_id": project.project_id}
     if chosen.place is not None:
         conditions[presence(chosen.place)] = True
-    return listed(Issue, conditions, index=chosen.index, reverse=chosen.reverse)
+    return listed(Issue, conditions, index=chosen.index, filter=filter_of(only), reverse=chosen.reverse)
+
+
+def filter_of(only: Mapping[str, Any]) -> Condition | None:
+    """The filter that keeps issues with these values, None where none is given."""
+    found: Condition | None = None
+    for name, value in only.items():
+        if value is not None:
+            test = where(name) == value
+            found = test if found is None else found & test
+    return found
 
 
 def with_values(issue: Issue, fields: Mapping[str, str]) -> IssueWithValues:
@@ -82,17 +95,72 @@ def with_values(issue: Issue, fields: Mapping[str, str]) -> IssueWithValues:
     )
 
 
+ProjectId = Annotated[UUID, Field(description="The project.")]
+Sort = Annotated[str, Field(description=f"{', '.join(COLUMNS)}, or a custom field.")]
+OnlyState = Annotated[State | None, Field(description="Only issues in this state.")]
+OnlyPriority = Annotated[Priority | None, Field(description="Only issues of this priority.")]
+OnlyReporter = Annotated[str | None, Field(description="Only issues that this person reported.")]
+OnlyAssignee = Annotated[str | None, Field(description="Only issues of this assignee.")]
+
+
 @get("/v1/issue-grid", tag="issues", errors=(errors.NotFound,))
 def issue_grid(
-    project_id: Annotated[UUID, Field(description="The project.")],
+    project_id: ProjectId,
     database: Database,
-    sort: Annotated[str, Field(description=f"{', '.join(COLUMNS)}, or a custom field.")] = LAST,
+    sort: Sort = LAST,
+    state: OnlyState = None,
+    priority: OnlyPriority = None,
+    reporter: OnlyReporter = None,
+    assignee: OnlyAssignee = None,
 ) -> Listed[IssueWithValues, Columns]:
     """A project's issues, sorted by a column.
 
     `sort` names one column, `-` before it for the other direction: `sort=-due`. Issues that are alike in it come by
     number, the same way; `sort=state,-num` has the numbers the other way. By a custom field come the issues that have
-    a value there."""
+    a value there. `state`, `priority`, `reporter` and `assignee` filter, in any order."""
     project = project_of(database, {"project_id": project_id})
-    found = issues_by(project, sort).shown_as(lambda issue: with_values(issue, project.custom_fields))
+    only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
+    found = issues_by(project, sort, only).shown_as(lambda issue: with_values(issue, project.custom_fields))
     return found.with_members(Columns(columns=columns_of(project)))
+
+
+class GridPlan(JsonModel):
+    """How a page of the grid is read, and why."""
+
+    index: str = Field(description="The index that has the order.")
+    order: str = Field(description="ascending or descending.")
+    reasons: list[str]
+    lanes: int = Field(description="Shards that are read at once.")
+    estimated_reads: int = Field(description="Requests for a page; a filter may need more.")
+    filters: int = Field(description="Tests that drop issues after reading.")
+    reads: int | None = Field(description="Requests that the first page took, where it was run.")
+    units: float | None = Field(description="Read units that it cost, where it was run.")
+
+
+@get("/v1/issue-grid/explain", tag="issues", errors=(errors.NotFound,))
+def explain_issue_grid(
+    project_id: ProjectId,
+    database: Database,
+    sort: Sort = LAST,
+    state: OnlyState = None,
+    priority: OnlyPriority = None,
+    reporter: OnlyReporter = None,
+    assignee: OnlyAssignee = None,
+    run: Annotated[bool, Field(description="Read the first page, and say what it cost.")] = False,
+) -> GridPlan:
+    """How the grid with the same parameters is read, and why."""
+    only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
+    grid = issues_by(project_of(database, {"project_id": project_id}), sort, only)
+    found = database.explain(
+        Issue, grid.conditions, index=grid.index, filter=grid.filter, reverse=grid.reverse, run=run
+    )
+    return GridPlan(
+        index=found.indexes[0] or "",
+        order=found.order,
+        reasons=list(found.reasons),
+        lanes=len(found.lanes),
+        estimated_reads=found.estimated_reads,
+        filters=sum(value is not None for value in only.values()),
+        reads=None if found.stats is None else found.stats.requests,
+        units=None if found.stats is None else found.stats.units,
+    )
