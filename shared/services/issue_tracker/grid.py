@@ -7,6 +7,8 @@ are. Filters drop issues after reading, so a page that drops many reads further;
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_
 from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
@@ -15,7 +17,6 @@ from pydantic import Field
 
 from shardweave import Database, errors, where
 from shardweave.routing import JsonModel, Listed, RecordView, get, listed
-from shardweave.table.conditions import Condition
 
 from .records import COLUMNS, PLACES, Issue, Priority, Project, State, presence
 from .sorting import LAST, sorting
@@ -77,14 +78,10 @@ def issues_by(project: Project, sort: str, only: Mapping[str, Any] = MappingProx
     return listed(Issue, conditions, index=chosen.index, filter=filter_of(only), reverse=chosen.reverse)
 
 
-def filter_of(only: Mapping[str, Any]) -> Condition | None:
+def filter_of(only: Mapping[str, Any]) -> Any:
     """The filter that keeps issues with these values, None where none is given."""
-    found: Condition | None = None
-    for name, value in only.items():
-        if value is not None:
-            test = where(name) == value
-            found = test if found is None else found & test
-    return found
+    tests = [where(name) == value for name, value in only.items() if value is not None]
+    return reduce(and_, tests) if tests else None
 
 
 def with_values(issue: Issue, fields: Mapping[str, str]) -> IssueWithValues:
