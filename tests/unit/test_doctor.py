@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shardweave.access import private_property
 from shardweave.errors import Conflict
@@ -141,6 +143,10 @@ def expired_lookup(world: Clinic) -> None:
     world.put(lookup, rangeKey="phone#77", expires=world.clock.now // 1000 - 10**6)
 
 
+def expired_record(world: Clinic) -> None:
+    world.put(world.one("customer!", customerId="c0"), expires=world.clock.now // 1000 - 10**6)
+
+
 def sequence_behind(world: Clinic) -> None:
     world.put(world.one("issue.num+!", rangeKey="projectId#p0"), _last=2)
 
@@ -236,6 +242,7 @@ DAMAGES: list[tuple[Damage, str, set[str]]] = [
     (lookup_not_filled, "lookup_not_filled", set()),
     (expired_item, "expired_item", set()),
     (expired_lookup, "expired_item", set()),
+    (expired_record, "expired_record", {"lookup_dangling"}),
     (sequence_behind, "sequence_behind", set()),
     (sequence_gone, "sequence_behind", set()),
     (counter_damaged, "counter_damaged", set()),
@@ -445,3 +452,22 @@ def test_killed_anywhere_and_begun_again_the_report_is_the_same(calls: int) -> N
         world.examined(page=2)
     script._left = []
     assert world.examined(page=2).findings == whole.findings
+
+
+TOGETHER = [damage for damage, *_ in REPAIRED]
+
+
+@given(damages=st.lists(st.sampled_from(TOGETHER), min_size=2, max_size=5, unique=True))
+@settings(max_examples=20, deadline=None)
+def test_any_faults_together_are_repaired_and_nothing_is_lost(damages: list[Damage]) -> None:
+    world = Clinic()
+    before = {item["rangeKey"] for item in world.items() if world.schema.entity_of_key(item["hashKey"]) is not None}
+    for damage in damages:
+        with suppress(ValueError, KeyError):  # Another one has taken what it would damage.
+            damage(world)
+    for _ in range(3):
+        if world.examined(repair=True).code == 0:
+            break
+    assert world.found() == {}
+    assert {item["rangeKey"] for item in world.items() if world.schema.entity_of_key(item["hashKey"])} == before
+    assert sound(world)

@@ -148,9 +148,16 @@ _LISTED = (
     FaultKind(
         "expired_item",
         _R,
-        "an item expired over a week ago and is still there",
+        "a lookup record, or an item that the library keeps for a time, expired over a week ago and is still there",
         "the table's TTL is turned off, or is set to another attribute",
-        "the library's own items are removed, and so are lookup records; records are left to the table's TTL",
+        "it is removed",
+    ),
+    FaultKind(
+        "expired_record",
+        _P,
+        "a record expired over a week ago and is still there, unseen",
+        "as `expired_item`",
+        "none: set the table's TTL to the schema's attribute",
     ),
     FaultKind(
         "sequence_behind",

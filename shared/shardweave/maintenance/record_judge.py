@@ -85,7 +85,7 @@ class RecordJudge:
         spaces = look.spaces(entity)
         if entity.is_expired(item, look.seconds):
             if entity.is_expired(item, look.seconds - LONG_EXPIRED_SECONDS):
-                yield Finding("expired_item", key, entity.token)
+                yield Finding("expired_record", key, entity.token)
             return
         if _is_in(entity, item, spaces.leaving) and not _is_in(entity, item, spaces.current):
             return

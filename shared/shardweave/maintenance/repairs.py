@@ -141,9 +141,7 @@ class Repairs:
         return self._sent([DeleteItem(self._key(item), condition)])
 
     def _expired(self, finding: Finding, item: Item) -> bool:
-        """What the library keeps beside records is removed; records are left to the table."""
-        if finding.about in self._schema.entities:
-            return False
+        """What is kept beside records is removed, if it has not been given more time since."""
         ttl, past = self._schema.layout.ttl_attribute or "", self._seconds - LONG_EXPIRED_SECONDS
         return self._sent([DeleteItem(self._key(item), Compare(ttl, "<=", past))])
 
