@@ -69,8 +69,8 @@ def faults_of(annotation: Any, default: Any = ...) -> list[str]:
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        (Sub, "a value of its type is a model, which has no stored form"),
-        (list[Sub] | None, "a value of its type is a model, which has no stored form"),
+        (Sub | dict[str, int], "a union of models is stored as mappings that nothing tells apart"),
+        (set[Sub], "a set can't hold a mapping"),
         (Pair, "a Pair has no stored form"),
         (complex, "a complex has no stored form"),
         (complex | None, "a complex has no stored form"),

@@ -74,6 +74,17 @@ class Model(pydantic.BaseModel):
     size: int
 
 
+class Checked(pydantic.BaseModel):
+    """A model with a validator."""
+
+    size: int
+
+    @pydantic.field_validator("size")
+    @classmethod
+    def doubled(cls, size: int) -> int:
+        return 2 * size
+
+
 @dataclasses.dataclass
 class Pair:
     """A dataclass."""
@@ -84,7 +95,10 @@ class Pair:
 NAMES: dict[str, Any] = {
     **vars(typing),
     **{name: getattr(pydantic, name) for name in pydantic.__all__ if name[0].isupper()},
-    **{each.__name__: each for each in (Colour, Number, Point, Size, Dated, Model, Pair, DecimalCodec, Decimal)},
+    **{
+        each.__name__: each
+        for each in (Colour, Number, Point, Size, Dated, Model, Checked, Pair, DecimalCodec, Decimal)
+    },
     **{each.__name__: each for each in (Counter, OrderedDict, defaultdict, deque, Fraction, Path)},
     **{each.__name__: each for each in (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID)},
     **{each.__name__: each for each in (ipaddress.IPv4Address, ipaddress.IPv6Network)},

@@ -16,8 +16,10 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
+from pydantic import BaseModel
 from typing_extensions import get_type_hints, is_typeddict
 
 from ..errors import UnsupportedQuery
@@ -26,6 +28,7 @@ from ..schema.property import Property
 from ..table.conditions import Condition, OnAttribute
 from ..table.values import Item, Value
 from ..values.codecs import codec_of, stands_for
+from ..values.defaults import Default, default_of
 from .filter_compiler import compiled_test
 
 MAX_STEPS = 32
@@ -43,11 +46,15 @@ class AtPath(OnAttribute):
     steps: tuple[str, ...]
     test: Condition
     make: Callable[[], Value] = field(repr=False, compare=False)
+    fills: tuple[Default | None, ...] = field(default=(), repr=False, compare=False)
+    """The defaults of the fields of models that steps lead to."""
 
     def evaluate(self, item: Item) -> bool:
         found: Any = item[self.attribute] if self.attribute in item else self.make()
-        for step in self.steps:
-            found = _member(found, step)
+        for step, fill in zip_longest(self.steps, self.fills):
+            above, found = found, _member(found, step)
+            if found is _NOTHING and fill is not None and isinstance(above, Mapping):
+                found = fill.form()
         return self.test.evaluate({} if found is _NOTHING else {_text(self.attribute, self.steps): found})
 
 
@@ -72,7 +79,8 @@ def test_at(entity: EntityType[Any], path: str, node: Condition, where: str) -> 
             fix="let its default be a value, or a factory that takes nothing",
         )
     found = _property_at(each, tuple(steps), f"{where}.property")
-    return AtPath(each.stored, tuple(steps), compiled_test(found, node, where), each.default.form)
+    fills = tuple(_fills_at(each.annotation, steps))
+    return AtPath(each.stored, tuple(steps), compiled_test(found, node, where), each.default.form, fills)
 
 
 def _property_at(each: Property, steps: tuple[str, ...], where: str) -> Property:
@@ -90,6 +98,26 @@ def _property_at(each: Property, steps: tuple[str, ...], where: str) -> Property
         annotation = typing.Union[found]  # noqa: UP007 - made, not written
     name = _text(each.stored, steps)
     return Property(name, name, annotation, codec_of(annotation), None, required=False, has_default=False)
+
+
+def _fills_at(annotation: Any, steps: Sequence[str]) -> Iterator[Default | None]:
+    """The defaults of the fields of models at each step, None for what is none."""
+    for step in steps:
+        model = next(_models_in(annotation), None)
+        fields = {} if model is None else {info.alias or name: info for name, info in model.model_fields.items()}
+        yield default_of(fields[step]) if step in fields and not fields[step].is_required() else None
+        annotation = typing.Union[tuple(_types_at(annotation, step, ()))]  # noqa: UP007 - made, not written
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that a type stands for."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif typing.get_origin(annotation) in (typing.Annotated, typing.Union, types.UnionType):
+        for each in typing.get_args(annotation):
+            yield from _models_in(each)
+    elif (meant := stands_for(annotation)) is not None:
+        yield from _models_in(meant)
 
 
 def _text(name: str, steps: Sequence[str]) -> str:
@@ -119,7 +147,12 @@ def _types_at(annotation: Any, step: str, within: tuple[Any, ...]) -> Iterator[A
 def _members(kind: Any, arguments: tuple[Any, ...], step: str) -> Iterator[Any]:
     if not isinstance(kind, type) or issubclass(kind, (str, bytes, bytearray, Set)):
         return
-    if issubclass(kind, Mapping):
+    if issubclass(kind, BaseModel):
+        fields = {info.alias or name: info for name, info in kind.model_fields.items()}
+        if step in fields:
+            info = fields[step]
+            yield typing.Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    elif issubclass(kind, Mapping):
         yield arguments[1] if len(arguments) > 1 else Any
     elif issubclass(kind, Collection) and _PLACE.fullmatch(step):
         if issubclass(kind, tuple) and arguments and Ellipsis not in arguments:

@@ -5,9 +5,9 @@ value without an exact form is refused. Subclasses of str, int and Decimal becom
 form does not depend on a subclass's string conversion.
 
 Format: datetimes, dates, times, time spans (ISO 8601), UUIDs, addresses, paths and URLs are text; Enums their values;
-floats `Decimal(repr(x))`; mappings have text keys; an empty set is an empty list, since the table has no empty sets.
-Numbers have the form that the table returns: an int if whole, without trailing zeros, no negative zero. Other values
-are as in `table.values`.
+floats `Decimal(repr(x))`; models are mappings; mappings have text keys; an empty set is an empty list, since the table
+has no empty sets. Numbers have the form that the table returns: an int if whole, without trailing zeros, no negative
+zero. Other values are as in `table.values`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from collections.abc import Mapping, Set
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from ..errors import ValueRefused
 from ..table.values import Value, number, number_text
@@ -50,6 +52,9 @@ def stored_form(value: Any) -> Value:
         return stored_form(value.value)
     if isinstance(value, (Mapping, list, tuple, Set)):
         return _stored_collection(value)
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {field.alias or name: stored_form(getattr(value, name)) for name, field in fields.items()}
     return _stored_scalar(value)
 
 

@@ -6,10 +6,10 @@ pydantic setting that would change this is a fault. Generators of faults, as in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pydantic import PlainSerializer, PydanticUserError, TypeAdapter, WrapSerializer
+from pydantic import ConfigDict, PlainSerializer, PydanticUserError, TypeAdapter, WrapSerializer
 from pydantic.types import EncodedBytes, EncodedStr
 
 from ...errors import Fault
@@ -50,16 +50,23 @@ def model_faults(model: type[Entity]) -> Iterator[Fault]:
     """Every fault of a model's aliases, serializers, computed fields and options."""
     where = f"entity {model.__name__}"
     for name, field in model.model_fields.items():
-        for message, fix in _field_faults(field):
+        for message, fix in field_faults(field):
             yield Fault(f"{where}.{name}", message, fix)
-    for option, (allowed, fix) in _OPTIONS.items():
-        if model.model_config.get(option, allowed[0]) not in allowed:
-            yield Fault(f"{where}, model_config", f"{option} changes what is stored, taken or shown", fix)
+    for option, fix in option_faults(model.model_config):
+        yield Fault(f"{where}, model_config", f"{option} changes what is stored, taken or shown", fix)
     yield from _serializer_faults(where, model)
     yield from _computed_faults(where, model)
 
 
-def _field_faults(field: FieldInfo) -> Iterator[tuple[str, str]]:
+def option_faults(config: ConfigDict, *, but: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The options of a model that change what is stored, taken or shown, `but` for some, with what to do."""
+    for option, (allowed, fix) in _OPTIONS.items():
+        if option not in but and config.get(option, allowed[0]) not in allowed:
+            yield option, fix
+
+
+def field_faults(field: FieldInfo) -> Iterator[tuple[str, str]]:
+    """What makes the names or the forms of a field's values differ."""
     aliases = (field.alias, field.validation_alias, field.serialization_alias)
     if any(each != aliases[0] for each in aliases):
         yield "it is taken, stored and shown by different names", "give it one, with alias= alone"

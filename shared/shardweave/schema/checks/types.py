@@ -27,6 +27,7 @@ from ..entity import Entity
 from ..property import Property, properties_of
 from ..property_options import Role
 from .models import model_faults
+from .nested import nested_faults, union_faults
 from .round_trips import round_trip_faults
 
 Found = Iterator[tuple[str, str]]
@@ -38,7 +39,7 @@ _STORED: tuple[tuple[tuple[type, ...], str], ...] = (
     ((int, float, Decimal), "number"),
     ((bytes, bytearray), "bytes"),
     ((type(None),), "null"),
-    ((Mapping,), "mapping"),
+    ((Mapping, BaseModel), "mapping"),
     ((Set,), "set"),
     ((Sequence,), "list"),
 )
@@ -85,7 +86,7 @@ def type_faults(model: type[Entity]) -> Iterator[Fault]:
 
 
 def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
-    """`within` are the type aliases around a type, since an alias may be recursive."""
+    """`within` are the type aliases and models around a type, since they may be recursive."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         for each in arguments[1:]:
@@ -98,21 +99,24 @@ def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
             yield "bytes in a Literal have no JSON form", "declare a Literal of texts"
     elif origin is not None:
         if isinstance(origin, type) and origin is not types.UnionType:
-            yield from _class_faults(origin)
+            yield from _class_faults(origin, within)
+        if origin in (typing.Union, types.UnionType):
+            yield from union_faults(arguments)
         yield from _member_faults(origin, arguments)
         for each in arguments:
             yield from _annotation_faults(each, within)
     elif (meant := stands_for(annotation)) is not None and id(annotation) not in within:
         yield from _annotation_faults(meant, within | {id(annotation)})
     elif isinstance(annotation, type):
-        yield from _class_faults(annotation)
+        yield from _class_faults(annotation, within)
 
 
-def _class_faults(kind: type) -> Found:
+def _class_faults(kind: type, within: frozenset[int]) -> Found:
     if issubclass(kind, enum.Enum):
         yield from _enum_faults(kind)
     elif issubclass(kind, BaseModel):
-        yield "a value of its type is a model, which has no stored form", "declare a dict, or properties of its own"
+        if id(kind) not in within:
+            yield from nested_faults(kind, lambda each: _annotation_faults(each, within | {id(kind)}))
     elif kind is pydantic.NaiveDatetime:
         yield "a datetime without a zone has no stored form", "declare datetime, and give one with a zone"
     elif kind.__name__ in _UNSTORED and (_is_of_pydantic(kind) or kind.__module__ == "collections"):

@@ -1,0 +1,84 @@
+"""What can be wrong with a model that is the type of a property, or stands in one. Generators of messages with fixes.
+
+Such a model is stored as a mapping, and read by pydantic alone: what would read or show another value than was stored
+is a fault. Its fields are held to what is asked of properties.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import typing_extensions
+from pydantic import BaseModel, RootModel
+
+from ...values.codecs import stands_for
+from ...values.json_types import is_open
+from ...values.validators import is_validated
+from ..entity import Entity
+from ..property import properties_of
+from .models import field_faults, option_faults
+from .round_trips import round_trip_faults
+
+Found = Iterator[tuple[str, str]]
+
+_ITS_OWN = ("extra", "frozen", "ser_json_bytes", "val_json_bytes")
+"""Options that an entity has of its own, and a model in it may have as it likes."""
+
+
+def nested_faults(kind: type[BaseModel], faults_of: Callable[[Any], Found]) -> Found:
+    """Every fault of a model. `faults_of` gives those of the type of a field."""
+    name = kind.__name__
+    if issubclass(kind, (Entity, RootModel)):
+        yield f"{name} is no model of fields", "declare a model of its own for the property, or the type that it holds"
+        return
+    kind.model_rebuild()
+    decorated = kind.__pydantic_decorators__
+    if decorated.field_validators or decorated.model_validators or decorated.validators or decorated.root_validators:
+        yield (
+            f"{name} has validators, which would run on what is stored",
+            "let a validator of the entity's property do it",
+        )
+    if decorated.field_serializers or decorated.model_serializers:
+        yield f"{name} has serializers, which show another form than bodies are read by", "leave them out"
+    if kind.model_computed_fields:
+        yield f"{name} has computed fields, which a body would give back", "make them properties of Python's own"
+    if kind.model_config.get("extra") == "allow":
+        yield f"{name} takes members that it does not declare", 'leave out extra="allow", or declare a dict'
+    for option, fix in option_faults(kind.model_config, but=_ITS_OWN):
+        yield f"{option} of {name} changes what is stored, taken or shown", fix
+    for each in properties_of(kind).values():
+        own = [*field_faults(kind.model_fields[each.name]), *dict.fromkeys(faults_of(each.annotation))]
+        if is_open(each.annotation):
+            own.append(("a part of it has no declared type", "declare its type"))
+        if _holds_bytes(each.annotation):
+            own.append(("bytes in a model have another form in JSON than those of a property", "declare a text"))
+        if is_validated(each.annotation):
+            own.append(("a validator in its type would run on what is stored", "leave it out"))
+        for message, fix in own or round_trip_faults(each):
+            yield f"{name}.{each.name}: {message}", fix
+
+
+def _holds_bytes(annotation: Any) -> bool:
+    return annotation in (bytes, bytearray) or any(map(_holds_bytes, typing.get_args(annotation)))
+
+
+def union_faults(arguments: tuple[Any, ...]) -> Found:
+    """The faults of a union, whose models are told apart by nothing that is stored."""
+    found = [each for each in arguments if _is_mapping(each)]
+    if len(found) > 1 and any(isinstance(each, type) and issubclass(each, BaseModel) for each in found):
+        yield "a union of models is stored as mappings that nothing tells apart", "declare one model"
+
+
+def _is_mapping(annotation: Any) -> bool:
+    origin = typing.get_origin(annotation) or annotation
+    if origin is typing.Annotated:
+        return _is_mapping(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return any(map(_is_mapping, typing.get_args(annotation)))
+    if (meant := stands_for(origin)) is not None:
+        return _is_mapping(meant)
+    is_class = isinstance(origin, type)
+    return is_class and (issubclass(origin, (BaseModel, Mapping)) or typing_extensions.is_typeddict(origin))
