@@ -6,7 +6,8 @@ expected failure on that backend: when the emulator is mended, the test fails un
 
 MiniStack runs on a Python of its own, since it pins another boto3. `./run test` makes that environment in
 `.tools/ministack`; `MINISTACK_ENVIRONMENT` names another folder. One server is started for a test process that needs
-it, on a free port of the loopback interface, and stopped at its end. The contract suite asks it over both transports.
+it, on a free port of the loopback interface, and stopped at its end. The contract suite asks it over both transports,
+and as work of event loops.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from tests.integration.local_server import START_SECONDS
 from tests.integration.question_shapes import table_of, too_rare
-from tests.integration.raw_server import make_certificates
+from tests.integration.raw_server import LoopTable, make_certificates
 from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer, table_over
 from tests.integration.table_contract import OpenTable
 from tests.integration.table_differences import DIFFERENCES
 from tests.integration.transport_world import World
 
 BACKENDS = ("embedded", "moto", "ministack")
-EMULATORS = {"direct": "ministack"}
+EMULATORS = {"direct": "ministack", "loop": "ministack"}
 CONTRACT_BACKENDS = (*BACKENDS, *EMULATORS)
 DEFAULT_ENVIRONMENT = Path(__file__).parents[2] / ".tools" / "ministack"
 REGION = "us-east-1"
@@ -131,11 +132,13 @@ def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTab
         name = f"contract-{os.getpid()}-{next(_numbers)}"
         if backend == "embedded":
             table: Table = EmbeddedTable(layout, None, name=name)
-        elif backend == "direct":
+        elif backend in EMULATORS:
             clients = request.getfixturevalue("ministack_clients")
             url = request.getfixturevalue("ministack_url")
             create_table(DynamoDBTable(replace(layout, ttl_attribute=None), name, **clients))
             table = table_over("direct", layout, name, url, **clients)
+            if backend == "loop":
+                table = LoopTable(table)
         else:
             clients = request.getfixturevalue(f"{backend}_clients")
             table = DynamoDBTable(layout, name, **clients)

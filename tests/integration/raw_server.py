@@ -25,12 +25,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from shardweave.database.event_loop import on_loop
+from shardweave.table import Guard, Table
 from shardweave.table.dynamodb.transport.connection import Clocks
 from shardweave.table.dynamodb.transport.direct import DirectTransport
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, place_of
 from shardweave.table.dynamodb.transport.exchange import Call
 from shardweave.table.dynamodb.transport.signing import Credentials, Signer
-from shardweave.table.many import Lanes, Outcome
+from shardweave.table.layout import TableLayout
+from shardweave.table.many import Lanes, Outcome, RunMany, run_many_of
+from shardweave.table.operations import Operation
 from shardweave.table.waiting import loop_work
 
 R = TypeVar("R")
@@ -243,6 +246,32 @@ class LoopTransport(DirectTransport):
 
     def run_many(self, lanes: Lanes[R]) -> Sequence[Outcome[R]]:
         return in_a_loop(partial(super().run_many, lanes))
+
+
+@dataclass(frozen=True)
+class LoopTable:
+    """A table, each operation of which is work of an event loop."""
+
+    table: Table
+
+    @property
+    def layout(self) -> TableLayout:
+        return self.table.layout
+
+    @property
+    def guards_inside_writes(self) -> bool:
+        return self.table.guards_inside_writes
+
+    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
+        return in_a_loop(partial(self.table.run, operation, guard=guard))
+
+    @property
+    def run_many(self) -> RunMany | None:
+        run_many = run_many_of(self.table)
+        return None if run_many is None else lambda lanes: in_a_loop(partial(run_many, lanes))
+
+    def close(self) -> None:
+        self.table.close()
 
 
 def in_a_loop(call: Callable[[], R]) -> R:

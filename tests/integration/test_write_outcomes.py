@@ -17,11 +17,13 @@ from shardweave.errors.outcomes import maybe_written
 from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Put, RetryClock, Store
 from shardweave.store.writing.sender import Sender
+from shardweave.table import Table
 from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import new_session
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import BatchWrite, DeleteItem, PutItem, Scan, TransactWrite, UpdateItem
 from tests.integration.ledger import Fate, LedgerServer, Lost, Refused, lost_replies
+from tests.integration.raw_server import LoopTable
 from tests.integration.scripted_server import Reply, error, table_over
 from tests.unit.store_world import SCHEMA, SECOND_BUMP, Clock, Note, NoWaiting, Person
 from tests.unit.write_ledger import Ledger
@@ -35,6 +37,13 @@ REFUSALS = {
     "an expired token": error("ExpiredTokenException"),
     "not valid": error("ValidationException"),
 }
+
+
+def table_by(transport: str, url: str, **settings: Any) -> Table:
+    """A table over a transport; "loop" is the direct one as work of event loops."""
+    if transport == "loop":
+        return LoopTable(table_over("direct", SCHEMA.layout, "orders", url, **settings))
+    return table_over(transport, SCHEMA.layout, "orders", url, **settings)
 
 
 class Wire:
@@ -52,8 +61,8 @@ class Wire:
         self.sends()
         # A client of its own: botocore's quota of repeats is the client's.
         settings: dict[str, Any] = {"session": session, "max_attempts": attempts, "read_timeout": read_timeout}
-        self.client = table_over(transport, SCHEMA.layout, "orders", server.url, **settings)
-        self.table = server.over(self.client, self.client.name)
+        self.client = table_by(transport, server.url, **settings)
+        self.table = server.over(self.client, "orders")
         self.pauses = NoWaiting()
         waiting = self.pauses.waiting()
         self.store = Store(SCHEMA, self.table, clock=clock, maps=StaticMaps(), waiting=waiting)
@@ -82,7 +91,7 @@ def session_and_server() -> Iterator[tuple[Session, LedgerServer]]:
         server.close()
 
 
-@pytest.fixture(params=["botocore", "direct"])
+@pytest.fixture(params=["botocore", "direct", "loop"])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -216,7 +225,7 @@ def test_a_write_that_used_the_quota_of_repeats_up_says_that_it_may_be_written(w
 
 
 def test_a_closed_port_says_that_nothing_is_written(wire: Wire, transport: str) -> None:
-    closed = table_over(transport, SCHEMA.layout, "orders", "http://127.0.0.1:1")
+    closed = table_by(transport, "http://127.0.0.1:1")
     with pytest.raises(TableUnavailable) as ended:
         closed.run(CREATION)
     assert not maybe_written(ended.value)
