@@ -1,5 +1,5 @@
-"""`shardweave`, or `python -m shardweave.cli`. Ctrl+C ends it in silence, also while it is being loaded; so does
-SIGTERM the server."""
+"""`shardweave`, or `python -m shardweave.cli`. Ctrl+C ends it silently, also during imports; so does SIGTERM for the
+server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """The command line, loaded where an interruption is awaited."""
+    """Load and run the command line; interruptions are handled."""
     serves = sys.argv[1:2] == ["serve"]
     try:
         if serves:
@@ -18,7 +18,7 @@ def main() -> NoReturn:
 
         command()
     except KeyboardInterrupt:
-        # A server that is stopped before it serves has done what it was told.
+        # A server that is stopped before it serves has ended as requested.
         sys.exit(0 if serves else 130)
 
 

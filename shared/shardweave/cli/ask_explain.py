@@ -1,4 +1,4 @@
-"""`shardweave explain`: which index and lanes a query uses, and what it is expected to cost; with `--run`, what it did.
+"""`shardweave explain`: the index and lanes of a query, and its estimated cost; with `--run`, the real cost.
 
 shardweave explain --entity user firstNameCanonical.prefix=ja --run
 """

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """The records on standard output, what it cost on standard error."""
+    """Print the records on standard output, and the cost on standard error."""
     del streams
     service = open_service(options)
     try:

@@ -1,10 +1,10 @@
-"""`shardweave backfill`: fills lookups and enforced relations that were added to a filled table.
+"""`shardweave backfill`: adds stored records to lookups and enforced relations that were declared later.
 
     shardweave backfill --entity user --lookup phone --table NAME
 
-Until it has ended well, what would rely on the lookup is refused. Run it when no process of an older version writes any
-more. It may be stopped and started again at any time; what is ready is left alone unless `--again` is given. Without
-`--lookup`, all of the entity are filled; without `--entity`, all there are.
+Until it has completed, operations that need the lookup are refused. Run it when no process with an older version writes
+any more. It can be stopped and started again at any time; lookups that are ready are skipped unless `--again` is given.
+Without `--lookup`, all lookups and relations of the entity are filled; without `--entity`, those of all entities.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Fill, and say what was done; 1 when anything is not ready."""
+    """Fill, and report the result; 1 if anything is not ready."""
     if options.lookup is not None and options.entity is None:
         raise ConfigurationError("it needs an entity", where="--lookup", fix="give --entity too")
     with ExitStack() as stack:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Streams) -> int:
-    """Fill what the arguments choose."""
+    """Fill the lookups and relations in the arguments."""
     entities = list(schema.entities.values()) if options.entity is None else [entity_of(options, schema)]
     wanted = [(entity, name) for entity in entities for name in kept_names(entity)]
     if options.lookup is not None:
@@ -55,7 +55,7 @@ def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Str
 
 
 def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: Streams) -> bool:
-    """Fill what is not ready of some entities, and say whether all is."""
+    """Fill the lookups and relations of some entities that are not ready; True if all are ready."""
     return _filled([(entity, name) for entity in entities for name in kept_names(entity)], store, streams, again=False)
 
 

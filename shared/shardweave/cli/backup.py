@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Copy, and say where to."""
+    """Copy, and print the folder."""
     folder = DataFolder(options.data or data_folder())
     back_up(folder, service_of(options), key_format_of(options), options.folder)
     streams.say(f"{options.folder} holds a copy of {folder.path}")

@@ -1,9 +1,9 @@
-"""`shardweave catalog`: by what records can be found without a query, as JSON lines.
+"""`shardweave catalog`: the keys by which records can be found without a query, as JSON lines.
 
     {"entity": "user", "kind": "unique", "lookup": "phone", "secondaryKey": ["phone"], "shardKey": ["userId"], ...}
 
-`secondaryKey` is what is given, `shardKey` what decides the shard of the record that is found. Where a lookup record is
-read in between, `stored` is what its hash key begins with, and `lookupShards` how many shards they lie in.
+`secondaryKey` are the given properties, `shardKey` those that determine the shard of the record found. If a lookup
+record is read, `stored` is the beginning of its hash key, and `lookupShards` the number of shards of the lookup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A typed client of a service, written from its schema: one file of TypeScript or Python that needs no other package.
+"""`shardweave client`: generates a typed client of a service from its schema, as one TypeScript or Python file without
+dependencies.
 
-It has the types of records and bodies, a method for each list that takes what its index answers and nothing else, pages
-as iterators, and errors with their codes. It sends again what was not answered; a write carries a key, so that it is
-done once. Write it anew after changes of the service.
+It has the types of records and bodies, a method for each list with exactly the conditions that its index can answer,
+iterators over pages, and errors with their codes. It repeats unanswered requests; writes have an idempotency key, so
+that they are carried out once. Generate it again after changes of the service.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def written(service: ServiceDescription, language: str) -> str:
 
 
 def described(service: str, format_name: str) -> ServiceDescription:
-    """The description of a service. Nothing is read or written: its API is put together for its document alone."""
+    """The OpenAPI document of a service, without reading or writing a table."""
     module = service_module(service)
     secret = bytes(32)
     external = ExternalKeys("none", {"none": secret})

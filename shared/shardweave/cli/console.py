@@ -1,7 +1,7 @@
-"""What a command reads and writes, so that tests can give it other streams and another time.
+"""Input and output of commands, which tests can replace.
 
-What is read is bounded: a line has at most `MAX_LINE_BYTES`, so that no input takes all memory. What is said shows
-characters that would steer a terminal as escapes, and counts as people do.
+A line of input has at most `MAX_LINE_BYTES`, which limits the memory. Messages show control characters as escapes, so
+that they can't affect a terminal, and use singular and plural.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from ..errors import InputError
 from ..schema.entity import now_ms
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""More than a record of 400 KB takes, each of its characters escaped."""
+"""More than the size of a record of 400 KB with every character escaped."""
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Categories of characters that are not to be seen: controls, formats, surrogates, separators of lines."""
+"""Categories of characters that are escaped: controls, formats, surrogates, line separators."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Standard input and output as bytes, which are UTF-8 whatever the locale says; `clock` gives epoch ms."""
+    """Standard input and output as bytes, which are UTF-8 regardless of the locale; `clock` returns epoch
+    milliseconds."""
 
     stdin: BinaryIO
     stdout: BinaryIO
@@ -46,7 +47,7 @@ class Streams:
 
 
 def visible(text: str) -> str:
-    """A text for people: what is no character to be seen (but a line's end) is shown as an escape."""
+    """A text for people, with invisible characters (except line ends) as escapes."""
     return "".join(
         character
         if character == "\n" or unicodedata.category(character) not in UNSEEN
@@ -61,7 +62,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream. One that is longer than `MAX_LINE_BYTES` ends it, cut right after them. Raises
+    """The lines of a stream. A line longer than `MAX_LINE_BYTES` is cut there, and ends the stream. Raises
     InputError."""
     while True:
         line = read_at_most(source.readline, MAX_LINE_BYTES + 1)
@@ -72,7 +73,7 @@ def lines_of(source: BinaryIO) -> Iterator[bytes]:
 
 
 def whole_text(source: BinaryIO) -> bytes:
-    """All of a stream that holds one document. Raises InputError, also for more than `MAX_LINE_BYTES`."""
+    """The whole text of a stream with one document. Raises InputError, also for more than `MAX_LINE_BYTES`."""
     text = read_at_most(source.read, MAX_LINE_BYTES + 1)
     if len(text) > MAX_LINE_BYTES:
         raise too_long("it")
@@ -80,7 +81,7 @@ def whole_text(source: BinaryIO) -> bytes:
 
 
 def read_at_most(read: Callable[[int], bytes], limit: int) -> bytes:
-    """What a stream's method gives. Raises InputError for a stream that can't be read."""
+    """The result of a stream's read method. Raises InputError for an unreadable stream."""
     try:
         return read(limit)
     except OSError as error:
@@ -93,5 +94,5 @@ def reason(error: OSError) -> str:
 
 
 def too_long(what: str) -> InputError:
-    """The refusal of a line or a document that is over the limit."""
+    """The error of a line or a document over the limit."""
     return InputError(f"{what} is longer than {MAX_LINE_BYTES:,} bytes", fix="write each record on a line of its own")

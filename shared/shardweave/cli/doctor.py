@@ -1,14 +1,14 @@
-"""`shardweave doctor`: goes over a whole table and says what is not as it has to be.
+"""`shardweave doctor`: checks a whole table and reports faults.
 
     shardweave doctor --table NAME
     shardweave doctor --table NAME --repair
 
-It reads every item, what must be there beside it, and every index; what others write meanwhile makes no false alarm,
-nor does a re-shard. It may be stopped at any time: started again with the same options, it goes on. With `--repair` it
-puts right what is safe, each on condition of what was seen, and says so; what somebody has to decide is reported with
-both sides' keys and left alone. docs/doctor.md lists the kinds of faults.
+It reads every item, the related items that must exist, and every index. Concurrent writes and re-shards cause no false
+alarms. It can be stopped at any time: started again with the same options, it continues. With `--repair` it makes safe
+repairs, on condition of the state that was read, and reports them; contradictions that need a decision are reported
+with both keys and not changed. docs/doctor.md lists the kinds of faults.
 
-The exit code is 0 where nothing is left wrong, 1 where `--repair` can do the rest, 2 where it takes a person.
+The exit code is 0 if no faults are left, 1 if `--repair` can fix the rest, 2 if a person is needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Examine, report, and give the exit code."""
+    """Check the table, print the report, and return the exit code."""
     check_kinds(options.skip)
     if not 0 <= options.rate <= MOST_RATE:
         fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def progress_line(report: DoctorReport) -> str:
-    """How far it is, and about what the rest takes."""
+    """The progress, and the estimated rest."""
     seconds, units = report.estimate
     rest = f"about {seconds:,.0f} s and {units:,.0f} read units to go" if report.part == "records" else report.part
     return f"{counted(report.read, 'item')} read, {sum(report.findings.counts.values()):,} faults; {rest}"

@@ -1,11 +1,11 @@
-"""`shardweave export`: writes the records of a table into a folder, so that an import brings them in elsewhere.
+"""`shardweave export`: writes the records of a table into a folder, for an import into another table.
 
     shardweave export DIR --table NAME
     shardweave import DIR --data FOLDER
 
-A file of JSON lines for each entity, in DynamoDB's own form, with private properties, revisions, and what the schema
-does not know; keys, lookups and counters are made again by whoever imports them. It runs beside everything else. It may
-be stopped at any time: started again with the same folder, it goes on.
+A file of JSON lines for each entity, in DynamoDB's own form, with private properties, revisions, and unknown
+attributes; an import computes keys, lookups and counters again. The table can be used meanwhile. It can be stopped at
+any time: started again with the same folder, it continues.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Export, and say how much."""
+    """Export, and report the numbers."""
     check_rate(options.rate)
     with ExitStack() as stack:
         service = open_service(options)

@@ -1,12 +1,11 @@
-"""`shardweave import`: brings records in that an export wrote, or DynamoDB's own export to S3.
+"""`shardweave import`: imports the records of an export, or of DynamoDB's own export to S3.
 
     shardweave import DIR --table NAME
     shardweave import FILE.json.gz FILE.json.gz --table NAME
 
-Records are made where none with their id is; what is stored otherwise stays, and is counted as kept. With `--replace`
-records are written over those that are still in the revision of their line, such as lines that were exported and
-edited, and none is made. Sequences go on above the numbers that come in. It runs beside everything else, and may be
-stopped at any time and repeated.
+It creates missing records; existing records are not changed, and are counted as kept. With `--replace` it only replaces
+records that still have the revision of their line, for example after exported lines were edited. Sequences continue
+above the imported numbers. The table can be used meanwhile, and the command can be stopped at any time and repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Import, and say what became of the lines; 1 when any was refused or kept."""
+    """Import, and report the outcome of the lines; 1 if any was refused or kept."""
     files = list(_files(options.sources))
     with ExitStack() as stack:
         service = open_service(options, create=True)

@@ -1,10 +1,10 @@
-"""`shardweave init`: a project of one's own, in a folder of its name.
+"""`shardweave init`: creates a project in a new folder.
 
     shardweave init orders
     cd orders && shardweave serve
 
-It has a service, its test, what the CDK needs to deploy it, and the versions of what it was made with. Nothing is
-changed where there is something already.
+It has a service, its test, a CDK app that deploys it, and the versions of the installed packages. Existing files are
+never changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Make the folder. Raises ConfigurationError."""
+    """Create the folder. Raises ConfigurationError."""
     folder: Path = options.folder
     name = project_name(folder.resolve().name)
     if not folder.resolve().parent.is_dir():
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def _locked(pinned: list[str], *, hashes: bool) -> str:
-    """The pinned packages; with the hashes of all their files where uv is there and can have them."""
+    """The pinned packages, with the hashes of all their files if uv is available and can fetch them."""
     plain = "".join(f"{each}\n" for each in pinned)
     uv = _uv() if hashes else None
     if uv is None:
@@ -96,7 +96,7 @@ def _uv() -> str | None:
 
 
 def _installed() -> list[str]:
-    """What the library and its extras need and is installed, each with its version; without the library itself."""
+    """The installed dependencies of the library and its extras with their versions, without the library itself."""
     found: dict[str, str] = {}
     waiting = list(_needed("shardweave", extras=True))
     while waiting:
@@ -112,7 +112,7 @@ def _installed() -> list[str]:
 
 
 def _needed(name: str, *, extras: bool = False) -> Iterator[str]:
-    """The names of what a package needs; with `extras`, also of what any extra of it does."""
+    """The names of a package's dependencies; with `extras`, also those of its extras."""
     try:
         lines = metadata.requires(name) or []
     except metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""JSON in and out without loss: numbers stay exact, in any size, and a name that stands twice is refused.
+"""Lossless JSON input and output: numbers of any size stay exact, and duplicate names are refused.
 
-A whole number is an int, any other a Decimal. Written JSON has no escapes but those that JSON needs; sets are sorted
-lists, bytes base64url with padding.
+A whole number is an int, any other a Decimal. Written JSON has only necessary escapes; sets are sorted lists, bytes
+base64url with padding.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Line:
 
 
 def objects(stream: Iterable[bytes], refuse: Callable[[int, ShardweaveError], None]) -> Iterator[Line]:
-    """The objects of a stream of JSON lines; empty lines are skipped. `refuse` is told of each line that is none.
-    Nothing after a line that is too long is read."""
+    """The objects of a stream of JSON lines; empty lines are skipped. `refuse` is called for each invalid line. Nothing
+    is read after a line that is too long."""
     for number, line in enumerate(stream, 1):
         if len(line) > MAX_LINE_BYTES:
             refuse(number, too_long("it"))
@@ -51,7 +51,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """A JSON value. Raises InputError that says where it stops being one, without showing it."""
+    """A JSON value. Raises InputError with the place of the fault, without showing the text."""
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
         return json.loads(

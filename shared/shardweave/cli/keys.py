@@ -2,7 +2,7 @@
 
     echo '{"userId": "u1", "created": 1726880933000}' | shardweave keys --entity user
 
-The clock is not asked: a record may lie in the future.
+The clock is not used: a record's creation time may be in the future.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Each line of standard input with its keys; 1 when any was refused."""
+    """Print each line of standard input with its keys; 1 if any was refused."""
     entity = entity_of(options, schema_of(options))
     refused = 0
 

@@ -1,9 +1,9 @@
 """`shardweave load`: writes JSON lines of records into a table.
 
-Each record is put: it takes the place of the one with its identity, whose creation time stays. Private properties that
-a line leaves out, as lines that were read without `--private` do, keep what is stored. So a load can be repeated, and
-lines that were refused can be corrected and loaded again. A line is of the entity that `--entity` names; without it, of
-the only one that has all of the line's properties, or of the only one of several that is identified by them.
+Each record is put: it replaces the record with its identity, whose creation time stays. Private properties that a line
+leaves out (as after a query without `--private`) keep their stored values. So a load can be repeated, and refused lines
+can be corrected and loaded again. The entity of a line is given by `--entity`; without it, it is the only entity that
+has all of the line's properties, or the only one of several whose identity is among them.
 
 Costs: a batch of at most 250 records is in memory; see the store for what a batch costs.
 """
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Load, and say how many; 1 when any line was refused."""
+    """Load, and report the numbers; 1 if any line was refused."""
     with ExitStack() as stack:
         service = open_service(options, create=True)
         stack.callback(service.close)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 class Loading:
-    """One load: what is waiting to be written, and what became of the rest."""
+    """One load: the records to be written, and the numbers of the others."""
 
     def __init__(self, store: Store, schema: Schema, only: EntityType[Any] | None, say: Callable[[str], None]) -> None:
         self._store = store
@@ -91,7 +91,7 @@ class Loading:
         self._waiting.append((line.number, Put(values, entity.model, keeping=private, from_json=True)))
 
     def _write(self) -> None:
-        """One record stands once in a batch, so that lines about it are written in their order."""
+        """Write a batch. A record is in a batch only once, so that lines about it are written in their order."""
         outcomes = self._store.batch_write([put for _, put in self._waiting]).puts if self._waiting else ()
         for (number, _), outcome in zip(self._waiting, outcomes, strict=True):
             if outcome.status == "written":
@@ -108,7 +108,7 @@ class Loading:
 
 
 def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
-    """The only entity that a line can be of. Raises InputError."""
+    """The only possible entity of a line. Raises InputError."""
     found = []
     for entity in schema.entities.values():
         names = {entity.stored_name(name) for name in line.values}
@@ -122,7 +122,7 @@ def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
 
 
 def _identity(entity: EntityType[Any], number: int, values: Mapping[str, Any]) -> Any:
-    """What tells apart records of one batch; lines without an identity are all different."""
+    """A value that identifies a record in a batch; lines without an identity are all different."""
     if any(values.get(name) is None for name in entity.identity):
         return number
     return entity.identify({name: values[name] for name in entity.identity})

@@ -1,4 +1,4 @@
-"""From the process's arguments to a command, and from what it raises to an exit code."""
+"""Running a command from the process's arguments, and converting its exceptions to exit codes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .console import Streams, reason, visible
 
 @dataclass(frozen=True)
 class Command:
-    """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported for it alone. Of
-    one that `asks`, input is an argument."""
+    """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported only for this
+    command. If it `asks`, its input is part of the arguments."""
 
     name: str
     module: str
@@ -31,8 +31,8 @@ class Command:
 
 @dataclass(frozen=True)
 class Program:
-    """A command that reads its arguments itself: `module` has `main(arguments)`. It `needs` a package that the extra
-    `extra` brings. `interrupted` is its exit code when Ctrl+C ends it."""
+    """A command that reads its arguments itself: `module` has `main(arguments)`. It `needs` a package of the extra
+    `extra`. `interrupted` is its exit code when Ctrl+C ends it."""
 
     name: str
     module: str
@@ -42,7 +42,7 @@ class Program:
     interrupted: int = INTERRUPTED
 
     def run(self, arguments: Sequence[str]) -> int:
-        """The exit code. Raises ConfigurationError where what it needs is not installed."""
+        """Run it, and return the exit code. Raises ConfigurationError if a needed package is not installed."""
         if importlib.util.find_spec(self.needs) is None:
             install = f"install the extra: pip install 'shardweave[{self.extra}]'"
             if {"-h", "--help"} & set(arguments):
@@ -58,7 +58,7 @@ class Program:
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose refusals show what would steer a terminal as escapes."""
+    """An argument parser whose errors show control characters as escapes."""
 
     def error(self, message: str) -> NoReturn:
         super().error(visible(message))
@@ -100,7 +100,7 @@ COMMANDS = (
 
 
 def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program] = PROGRAMS) -> int:
-    """Run a command and give its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
+    """Run a command and return its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
     program = next((each for each in programs if [each.name] == list(arguments[:1])), None)
     if program is not None:
         return _run(program, arguments[1:], streams)
@@ -143,7 +143,7 @@ def _run(program: Program, arguments: Sequence[str], streams: Streams) -> int:
 
 
 _EPILOG = textwrap.fill(EXIT_CODES, 100)
-"""argparse leaves what it does not shape itself as it is."""
+"""Text that argparse does not reformat."""
 
 
 def command() -> NoReturn:
@@ -162,7 +162,7 @@ def command() -> NoReturn:
 
 
 def _code(arguments: Sequence[str]) -> int:
-    """The exit code, once what was written is out."""
+    """The exit code, after the output was flushed."""
     try:
         code = main(arguments, Streams.of_process())
     except SystemExit as done:
@@ -172,8 +172,8 @@ def _code(arguments: Sequence[str]) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Whoever starts a process may have closed its streams, which Python then does not have. Reading and writing give
-    an error here, as any stream that can't be read or written; what is said is lost."""
+    """Replace streams that were closed when the process was started, which are None in Python. Reading and writing them
+    raises an error, as with other unusable streams; messages are lost."""
     for number, (name, mode, usable) in enumerate(
         (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
     ):
@@ -186,7 +186,7 @@ def _open_closed_streams() -> None:
 
 
 def _give_up_output() -> int:
-    """The reader has what it wanted, or the disk is full. What is still buffered goes nowhere, so that the end of the
-    process is silent."""
+    """Discard the buffered output after the reader has closed the pipe, or the disk is full, so that the process ends
+    silently."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -1,8 +1,8 @@
-"""The arguments that choose a table, and the service put together on it.
+"""The arguments that choose a table, and the service built on it.
 
-By default it is the local server's own table, in its data folder; with `--table` it is one on DynamoDB. Only what
-writes makes a folder. Tokens of pages are made with the keys of the data folder (of the default one with `--table`), so
-that a later command takes them.
+By default it is the local server's table, in its data folder; with `--table` it is a DynamoDB table. Only commands that
+write create a folder. Tokens of pages are encrypted with the keys of the data folder (with `--table`, the default one),
+so that a later command accepts them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .console import Streams
 from .schemas import add_service_arguments, key_format_of, service_of
 
 WAITS_OF_ANY_STAGE = replace(Waits(), lease_ms=SHORTEST_LEASE_MS)
-"""A stage's waits are not kept in its table, and where they are short, a phase may be over within a normal lease. So
-what the command line knows of a re-shard is never older than the shortest lease that there is."""
+"""The waits of any stage: they are not stored in the table, and if they are short, a phase may end within a normal
+lease. So the command line's copy of a control record is never older than the shortest possible lease."""
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,8 @@ def folder_path(text: str) -> Path:
 
 
 def open_service(options: argparse.Namespace, *, create: bool = False) -> Service:
-    """The service on the table that the arguments choose; `create` makes a data folder when there is none. Raises
-    ConfigurationError, SchemaError, TableError."""
+    """The service on the chosen table; `create` creates a missing data folder. Raises ConfigurationError, SchemaError,
+    TableError."""
     folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     if options.table is None:
@@ -71,8 +71,8 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
 
 
 def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
-    """The service for a plan alone, which needs no table and makes nothing. A table that is there is asked where its
-    records are (they may have moved); without one, or where opening would rewrite it, the plan is that of a new one."""
+    """The service for planning only, which needs no table and creates nothing. From an existing table it reads the
+    shard maps in force; without a table, or if opening would rewrite it, the plan is that of a new table."""
     folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     keys = folder.kept_cursor_keys() or CursorKeys("now", {"now": secrets.token_bytes(32)})

@@ -1,4 +1,4 @@
-"""How far long work has come, in lines: what is shown where there is no terminal for a bar to move in."""
+"""The progress of long work as lines, for output without a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EVERY_SECONDS = 10.0
 
 
 class ProgressLines:
-    """Says a line at most every so many seconds, the first one that long after the work began."""
+    """Prints a line at most once in an interval, the first one an interval after the begin of the work."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class ProgressLines:
         self._said = monotonic()
 
     def tell(self, line: Callable[[], str]) -> None:
-        """The line that the function gives, unless another one was said a moment ago."""
+        """Print the line of a function, unless another one was printed within the interval."""
         now = self._monotonic()
         if now - self._said >= self._every:
             self._said = now

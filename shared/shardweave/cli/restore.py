@@ -2,9 +2,8 @@
 
     shardweave restore DIR --data FOLDER --yes
 
-The table's content becomes that of the copy, all at once; what was written since the copy was made is gone. Without
-`--yes` nothing is done where there is a table already. What has been told of changes since, to listeners on the stream,
-is not taken back.
+The table's content is replaced by that of the copy in one transaction; writes since the copy are lost. Without `--yes`
+an existing table is not changed. Changes that were already delivered to consumers of the stream are not undone.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Put it back, and say so."""
+    """Restore, and report it."""
     folder, service, chosen = DataFolder(options.data or data_folder()), service_of(options), key_format_of(options)
     if folder.has_table(service, chosen) and not options.yes:
         message = f"{folder.path} holds a table, and what it holds would be replaced"

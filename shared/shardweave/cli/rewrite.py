@@ -2,10 +2,10 @@
 
     shardweave rewrite --entity user --table NAME
 
-Records get what was added to the declaration: generated properties, defaults, what `prepare` derives. Then lookups and
-enforced relations that were added are filled. Nothing that others change or remove meanwhile is undone, and private
-properties stay. It may be stopped at any time: started again, it goes on. A record that is already as it would be
-written is only read. Without `--entity`, all entities are rewritten.
+Records get the additions to the declaration: generated properties, defaults, properties that `prepare` derives. Then
+new lookups and enforced relations are backfilled. Concurrent changes and deletions are not undone, and private
+properties stay. It can be stopped at any time: started again, it continues. A record that would not change is only
+read. Without `--entity`, all entities are rewritten.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Rewrite, and say what was done; 1 when any record was refused, or anything is not filled."""
+    """Rewrite, and report the result; 1 if any record was refused, or a lookup is not filled."""
     check_rate(options.rate)
     with ExitStack() as stack:
         service = open_service(options)
@@ -50,14 +50,14 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def check_rate(rate: int) -> None:
-    """Refuse what is no rate. Raises ConfigurationError."""
+    """Refuse an invalid rate. Raises ConfigurationError."""
     if not 0 <= rate <= MOST_RATE:
         fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
         raise ConfigurationError("a rate is a number of records a second", where="--rate", fix=fix)
 
 
 def _rewritten(store: Store, entity: EntityType[Any], rate: int, streams: Streams) -> int:
-    """Rewrite one entity, and give how many records were refused."""
+    """Rewrite one entity, and return the number of refused records."""
     lines = ProgressLines(streams.say)
 
     def follow(report: RewriteReport) -> None:
