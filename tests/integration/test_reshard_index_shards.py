@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shardweave.keys.sharding import ShardBump, ShardMap
+from shardweave.maintenance.doctor import Doctor
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
@@ -24,6 +25,13 @@ MODEL = VISIT.model
 INDEXES = {"byPlace": {"place": Equal("sea")}, "byPlaceOne": {"place": Equal("sea")},
            "byPlaceMany": {"place": Equal("sea")}, "all": {}}  # fmt: skip
 TARGETS = {"256 shards": ShardBump(0, 2, 4), "4 shards": ShardBump(0, 1, 2), "one shard": ShardBump(0, 1, 0)}
+
+
+def examined(world: World) -> dict[str, int]:
+    """What the doctor finds, by kind."""
+    report = Doctor(world.store.parts, world.clock).run()
+    assert report.done
+    return dict(report.findings.counts)
 
 
 class World(ReshardWorld):
@@ -56,6 +64,7 @@ class World(ReshardWorld):
             lanes = self.queries.plan(QuerySpec("visit", conditions, index)).lanes
             most = {"byPlaceOne": 1, "byPlaceMany": 16, "all": 4}.get(index, 10**6)
             assert len(lanes) == min(most, shards_of(shard_map))
+        assert examined(self) == {}
 
 
 def shards_of(shard_map: ShardMap) -> int:
@@ -103,6 +112,14 @@ def test_a_copy_with_another_shard_of_an_index_is_found_and_mended() -> None:
     assert world.control(MODEL).round > 0, "what differed is copied again"
     world.finish(MODEL)
     world.check()
+
+
+def test_the_doctor_names_a_record_in_another_shard_of_an_index() -> None:
+    world = World()
+    assert examined(world) == {}
+    (item,) = [each for each in world.items_of(MODEL) if each["visitId"] == "v07"]
+    put(world, item | {"manyHashKey": "visit!333 |place#sea"})
+    assert examined(world) != {}
 
 
 def put(world: World, item: dict[str, Any]) -> None:
