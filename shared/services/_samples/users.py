@@ -45,14 +45,14 @@ FIRST_EMAILS = (
 )
 
 
-def user_service_records(day: dt.date) -> Iterator[Entity]:
-    """Each user followed by the user's e-mails."""
+def user_service_records(day: dt.date, count: int = USERS) -> Iterator[Entity]:
+    """So many users, each followed by the user's e-mails."""
     chance = Chance(SEED)
     end = int(dt.datetime.combine(day, dt.time(), dt.UTC).timestamp() * 1000)
     beneficiaries = [FIRST_USER.beneficiary_id, *(chance.identifier() for _ in range(BENEFICIARIES - 1))]
     yield FIRST_USER
     yield from FIRST_EMAILS
-    for number in range(1, USERS):
+    for number in range(1, count):
         user = _user(chance, beneficiaries, end)
         yield user
         yield from _emails(chance, user, number, end)
