@@ -13,6 +13,7 @@ GUIDES = {
     "relations-and-lookups.md": 10,
     "read-models.md": 6,
     "changing-a-schema.md": 4,
+    "types.md": 2,
 }
 """The guides whose examples need nothing but the library, and how many there are at least."""
 

@@ -1,4 +1,4 @@
-"""What a program gives a database by mistake is refused with its kind and the fix, never half understood."""
+"""Checks of arguments: wrong types are refused with their kind and the fix, instead of being misinterpreted."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OPERATIONS = get_args(Operation)
 
 
 def kind_of(value: Any) -> str:
-    """What an error says of a value in place of showing it."""
+    """The description of a value's kind in an error, which does not show the value."""
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def check_schema(schema: Any) -> None:
-    """Refuses what is no schema."""
+    """Refuse a value that is not a schema."""
     if not isinstance(schema, Schema):
         fix = "give Schema([Order], [...])"
         raise InputError(f"must be a Schema, got {kind_of(schema)}", where="schema", fix=fix)
@@ -44,7 +44,7 @@ def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
 
 
 def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:
-    """What is to be written and, for properties, the entity: from a record, or an entity and properties."""
+    """The record to write; for properties also the entity: from a record, or an entity and properties."""
     if values is None and isinstance(given, Entity):
         return given, None
     if values is None:
@@ -57,13 +57,13 @@ def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:
 
 
 def check_revision(rev: Any) -> None:
-    """Refuses what is no revision."""
+    """Refuse a value that is not a revision."""
     if rev is not None and not isinstance(rev, str):
         raise InputError(f"must be a revision, got {kind_of(rev)}", where="rev", fix="give the rev of a record")
 
 
 def check_changes(changes: Any) -> None:
-    """Refuses what is neither changes nor a function that gives them."""
+    """Refuse a value that is neither changes nor a function that returns them."""
     if not isinstance(changes, Mapping) and not callable(changes):
         message = f"must map properties to their new values, or be a function, got {kind_of(changes)}"
         raise InputError(message, where="changes", fix='give {"state": "shipped"}')
@@ -72,28 +72,28 @@ def check_changes(changes: Any) -> None:
 
 
 def check_amounts(amounts: Any) -> None:
-    """Refuses what maps no properties to amounts."""
+    """Refuse a value that does not map properties to amounts."""
     if not isinstance(amounts, Mapping):
         message = f"must map properties to what is added, got {kind_of(amounts)}"
         raise InputError(message, where="amounts", fix='give {"count": 1}')
 
 
 def check_upsert(upsert: Any) -> None:
-    """Refuses what does not say whether a record is made, and of what."""
+    """Refuse an invalid value for `upsert`."""
     if not isinstance(upsert, (bool, Mapping)):
         message = f"must be true or false, or map properties to values, got {kind_of(upsert)}"
         raise InputError(message, where="upsert", fix='give True, or {"state": "new"}')
 
 
 def check_returning(returning: Any) -> None:
-    """Refuses what can't be returned."""
+    """Refuse an invalid value for `returning`."""
     if returning not in (None, "old"):
         message = f'must be "old", got {kind_of(returning)}'
         raise InputError(message, where="returning", fix='give "old", or leave it out')
 
 
 def check_operations(operations: Any) -> None:
-    """Refuses what is no list of operations."""
+    """Refuse a value that is not a list of operations."""
     _check_list(operations, "operations", "[Create(order), Delete(Cart, cart_id)]")
     for number, each in enumerate(operations):
         if not isinstance(each, _OPERATIONS):
@@ -103,7 +103,7 @@ def check_operations(operations: Any) -> None:
 
 
 def check_batch(puts: Any, deletes: Any, updates: Any = ()) -> None:
-    """Refuses what is no list of records, of deletes, or of updates."""
+    """Refuse values that are not lists of records, deletes or updates."""
     _check_list(puts, "puts", "records")
     _check_list(deletes, "deletes", "[Delete(Order, order_id)]")
     for number, each in enumerate(puts):
@@ -129,7 +129,7 @@ def key_list(keys: Any) -> Sequence[Any]:
 
 
 def check_lookup(name: Any, within: Any) -> None:
-    """Refuses what names no lookup, and what is no mapping."""
+    """Refuse an invalid name of a lookup, and a `within` that is not a mapping."""
     if not isinstance(name, str):
         raise InputError(f"must name a lookup, got {kind_of(name)}", where="name", fix='give "phone", say')
     if not isinstance(within, Mapping):
@@ -137,7 +137,7 @@ def check_lookup(name: Any, within: Any) -> None:
 
 
 def check_expanded(records: Any, names: Sequence[Any]) -> None:
-    """Refuses what are no records, or no names of relations."""
+    """Refuse invalid records, or invalid names of relations."""
     _check_list(records, "records", "page.items")
     for number, each in enumerate(records):
         if not isinstance(each, Entity):
@@ -150,7 +150,7 @@ def check_expanded(records: Any, names: Sequence[Any]) -> None:
 
 
 def check_threads(threads: Any) -> None:
-    """Refuses a number of threads that none can be."""
+    """Refuse an invalid number of threads."""
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         message = f"must be a number from 1 to {MAX_THREADS}, got {kind_of(threads)}"
         raise InputError(message, where="threads", fix="give 32, say")

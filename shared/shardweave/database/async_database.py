@@ -1,4 +1,4 @@
-"""The database for programs that run on an event loop: the methods of `Database`, awaitable.
+"""The database for programs with an event loop: the methods of `Database` as coroutines.
 
 Every method goes through one door, `_run`; `awaited_calls` carries it out, with a thread or without.
 """
@@ -103,7 +103,7 @@ class AsyncDatabase:
         return self._database.queries
 
     async def close(self) -> None:
-        """Close what was opened here, once what is under way in this loop has ended."""
+        """Close the database after the calls of this loop have ended."""
         await self._calls.end()
         self._database.close()
 
@@ -129,7 +129,7 @@ class AsyncDatabase:
     async def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
 
     async def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
-        """Write a new record, and give it as stored."""
+        """Write a new record, and return it as stored."""
         return await self._run(partial(self._database.create, record, values))
 
     @overload
@@ -155,7 +155,7 @@ class AsyncDatabase:
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> Any:
-        """Write a whole record, and give it as stored, or the one that was there."""
+        """Create or replace a whole record, and return it as stored, or the previous one."""
         asked: dict[str, Any] = {"rev": rev, **({} if returning is None else {"returning": returning})}
         return await self._run(partial(self._database.put, record, values, **asked))
 
@@ -173,7 +173,7 @@ class AsyncDatabase:
         rev: str | None = None,
         upsert: bool | Mapping[str, Any] = False,
     ) -> E:
-        """Change properties of a record, and give it as stored."""
+        """Change properties of a record, and return it as stored."""
         asked = partial(self._database.update, entity, key, changes, rev=rev, upsert=upsert)
         return cast("E", await self._run(asked))
 
@@ -187,7 +187,7 @@ class AsyncDatabase:
         rev: str | None = None,
         upsert: bool | Mapping[str, Any] = False,
     ) -> E:
-        """Add to numbers and sets of a record, and give it as stored."""
+        """Add to numbers and sets of a record, and return it as stored."""
         asked = partial(self._database.add, entity, key, amounts, rev=rev, upsert=upsert)
         return cast("E", await self._run(asked))
 
@@ -208,22 +208,22 @@ class AsyncDatabase:
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> bool | E | None:
-        """Remove a record; False when there was none. With `returning` it gives the record that was removed."""
+        """Delete a record; False if there was none. With `returning` it returns the deleted record."""
         asked: dict[str, Any] = {"rev": rev, **({} if returning is None else {"returning": returning})}
         return cast("bool | E | None", await self._run(partial(self._database.delete, entity, key, **asked)))
 
     async def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
-        """The live records of the keys, in their order, None where there is none."""
+        """The live records of the keys, in their order, None for a missing record."""
         return cast("list[E | None]", await self._run(self._database.batch_get, entity, keys))
 
     async def batch_write(
         self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
     ) -> BatchWriteResult:
-        """Carry out puts, deletes and updates, each on its own, and say of each what became of it."""
+        """Carry out puts, deletes and updates independently, and return the outcome of each."""
         return await self._run(self._database.batch_write, puts, deletes, updates)
 
     async def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
-        """Carry out several operations, all or none, and give the records written."""
+        """Carry out several operations atomically, and return the written records."""
         return await self._run(self._database.transact, operations)
 
     # -- by a value
@@ -413,7 +413,7 @@ class AsyncDatabase:
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> int:
-        """How many records meet the conditions, on all pages."""
+        """The number of records that meet the conditions, on all pages."""
         asked = partial(
             self._database.count,
             entity,
@@ -448,7 +448,8 @@ class AsyncDatabase:
         latest: int | None = None,
         **equal: Any,
     ) -> Explanation:
-        """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        """The plan of a `query` with the same arguments; with `run` it is also executed, and the result has its
+        cost."""
         asked = partial(
             self._database.explain,
             entity,

@@ -55,7 +55,7 @@ from .rewrite_keys import rekey
 K = TypeVar("K")
 
 SERVING_BUSY_SECONDS = 3.0
-"""How long a server's write waits for another process: whoever asked for it waits, and may ask again."""
+"""How long a server's write waits for another process; the client waits too, and may repeat its request."""
 
 _CURSOR_KEYS = "cursor-keys.json"
 _LOCK = "server.lock"
@@ -63,7 +63,7 @@ _LOCK = "server.lock"
 
 @dataclass(frozen=True)
 class SampleState:
-    """Which sample data is in a table: made for `day` (ISO 8601), and whether all of it was written."""
+    """The sample data in a table: their `day` (ISO 8601), and whether they were written completely."""
 
     day: str
     complete: bool
@@ -77,7 +77,7 @@ class DataFolder:
 
     @contextmanager
     def used_by_this_process(self) -> Iterator[None]:
-        """Make the folder when it is not there, and keep other servers out of it. Raises ConfigurationError."""
+        """Create the folder if needed, and lock it against other servers. Raises ConfigurationError."""
         self.make()
         try:
             lock = (self.path / _LOCK).open("a")
@@ -94,7 +94,7 @@ class DataFolder:
             yield
 
     def make(self) -> None:
-        """Make the folder when it is not there. Raises ConfigurationError."""
+        """Create the folder if needed. Raises ConfigurationError."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -107,7 +107,7 @@ class DataFolder:
         return self.path / f"{service}-{key_format}.sqlite"
 
     def position_file(self, service: str, key_format: str) -> Path:
-        """The file that says up to where the table's changes have been handled."""
+        """The file with the position up to which the table's changes have been processed."""
         return self.table_path(service, key_format).with_suffix(".changes.json")
 
     def has_table(self, service: str, key_format: str) -> bool:
@@ -209,22 +209,22 @@ class DataFolder:
     # -- what else is kept
 
     def cursor_keys(self) -> CursorKeys:
-        """The folder's own cursor keys, made when it has none: cursors live on over a restart, and the server and the
-        command line take each other's. Raises ConfigurationError."""
+        """The folder's cursor keys, created if needed: cursors stay valid after a restart, and the server and the
+        command line accept each other's. Raises ConfigurationError."""
         fix = "remove it: new keys are made, and tokens of pages given so far end"
         return self._keys(_CURSOR_KEYS, CursorKeys, fix)
 
     def kept_cursor_keys(self) -> CursorKeys | None:
-        """The folder's cursor keys where it has some; nothing is made. Raises ConfigurationError."""
+        """The folder's cursor keys if it has some; nothing is created. Raises ConfigurationError."""
         return self.cursor_keys() if (self.path / _CURSOR_KEYS).is_file() else None
 
     def token_secret(self) -> bytes:
-        """The folder's own secret for development tokens, made when it has none. Raises ConfigurationError."""
+        """The folder's secret for development tokens, created if needed. Raises ConfigurationError."""
         fix = "remove it: a new one is made, and development tokens given so far end"
         return self._keys("token-keys.json", lambda current, secrets: secrets[current], fix)
 
     def external_keys(self) -> ExternalKeys:
-        """The folder's own secrets for external keys, made when it has none. Raises ConfigurationError."""
+        """The folder's secrets for external keys, created if needed. Raises ConfigurationError."""
         fix = "put a copy back; if it is removed, new ones are made, and the keys of records given so far end"
         return self._keys("external-keys.json", ExternalKeys, fix)
 
@@ -243,7 +243,7 @@ class DataFolder:
             raise _damaged(path, fix) from None
 
     def sample_state(self, service: str, key_format: str) -> SampleState | None:
-        """What sample data is in the table, None when none was ever begun. Raises ConfigurationError."""
+        """The sample data in the table, None if writing them was never begun. Raises ConfigurationError."""
         path = self._state_path(service, key_format)
         fix = "remove it, and serve with --empty; or choose another folder"
         text = self._read(path, fix)
@@ -255,7 +255,7 @@ class DataFolder:
         return state
 
     def set_sample_state(self, service: str, key_format: str, state: SampleState) -> None:
-        """Remember what sample data is in the table."""
+        """Store which sample data are in the table."""
         self._write(self._state_path(service, key_format), json.dumps(asdict(state)))
 
     def _state_path(self, service: str, key_format: str) -> Path:
@@ -312,8 +312,8 @@ def _decode_state(text: str) -> SampleState | None:
 
 
 def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
-    """What stands against opening a table that holds records under `kept` with the schema of `wanted`. Adding indexes,
-    generated properties, lookups, entities, and bumps that begin later, is possible; so is taking such bumps back."""
+    """The faults that prevent opening a table with records of the manifest `kept` with the schema of `wanted`. Indexes,
+    generated properties, lookups, entities, and bumps in the future may be added, and such bumps removed."""
     faults = placement_faults(kept, wanted)
     for token, before in kept.entities.items():
         after = wanted.entities.get(token)
@@ -343,7 +343,7 @@ def _refuse_moving(path: Path, schema: Schema) -> None:
 
 
 def added_keys(kept: Manifest, wanted: Manifest) -> list[str]:
-    """The tokens of entities that have generated properties which their records can't have yet."""
+    """The tokens of entities with new generated properties, which their stored records lack."""
     return [
         token
         for token, entity in wanted.entities.items()

@@ -1,4 +1,4 @@
-"""The database: a schema, a table, and everything that a program asks of the two.
+"""The database: the object that programs use, with a schema and a table.
 
     db = Database(schema)                            embedded, in memory: tests and notebooks
     db = Database(schema, path="data")               embedded, in a folder
@@ -119,18 +119,19 @@ class Database:
 
     @property
     def store(self) -> Store:
-        """The store: idempotent writes, numbers of sequences, events, backfills. Refused once it is closed."""
+        """The store: idempotent writes, numbers of sequences, events, backfills. Raises an error after the database is
+        closed."""
         self._check_open()
         return self._store
 
     @property
     def queries(self) -> QueryRunner:
-        """What runs queries: chosen properties, budgets, statistics. Refused once it is closed."""
+        """The query runner: chosen properties, budgets, statistics. Raises an error after the database is closed."""
         self._check_open()
         return self._queries
 
     def close(self) -> None:
-        """Close what was opened here, once; from then on every method is refused."""
+        """Close the database; then every method raises an error."""
         if not self._closed:
             self._closed = True
             if self._owned:
@@ -159,7 +160,7 @@ class Database:
     def create(self, entity: type[E] | str, values: Mapping[str, Any], /) -> E: ...
 
     def create(self, record: Any, values: Mapping[str, Any] | None = None, /) -> Any:
-        """Write a new record, and give it as stored. Raises AlreadyExists when a live record has its identity
+        """Write a new record, and return it as stored. Raises AlreadyExists when a live record has its identity
         (ValueTaken: a unique value), ParentMissing, ValidationFailed and other InputErrors."""
         given, model = record_of(self.schema, record, values)
         return self.store.create(given, model)
@@ -187,17 +188,17 @@ class Database:
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> Any:
-        """Write a whole record, whether one with its identity exists or not, and give it as stored, or with `returning`
-        the one that was there, None where there was none. With `rev`, only that revision is replaced. Raises
-        ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and other InputErrors."""
+        """Create or replace a whole record, and return it as stored, or with `returning` the previous record, None if
+        there was none. With `rev`, only that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing,
+        ImmutableProperty and other InputErrors."""
         check_revision(rev)
         check_returning(returning)
         given, model = record_of(self.schema, record, values)
         return self._written(Put(given, model, rev, returning=returning is not None), before=returning is not None)
 
     def get(self, entity: type[E] | str, key: Key, /) -> E | None:
-        """The live record, or None. `key` is the value that identifies it, a mapping where several do, or its shard
-        key. Raises RecordUnreadable for a stored record that can't be read as one of the entity."""
+        """The live record, or None. `key` is the value of the identifying property, a mapping if there are several, or
+        its shard key. Raises RecordUnreadable for a stored record that can't be read as one of the entity."""
         return self.store.get(self._model(entity), key)
 
     def update(
@@ -210,10 +211,10 @@ class Database:
         rev: str | None = None,
         upsert: bool | Mapping[str, Any] = False,
     ) -> E:
-        """Change properties of a record, and give it as stored. `changes` has the new values, None to remove one; or it
-        is a function from the stored record to that. With `rev`, only that revision is changed. With `upsert` a record
-        is made where there is none, of the key, the changes and what `upsert` maps properties to. Raises NotFound,
-        RevisionConflict, AlreadyExists, ParentMissing, ImmutableProperty and other InputErrors."""
+        """Change properties of a record, and return it as stored. `changes` has the new values, None to remove one; or
+        it is a function from the stored record to these. With `rev`, only that revision is changed. With `upsert` a
+        record is made where there is none, of the key, the changes and what `upsert` maps properties to. Raises
+        NotFound, RevisionConflict, AlreadyExists, ParentMissing, ImmutableProperty and other InputErrors."""
         check_revision(rev)
         check_changes(changes)
         check_upsert(upsert)
@@ -229,9 +230,9 @@ class Database:
         rev: str | None = None,
         upsert: bool | Mapping[str, Any] = False,
     ) -> E:
-        """Add to numbers and sets of a record, and give it as stored: concurrent additions are all carried out, each
-        once. A negative amount takes away; what is missing counts as 0, or as an empty set. `rev` and `upsert` are as
-        in `update`, and it raises as that does."""
+        """Add to numbers and sets of a record, and return it as stored: concurrent additions are all carried out, each
+        once. A negative amount subtracts; a missing number counts as 0, a missing set as empty. `rev` and `upsert` are
+        as in `update`, and it raises as that does."""
         check_revision(rev)
         check_amounts(amounts)
         check_upsert(upsert)
@@ -254,9 +255,10 @@ class Database:
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> bool | E | None:
-        """Remove a record; False when there was none. With `returning` it gives the record that was removed, or None.
-        What belongs to it goes first, where the relation says so. Raises RevisionConflict, HasChildren where others
-        belong to it, and DeleteIncomplete where the time ended before all were gone: deleted again, it goes on."""
+        """Delete a record; False if there was none. With `returning` it returns the deleted record, or None. Its
+        children are deleted or detached first, if their relation says so. Raises RevisionConflict, HasChildren if other
+        records belong to it, and DeleteIncomplete if the time ended before all children were changed: deleting it again
+        continues."""
         check_revision(rev)
         check_returning(returning)
         if returning is None:
@@ -266,21 +268,21 @@ class Database:
     # -- several records
 
     def batch_get(self, entity: type[E] | str, keys: Iterable[Key], /) -> list[E | None]:
-        """The live records of the keys, in their order, None where there is none. Raises BatchIncomplete, which
-        has what was found, where some could not be read in time, and RecordUnreadable."""
+        """The live records of the keys, in their order, None for a missing record. Raises BatchIncomplete, with the
+        records found, if some could not be read in time, and RecordUnreadable."""
         return self.store.batch_get(self._model(entity), key_list(keys))
 
     def batch_write(
         self, puts: Sequence[Entity | Put] = (), deletes: Sequence[Delete] = (), updates: Sequence[Update] = ()
     ) -> BatchWriteResult:
-        """Carry out puts, deletes and updates, each on its own, and say of each what became of it."""
+        """Carry out puts, deletes and updates independently, and return the outcome of each."""
         check_batch(puts, deletes, updates)
         return self.store.batch_write(puts, deletes, updates)
 
     def transact(self, operations: Sequence[Operation], /) -> tuple[Entity | None, ...]:
-        """Carry out several operations, all or none, and give the records written, None for deletes and checks. An
-        error says which operation it is about. Raises what the methods of the operations' names raise, NotFound for a
-        delete or a check of what is not there, and LimitExceeded for more than one transaction can hold."""
+        """Carry out several operations atomically, and return the written records, None for deletes and checks. An
+        error names its operation. Raises the errors of the corresponding methods, NotFound for a delete or a check of a
+        missing record, and LimitExceeded if the operations don't fit into one transaction."""
         check_operations(operations)
         return self.store.transact(operations)
 
@@ -289,8 +291,8 @@ class Database:
     def get_by(
         self, entity: type[E] | str, name: str, value: Any, /, *, within: Mapping[str, Any] = NOTHING
     ) -> E | None:
-        """The live record whose unique property has this value, or None. `name` is the property's, or its Unique's;
-        `within` has the values of what it is unique within. Raises LookupNotReady, RecordUnreadable, InputErrors."""
+        """The live record whose unique property has this value, or None. `name` is the name of the property or of its
+        Unique; `within` has the values of its scope. Raises LookupNotReady, RecordUnreadable, InputErrors."""
         check_lookup(name, within)
         return self.store.get_by(self._model(entity), name, value, within=within)
 
@@ -372,14 +374,14 @@ class Database:
         **equal: Any,
     ) -> Iterator[E]:
         """Every record that meets the conditions, in order; `limit` is how many are read at a time. Conditions are as
-        in `query`. Raises as that does, and RecordUnreadable in the place of a record that can't be read."""
+        in `query`. Raises as that does, and RecordUnreadable at a record that can't be read."""
         window = {"earliest": earliest, "latest": latest}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
         spec = self._spec(entity, constraints(conditions, equal), branches, limit=limit, **window, **options)
         with named_here():
             queries, spec = self._asked(spec, "query")
             spec = queries.for_whole_records(spec)
-            # What can't be asked is refused here, and not where the first record is asked for.
+            # Invalid arguments are refused here, and not when the first record is requested.
             queries.explain(spec)
             return records_of(queries.pages(spec), self._check_open)
 
@@ -444,7 +446,7 @@ class Database:
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> int:
-        """How many records meet the conditions, on all pages. Conditions are as in `query`."""
+        """The number of records that meet the conditions, on all pages. Conditions are as in `query`."""
         window = {"earliest": earliest, "latest": latest, "time_limit_ms": time_limit_ms}
         options = {"index": index, "filter": filter, "consistent": consistent}
         spec = self._spec(entity, constraints(conditions, equal), branches, **window, **options)
@@ -471,7 +473,8 @@ class Database:
         latest: int | None = None,
         **equal: Any,
     ) -> Explanation:
-        """What `query` would do with the same arguments, and with `run` what it did and what it cost."""
+        """The plan of a `query` with the same arguments; with `run` it is also executed, and the result has its
+        cost."""
         page = {"limit": limit, "cursor": token_given(next_token, prev_token)}
         window = {"earliest": earliest, "latest": latest}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
@@ -483,7 +486,7 @@ class Database:
     # -- parts
 
     def _written(self, operation: Operation, *, before: bool = False) -> Any:
-        """The record that one operation leaves, or that was there before it."""
+        """The record after one operation, or the previous one."""
         written = self.store.write(operation)
         return written.before if before else written.record
 

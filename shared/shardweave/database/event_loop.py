@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 async def on_loop(call: Callable[[], R]) -> R:
-    """What `call` gives or raises, which is run as work of the running loop."""
+    """The result of `call`, which is run as work of the running event loop."""
     work = _Work(call, asyncio.get_running_loop())
     stack = work.stack
     came = step(work, stack.switch)

@@ -25,7 +25,7 @@ def back_up(folder: DataFolder, service: str, key_format: str, target: Path) -> 
         message = f"{folder.path} holds no table of {service!r} with the key format {key_format!r}"
         raise ConfigurationError(message, where="--data", fix="check the name")
     _make_empty(target)
-    # How far changes were handled is copied first: what was handled since is handled again, and none is left out.
+    # The position of processed changes is copied first: later changes are processed again, and none is skipped.
     beside = (folder.position_file(service, key_format), path.with_suffix(".schema.json"), path.with_suffix(".json"))
     for file in (*beside, *(folder.path / name for name in KEY_FILES)):
         if file.is_file():
@@ -34,7 +34,7 @@ def back_up(folder: DataFolder, service: str, key_format: str, target: Path) -> 
 
 
 def put_back(folder: DataFolder, service: str, key_format: str, source: Path) -> None:
-    """Let a service's table be what a backup has. Raises ConfigurationError, TableUnusable."""
+    """Restore a service's table from a backup. Raises ConfigurationError, TableUnusable."""
     path = folder.table_path(service, key_format)
     if not (source / path.name).is_file():
         message = f"{source} holds no backup of {service!r} with the key format {key_format!r}"

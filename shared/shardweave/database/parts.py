@@ -1,4 +1,4 @@
-"""What a database is put together of: a table in memory, in a folder or on DynamoDB, the store and what runs queries.
+"""The parts of a database: a table in memory, in a folder or on DynamoDB, the store and the query runner.
 
 What a table needs is imported with it alone.
 """
@@ -71,7 +71,7 @@ def opened_parts(
 
 
 def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, Any]) -> None:
-    """Refuses what says of no table, or of two, where it is."""
+    """Refuse arguments that name no table, or two."""
     if path is not None and table_name is not None:
         raise InputError("a folder and a DynamoDB table exclude one another", where="table_name", fix="give one")
     if path is not None and not isinstance(path, (str, os.PathLike)):
@@ -135,7 +135,7 @@ def found_page(
 
 
 def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mapping[str, Any]) -> Table:
-    """A table on DynamoDB, with a connection for every read that may run at once."""
+    """A table on DynamoDB, with a connection for every parallel read."""
     from ..table.dynamodb import DynamoDBTable
 
     return DynamoDBTable(layout, name, max_pool_connections=throttle, **options)
@@ -160,7 +160,7 @@ def table_in_folder(
 
 
 def table_in_memory(layout: TableLayout, clock: Callable[[], int]) -> Table:
-    """A table that ends with the object."""
+    """A table that exists as long as the object."""
     from ..table.embedded import EmbeddedTable
 
     return EmbeddedTable(layout, clock=lambda: clock() / 1000)
