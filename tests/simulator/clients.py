@@ -37,7 +37,7 @@ from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store import Add, Delete, Put, RetryClock, Store
+from shardweave.store import Add, Delete, Put, RetryClock, Store, Update
 from shardweave.table.operations import PutItem as TablePut
 from shardweave.table.operations import TransactWrite
 from shardweave.values.codecs import Timestamp
@@ -186,7 +186,7 @@ FIRST_KINDS = (
 )
 """What a writer does, each as often as it is named."""
 
-KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction")
+KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction", "batch_updates")
 
 
 class Writer:
@@ -286,6 +286,25 @@ class Writer:
         puts = [Put(self.world.values(first, number), self.world.model)]
         result = self.store.batch_write(puts, [Delete(self.world.model, second)])
         for name, outcome in zip((first, second), (*result.puts, *result.deletes), strict=True):
+            if outcome.status == "written":
+                self.world.oracle.end(self._now(), {name: new[name]})
+            elif isinstance(outcome.error, OutcomeUnknown):
+                self.world.oracle.unsure({name: new[name]})
+            else:
+                self.world.oracle.fail(self._now(), {name: before[name]})
+
+    def batch_updates(self) -> None:
+        """Changes in a batch, one of which may make its record."""
+        first, second = self.world.simulation.random.sample(self.ids, 2)
+        new: dict[str, Value] = {first: self._number(), second: self._number()}
+        before = self.world.oracle.begin(self._now(), new)
+        updates = []
+        for name, number in new.items():
+            assert number is not None
+            changes = self.world.values(name, number)
+            del changes["thing_id"]
+            updates.append(Update(self.world.model, name, changes, upsert=name == first))
+        for name, outcome in zip(new, self.store.batch_write(updates=updates).updates, strict=True):
             if outcome.status == "written":
                 self.world.oracle.end(self._now(), {name: new[name]})
             elif isinstance(outcome.error, OutcomeUnknown):
