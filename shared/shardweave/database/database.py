@@ -119,14 +119,13 @@ class Database:
 
     @property
     def store(self) -> Store:
-        """The store: idempotent writes, numbers of sequences, events, backfills. Raises an error after the database is
-        closed."""
+        """The store: idempotent writes, sequences, events, backfills. Raises an error after closing."""
         self._check_open()
         return self._store
 
     @property
     def queries(self) -> QueryRunner:
-        """The query runner: chosen properties, budgets, statistics. Raises an error after the database is closed."""
+        """The query runner: chosen properties, budgets, statistics. Raises an error after closing."""
         self._check_open()
         return self._queries
 
@@ -188,9 +187,9 @@ class Database:
         rev: str | None = None,
         returning: Literal["old"] | None = None,
     ) -> Any:
-        """Create or replace a whole record, and return it as stored, or with `returning` the previous record, None if
-        there was none. With `rev`, only that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing,
-        ImmutableProperty and other InputErrors."""
+        """Create or replace a whole record, and return it as stored, or with `returning` the previous one or None. With
+        `rev`, only that revision is replaced. Raises ValueTaken, RevisionConflict, ParentMissing, ImmutableProperty and
+        other InputErrors."""
         check_revision(rev)
         check_returning(returning)
         given, model = record_of(self.schema, record, values)
@@ -256,9 +255,8 @@ class Database:
         returning: Literal["old"] | None = None,
     ) -> bool | E | None:
         """Delete a record; False if there was none. With `returning` it returns the deleted record, or None. Its
-        children are deleted or detached first, if their relation says so. Raises RevisionConflict, HasChildren if other
-        records belong to it, and DeleteIncomplete if the time ended before all children were changed: deleting it again
-        continues."""
+        children are deleted or detached first, if their relation says so. Raises RevisionConflict, HasChildren, and
+        DeleteIncomplete if the time ended before all children were changed: deleting it again continues."""
         check_revision(rev)
         check_returning(returning)
         if returning is None:
@@ -473,8 +471,7 @@ class Database:
         latest: int | None = None,
         **equal: Any,
     ) -> Explanation:
-        """The plan of a `query` with the same arguments; with `run` it is also executed, and the result has its
-        cost."""
+        """The plan of a `query` with the same arguments; with `run` also its cost."""
         page = {"limit": limit, "cursor": token_given(next_token, prev_token)}
         window = {"earliest": earliest, "latest": latest}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
