@@ -1,4 +1,4 @@
-"""What a request to `/graphql` is, and its answer, for the OpenAPI document."""
+"""The models of a request to `/graphql` and its answer, for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document would read, before it reads anything.
+"""The cost of a document: the reads that it may need, computed before it is executed.
 
 A list costs its lanes, and one for each record of its page; a record by key costs one. What a relation leads to costs
 one for each record that leads there, or `PER_LIST` where it leads to a list; what is asked for twice counts twice. So
@@ -17,7 +17,7 @@ PER_LIST = 10
 
 
 def cost_of(selected: Iterable[Selected], records: int) -> int:
-    """What relations of so many records may read."""
+    """The reads that relations of a number of records may need."""
     total = 0
     for each in selected:
         for relation in each.relations:

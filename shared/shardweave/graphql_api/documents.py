@@ -1,4 +1,4 @@
-"""From the text of a document to what it asks for, before anything is read.
+"""Parsing a document: from its text to the selected fields, before anything is read.
 
 A document is parsed and validated, its variables are read, and the fields that it selects are collected, merged as
 GraphQL merges them. What it may be is limited on the way: its tokens, how deep fields nest, how many there are.
@@ -70,7 +70,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Selected:
-    """What is asked for of a record: its properties and fields of its own by name, and its relations."""
+    """The selected fields of a record: its properties and own fields by name, and its relations."""
 
     entity: EntityType[Any] = field(compare=False)
     names: frozenset[str]

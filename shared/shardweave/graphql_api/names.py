@@ -1,4 +1,4 @@
-"""What the fields and types of a service's GraphQL are called.
+"""The names of the fields and types of a service's GraphQL API.
 
     order(id)                    one record                     createOrder updateOrder putOrder deleteOrder
     ordersById(id)               those of one partition         where the key has a sort part

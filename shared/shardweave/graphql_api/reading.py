@@ -1,4 +1,4 @@
-"""What a document asks for, planned as a whole and then read.
+"""Executing the queries of a document: it is planned as a whole and then read.
 
     plan   for each field of `Query`: the caller's rights, the query, its lanes; then the cost is known, nothing is read
     read   each field's records

@@ -1,5 +1,5 @@
-"""Looking after a table that is in use: writing records anew, proving that they are right, carrying them in and out.
+"""Maintenance of a table in use: rewriting records, checking them, export and import.
 
-Long work goes over the table in lanes, a page of each at a time, and keeps in the table how far it has come, so that
-it may end at any moment and go on later, by any process. What it writes is conditioned on what it has read.
+Long work reads the table in lanes, a page of each at a time, and stores its progress in the table, so that it can stop
+at any time and be continued later by any process. What it writes is conditioned on what it has read.
 """

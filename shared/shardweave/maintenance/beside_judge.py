@@ -1,4 +1,4 @@
-"""What can be wrong with an item beside the records: lookups, counters, markers, the bookkeeping of re-shards.
+"""Checks of the items beside records: lookups, counters, markers, the bookkeeping of re-shards.
 
 Whose an item is stands in its hash key, before the shard: `user.phone` is a lookup, `issue.num+` a sequence,
 `project.*` the children of a project, `order.*waiting` what events said, `user._reshard` a re-shard; `_idempotency`,
@@ -46,7 +46,7 @@ class Judge:
         self._records = RecordJudge(schema)
 
     def judge(self, item: Item, look: Look) -> list[Finding]:
-        """What is wrong with an item, as far as everything that it takes has been read."""
+        """The faults of an item, as far as all needed items have been read."""
         found: list[Finding] = []
         with suppress(
             NotRead, ReshardUnreadable

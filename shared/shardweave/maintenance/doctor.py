@@ -1,4 +1,4 @@
-"""The doctor: goes over a whole table and says what is not as it has to be, and with `repair` puts right what is safe.
+"""The doctor: checks a whole table and reports faults, and with `repair` makes safe repairs.
 
     layout     the table and its indexes are as the schema says
     records    every item of the table, judged with what it needs beside it (`record_judge`, `beside_judge`)
@@ -58,8 +58,8 @@ _COUNTERS = "*"
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """What was found so far. `part` is what the doctor is at, empty at the end; `items` are about how many the table
-    holds, as it says itself; `skipped` are kinds that were not looked for."""
+    """The results so far. `part` is the part that the doctor is working on, empty at the end; `items` is the
+    approximate number of items from the table's description; `skipped` are the kinds that were not checked."""
 
     part: str = PARTS[0]
     findings: Findings = field(default_factory=Findings)

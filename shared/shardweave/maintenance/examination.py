@@ -1,4 +1,5 @@
-"""Examining pages of a table: every item judged, and every suspect judged again by what one transaction reads.
+"""Examining pages of a table: every item is checked, and every suspect is checked again with the items read in one
+transaction.
 
 What a page's items need is read together, in a few rounds (see `looking`). What seems wrong then is read again, with
 all that its judgement takes, in one transaction: only what is wrong at that one moment counts, so that changes between
@@ -58,7 +59,7 @@ class Examiner:
         return [each for each in confirmed if each is not None]
 
     def confirm(self, item: Item) -> Confirmed | None:
-        """What is wrong with an item at one moment; None where nothing is, or it is gone."""
+        """The fault of an item at one moment; None if it has none, or the item no longer exists."""
         keys: dict[PrimaryKey, Item] = {self._key(item): {name: item[name] for name in self._names}}
         for _ in range(ROUNDS):
             known = self._snapshot(keys)

@@ -1,4 +1,4 @@
-"""Writing the records of a table out into a folder, one file of lines (see `record_lines`) for each entity.
+"""Export: writing the records of a table into a folder, one file of lines (see `record_lines`) for each entity.
 
 Format of the folder:
     user.jsonl        lines of records, in no order; of an entity with sequences, their counters too

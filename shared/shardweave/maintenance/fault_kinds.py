@@ -1,4 +1,4 @@
-"""What the doctor can find: each kind by its name, what it is, how it comes about, and what repair does.
+"""The kinds of faults that the doctor finds: name, description, causes, and the effect of a repair.
 
 A kind is *repairable* when what is right follows from what is stored and nothing is lost by writing it. It *needs a
 person* when somebody has to say what is right, or another program's work would be undone.

@@ -1,4 +1,4 @@
-"""What the doctor has found: faults with their places, counted by kind, and what became of them.
+"""The findings of the doctor: faults with their places, counted by kind, and whether they were repaired.
 
 A finding names keys and properties, never a value of a property that is no part of a key. Of each kind at most 25 are
 named, the first by their keys, so that a report is the same in whatever order the table was gone over; all are counted.

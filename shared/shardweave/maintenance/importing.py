@@ -57,8 +57,8 @@ class NotImported:
 
 @dataclass
 class ImportReport:
-    """What became of the lines so far. `there` were imported before, `kept` are stored in another revision and stay;
-    `passed` are none of records, or expired."""
+    """The outcome of the lines so far. `there`: imported before; `kept`: stored with another revision, not changed;
+    `passed`: not records, or expired."""
 
     lines: int = 0
     written: int = 0
@@ -184,7 +184,7 @@ class Import:
             self._count(each, outcome)
 
     def _advance(self, batch: Sequence[_Waiting]) -> None:
-        """Let the sequences go on above the numbers of a batch."""
+        """Advance the sequences above the numbers of a batch."""
         highest: dict[tuple[Any, ...], tuple[EntityType[Any], Any, Item, int]] = {}
         for each in batch:
             entity, item = each.line.entity, each.line.item

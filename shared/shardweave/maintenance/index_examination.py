@@ -1,4 +1,4 @@
-"""Whether the indexes show what the table holds, and nothing else.
+"""Checking that the indexes show exactly the records of the table.
 
 While the table is gone over, each record adds its place in each index to that index's sums (see `sums`); going over the
 index takes the places that it shows away. Where all is even, the index is right, at the cost of reading it once. Where
@@ -55,7 +55,7 @@ class IndexExaminer:
                     sums[index.name].add(repr(place), 1)
 
     def compare(self, index: IndexLayout, sums: Sums, items: int) -> Iterator[Finding]:
-        """What an index shows wrongly, by the sums of the table, which had so many items."""
+        """The wrong entries of an index, by the sums of the table and its number of items."""
         for page in self._pages(index.name):
             for place in self._places(index, page):
                 sums.add(repr(place), -1)

@@ -1,4 +1,4 @@
-"""What a judgement sees: items by key, some of which it first has to ask for.
+"""The items that a check can see, by key; it requests those that are not read yet.
 
 A judgement is a pure function of an item and of the items that it asks for. What has not been read yet ends the check
 that asked, and is noted; so a whole page is judged in a few rounds, each of which reads all that is asked for together.
@@ -42,8 +42,8 @@ class Spaces:
 
 @dataclass
 class Look:
-    """What one judgement sees, and `wanted`: what it has asked for in vain. `known` has None for an item that is not
-    there."""
+    """The items for one check, and `wanted`: the keys that it requested and that are not read yet. `known` has None for
+    an item that does not exist."""
 
     hash_name: str
     range_name: str

@@ -1,4 +1,4 @@
-"""How far long work has come, as a record in the table: whoever does the work next goes on from there.
+"""The progress of long work, stored as a record in the table, from which any process can continue.
 
 Format, one record for each piece of work:
     hashKey    _maintenance!          no entity's token begins so, so no query meets it
@@ -6,8 +6,8 @@ Format, one record for each piece of work:
     state      {...}                  the work's own, see there
     rev        a revision, new with every change
 
-Every change is one put on condition of the revision that was seen. So of two processes that do the same work at once
-one stops, with a Conflict. A process that may not write to the table works without: its progress is not kept.
+Every change is one put on condition of the revision that was seen. So of two processes that do the same work one stops,
+with a Conflict. For a process that may not write to the table, the progress is not stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def progress_key(schema: Schema, name: str) -> dict[str, Value]:
 
 @dataclass
 class Progress:
-    """One piece of work's record, as this process saw it last."""
+    """The progress record of one piece of work, as this process read it last."""
 
     parts: StoreParts
     name: str
@@ -44,20 +44,20 @@ class Progress:
     _seen: Item | None = field(default=None, init=False)
 
     def read(self) -> Mapping[str, Any] | None:
-        """What was saved last, None where nothing was."""
+        """The progress that was saved last, None if there is none."""
         (self._seen,) = self.parts.reader.items([self._key])
         state = None if self._seen is None else self._seen.get(STATE)
         return state if isinstance(state, Mapping) else None
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Save how far the work has come. Raises Conflict where another process has saved meanwhile."""
+        """Save the progress. Raises Conflict if another process has saved meanwhile."""
         rev = self.parts.context.new_revision()
         item = {**self._key, STATE: dict(state), REVISION: rev}
         if self._sent(lambda seen: PutItem(item, seen, return_on_failure=True), rev):
             self._seen = item
 
     def clear(self) -> None:
-        """Forget it: the work is done. Raises Conflict where another process has saved meanwhile."""
+        """Delete the record after the work is done. Raises Conflict if another process has saved meanwhile."""
         if self._seen is not None and self._sent(lambda seen: DeleteItem(self._key, seen, return_on_failure=True), ""):
             self._seen = None
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a stored record: its keys, its place, and what must be there beside it.
+"""Checks of stored records: keys, location, and the items that must exist beside them.
 
 The generated attributes are computed a second time: their elements in the way that builds them step by step, their
 shards as verification has them (`independent_keys`), which shares no code with what writes records. An expired record
@@ -80,7 +80,7 @@ class RecordJudge:
         self._generated = {name for entity in schema.entities.values() for name in entity.keys.names}
 
     def judge(self, entity: EntityType[Any], item: Item, look: Look) -> Iterator[Finding]:
-        """What is wrong with a record. What `look` has asked for in vain is left out. Raises NotRead."""
+        """The faults of a record, without those that need items that are not read yet. Raises NotRead."""
         key = stored_key(entity, item)
         spaces = look.spaces(entity)
         if entity.is_expired(item, look.seconds):

@@ -1,4 +1,4 @@
-"""Records as lines of JSON that lose nothing: what an export writes and an import reads.
+"""The JSON lines of exports and imports, which represent records without loss.
 
 Format, one line for each record, as DynamoDB exports a table to S3, with the entity besides:
 
@@ -71,7 +71,7 @@ def item_line(item: Item) -> bytes:
 
 
 def read_line(schema: Schema, generated: frozenset[str], line: bytes) -> RecordLine | SequenceLine | None:
-    """What a line says; None where that is passed over. Raises InputError."""
+    """The content of a line; None if it is skipped. Raises InputError."""
     try:
         document = json.loads(line)
         item = from_attribute_values(_native(document[ITEM]))

@@ -1,4 +1,4 @@
-"""Putting right what is safe to put right: each repair is conditioned on what was seen, and does nothing otherwise.
+"""Repairs: each repair is conditional on the state that was read, and changes nothing otherwise.
 
 What is written follows from what is stored. Records are written through the store's own steps, so that lookups,
 counters and copies in another shard space come along as in any write. A repair that lost against another writer is not
@@ -141,7 +141,7 @@ class Repairs:
         return self._sent([DeleteItem(self._key(item), condition)])
 
     def _expired(self, finding: Finding, item: Item) -> bool:
-        """What is kept beside records is removed, if it has not been given more time since."""
+        """The action that removes an expired item beside records, if its expiry has not been changed since."""
         ttl, past = self._schema.layout.ttl_attribute or "", self._seconds - LONG_EXPIRED_SECONDS
         return self._sent([DeleteItem(self._key(item), Compare(ttl, "<=", past))])
 

@@ -1,4 +1,4 @@
-"""Writing every record of an entity once more, as its declaration is now.
+"""Rewriting: writing every record of an entity again, with its current declaration.
 
 A record that lacks what was added to the declaration (a generated property, a default, what `prepare` derives) gets it
 with its next write. A rewrite is that write for all of them. Each is conditioned on the revision that was read; where
@@ -61,7 +61,7 @@ REFUSED = (
 
 @dataclass(frozen=True)
 class NotRewritten:
-    """A record that can't be written as the declaration is now: its identity, and why not."""
+    """A record that can't be written with the current declaration: its identity, and the reason."""
 
     identity: Mapping[str, Any]
     reason: str
@@ -69,7 +69,7 @@ class NotRewritten:
 
 @dataclass(frozen=True)
 class RewriteReport:
-    """What was done so far, by earlier runs of the same rewrite too. At most 20 of those refused are named."""
+    """The results so far, including earlier runs of the same rewrite. At most 20 refused records are named."""
 
     entity: str
     read: int = 0
@@ -81,7 +81,7 @@ class RewriteReport:
 
 @dataclass(frozen=True)
 class RewriteStep(WriteStep):
-    """Reads, and writes what was read as it would be written now, if that is not what it is."""
+    """Reads a record, and writes it if its next write would change it."""
 
     def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
         if seen.found is None:

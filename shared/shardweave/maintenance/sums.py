@@ -1,4 +1,4 @@
-"""Sums of what two sides have, by bucket: equal where both have the same, in whatever order it came.
+"""Checksums of two sets, by bucket: equal if both sets are equal, in any order.
 
 Each thing has a bucket, by a hash of it, and adds a number to it, by another. What one side adds the other takes away,
 so that a bucket that is not 0 at the end has something that only one side has. 256 buckets are 2 KB, however large a
@@ -23,7 +23,7 @@ class Sums:
         self._sums = array("Q", encoded or bytes(8 * BUCKETS))
 
     def add(self, thing: str, times: int) -> None:
-        """A thing, so many times; a negative number takes it away."""
+        """Add a member a number of times; a negative number subtracts it."""
         bucket, number = digests(thing)
         self._sums[bucket] = (self._sums[bucket] + number * times) % _WRAP
 

@@ -1,4 +1,4 @@
-"""Going over records in lanes: a page of every lane at a time, from where an earlier walk has come to.
+"""Walking over records in lanes: a page of every lane at a time, from the places of an earlier walk.
 
 A lane is a list of sources (see `work_items.Source`), which are read one after the other. Where the hash keys of an
 entity are few, they are the sources; else, and for the whole table, segments of a scan. Reads are consistent.
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Place:
-    """How far a lane has come."""
+    """The position of a lane."""
 
     source: int = 0
     after: Item | None = None

@@ -101,7 +101,7 @@ class ExternalKeys:
         return key
 
     def _verified(self, text: str) -> bytes:
-        """What a text says, once it is certain that we said it."""
+        """The payload of a text, after its signature was verified."""
         if not isinstance(text, str) or len(text) > MAX_TEXT_CHARACTERS:
             raise _refusal()
         try:
@@ -210,7 +210,7 @@ def key_schema(kind: type[AnyKey]) -> CoreSchema:
 
 
 TEXT_SCHEMA = core_schema.str_schema(min_length=1, max_length=MAX_TEXT_CHARACTERS, pattern="^[A-Za-z0-9_-]+$")
-"""What a JSON schema says of a key."""
+"""The JSON schema of a key."""
 
 _AS_IT_IS = core_schema.to_string_ser_schema(when_used="json")
 """Leaves a key object alone, which pydantic would take apart like any other dataclass. A text's string is itself."""
