@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from ..access.authorization import ACCESS_ERRORS
 from ..api.expansion import MAX_RELATED
 from ..api.http import PageFacts, Response
 from ..api.operation import Answer, Body, Call, Operation
@@ -57,10 +58,13 @@ class GraphQLRoute:
             Answer(200, "The answer; errors of fields are in it.", lambda: _forms()[1]),
             description="Errors have the code of the problem documents of other operations in `extensions.code`.",
             body=Body(lambda: _forms()[0]),
+            errors=ACCESS_ERRORS if self._parts.access.restricts else (),
         )
 
     def run(self, call: Call) -> Response:
-        """The answer to a document. Raises ValidationFailed for a body that has none."""
+        """The answer to a document. Raises ValidationFailed for a body that has none, Unauthenticated and Forbidden for
+        a caller who may do nothing here."""
+        self._parts.access.check_known(self._parts.schema.entities.values(), call.caller)
         document = call.document
         _check(document)
         told = self._introspects and (call.caller.is_known or not self._parts.access.restricts)
