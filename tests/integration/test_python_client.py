@@ -54,6 +54,14 @@ def test_each_wrong_use_is_an_error(folder: Path) -> None:
     assert sorted(lines) == wrong_lines((folder / "wrong.py").read_text(encoding="utf-8")), found
 
 
+def test_the_examples_of_the_guide_pass_strict_checks(folder: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+    asking, making = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    given = "from client import Client\n\nproject_id = ''\n\n\ndef token() -> str:\n    return ''\n\n\n"
+    (folder / "guide.py").write_text(given + making + asking, encoding="utf-8")
+    assert checked([*MYPY, "guide.py"], folder) == ""
+
+
 # -- how it sends -----------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ RUN_BY = {
     "access.md": "unit/test_access_docs.py",
     "article-questions.md": "integration/test_http_documents.py",
     "beyond-one-transaction.md": "integration/test_beyond_one_transaction.py",
+    "clients.md": "integration/test_python_client.py",
     "deploy.md": "infra/test_service_construct.py",
     "differences.md": "unit/test_differences.py",
     "getting-started.md": "integration/test_getting_started.py",

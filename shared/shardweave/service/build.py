@@ -207,7 +207,7 @@ def operations_of(
     events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
     found = (
         *(each for collection in collections for each in collection.operations()),
-        *Transactions(collections, parts.store).operations(),
+        *Transactions(collections, parts.store, parts.access).operations(),
         *(each.operation() for each in events),
         *_graphql_operations(service_graphql(module), parts, max_related, introspection=introspection),
         *service_operations(module, parts),

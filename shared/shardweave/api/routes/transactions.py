@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from ...access.authorization import ACCESS_ERRORS
+from ...access.authorization import ACCESS_ERRORS, Authorization
 from ...access.grant import Grant
 from ...errors import (
     Conflict,
@@ -79,13 +79,16 @@ class _Asked:
 
 
 class Transactions:
-    """The route over the collections of a service, on a store."""
+    """The route over the collections of a service, on a store, for the callers whom `access` knows."""
 
-    def __init__(self, collections: Sequence[Collection], store: Store) -> None:
+    def __init__(self, collections: Sequence[Collection], store: Store, access: Authorization) -> None:
+        self._access = access
         self._collections = {each.entity.collection: each for each in collections}
         self._store = store
 
     def transact(self, call: Call) -> Response:
+        # Who may do nothing is refused before what was sent is read.
+        self._access.check_known((each.entity for each in self._collections.values()), call.caller)
         asked = _listed(call.document, self._collections)
         writes: list[Write] = []
         refused: list[InputError] = []
