@@ -13,7 +13,7 @@ from tests.attack.fortress import OPERATORS, fortress
 from tests.attack.gate import Gate
 from tests.unit.api_world import CURSOR_KEYS, EXTERNAL_KEYS, Clock
 
-SHIPPED = ("user_service", "order_tracking", "issue_tracker")
+SHIPPED = ("user_service", "user_service_lean", "order_tracking", "issue_tracker")
 CLAIMS: Mapping[str, Mapping[str, Any]] = {
     "fortress": {"sub": "eve", "tenant": "acme"},
     "issue_tracker": {"sub": "eve", "tenant": "00000000-0000-4000-8000-000000000001"},

@@ -93,7 +93,7 @@ ORDERS = {
     "/v1/schema-changes": ("environment=e&plugin=p",),
 }
 GRID = f"projectId={BRIDGE.project_id}"
-ISSUES = {"/v1/issue-grid": (GRID, f"{GRID}&sort=due")}
+ISSUES = dict.fromkeys(("/v1/issue-grid", "/v1/issue-grid/explain"), (GRID, f"{GRID}&sort=due"))
 
 ASKING = re.compile(r"/(query|count|explain)$|^/v1/_reshard/")
 """What takes a body that is no record. For those see `test_api_openapi_values`."""

@@ -181,7 +181,7 @@ def test_what_is_of_the_wrong_kind_is_told_with_all_else_that_is_wrong() -> None
         """Much is wrong with it."""
 
         wrong_id: list[str] = unique_property()
-        one: Sub
+        one: complex
         key = HashKey("nowhere")
 
     with pytest.raises(SchemaError) as refused:

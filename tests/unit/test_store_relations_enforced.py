@@ -157,8 +157,8 @@ def test_children_made_together_share_their_parents_check_and_count() -> None:
     assert counters(world)["projectId#p"] == {"issue_project": 31}
     (sent,) = [operation for operation in world.table.calls if hasattr(operation, "actions")]
     assert len(sent.actions) == 30 * 2 + 2
-    with pytest.raises(LimitExceeded, match="101 actions"):
-        world.store.transact([issue("p", num=number) for number in range(50, 83)])
+    with pytest.raises(LimitExceeded, match="102 actions"):
+        world.store.transact([issue("p", num=number) for number in range(50, 100)])
 
 
 def test_a_parent_and_its_children_are_made_together_and_removed_together() -> None:

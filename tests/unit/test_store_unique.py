@@ -373,8 +373,8 @@ def test_lookups_count_as_actions() -> None:
     world = shop()
     operations = [Create({"phone": str(n), "email": str(n), "city": "Bath"}, Customer) for n in range(20)]
     assert len(world.store.transact(operations)) == 20
-    more = [Create({"phone": f"x{n}", "email": f"x{n}", "city": "Bath"}, Customer) for n in range(21)]
-    with pytest.raises(LimitExceeded, match="105 actions"):
+    more = [Create({"phone": f"x{n}", "email": f"x{n}", "city": "Bath"}, Customer) for n in range(26)]
+    with pytest.raises(LimitExceeded, match="104 actions"):
         world.store.transact(more)
 
 

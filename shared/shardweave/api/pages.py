@@ -139,7 +139,7 @@ class Pages:
         room = PageBudget(MAX_PAGE_BYTES, sizes_of, lambda: shown.short_of, self.carried)
         if not expand:
             # Expansion needs the record itself.
-            room = replace(room, direct=self._direct)
+            room = replace(room, direct=self.direct)
         with token_named({**call.document, **call.query}), limit_named(spec, call):
             page = queries.run(asked, room=room)
         read = [each.text for each in shown.texts[: len(page.items)]]
@@ -152,7 +152,8 @@ class Pages:
         """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
         return item_json(self._models, record)
 
-    def _direct(self, item: Item) -> tuple[Any, Carried] | None:
+    def direct(self, item: Item) -> tuple[Any, Carried] | None:
+        """The JSON text of a stored item, where it can be written without making a record of it."""
         text = self._models.stored_json.text(item)
         found = None if text is None else Carried(text)
         return None if found is None or fills_more_than_an_answer(found) else (None, found)

