@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--histories", type=int, default=histories, help="random histories of a re-shard")
     parser.addoption("--kills", type=int, default=6, help="how often the local server is killed under load")
     parser.addoption("--first-kill", type=int, default=0, help="the seed of the moments at which it is")
+    parser.addoption("--every-loop-case", action="store_true", help="the whole contract as work of event loops, too")
     parser.addoption("--first-history", type=int, default=0, help="the seed of the first of them")
 
 

@@ -57,7 +57,7 @@ def failed_start(*arguments: str, data: Path) -> tuple[int, str]:
 class TestStarting:
     def test_it_prints_one_line_when_it_answers_and_ends_with_0(self, tmp_path: Path) -> None:
         server = LocalServer.start(tmp_path / "data", "--empty")
-        assert server.get("/v1/users").json == {"items": [], "nextToken": None, "complete": True}
+        assert server.get("/v1/users").json == {"items": [], "nextToken": None, "prevToken": None, "complete": True}
         assert server.stop() == 0
         assert server.lines == [f"ready {server.address}\n"]
         assert server.address.startswith("http://127.0.0.1:")
