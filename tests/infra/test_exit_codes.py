@@ -16,6 +16,7 @@ from shardweave.errors import ConfigurationError, Fault, InputError, SchemaError
 from shardweave.errors.exit_codes import Unavailable, exit_code_of
 
 WRONG_USAGE = {
+    "dev": ("--nosuch",),
     "serve": ("--nosuch",),
     "synth": ("--stagee", "dev"),
     "deploy-local": ("--nosuch",),
@@ -139,4 +140,4 @@ class Interrupted(Program):
 def test_ctrl_c_ends_a_command_with_130_and_a_server_with_0(program: Program) -> None:
     made = Interrupted(program.name, program.module, program.help, program.extra, program.needs, program.interrupted)
     streams = Streams(io.BytesIO(), io.BytesIO(), io.StringIO())
-    assert main([program.name], streams, programs=[made]) == (0 if program.name == "serve" else 130)
+    assert main([program.name], streams, programs=[made]) == (0 if program.name in ("dev", "serve") else 130)

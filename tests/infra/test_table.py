@@ -170,7 +170,7 @@ def test_a_key_of_ones_own_encrypts_records_and_key_rings_and_may_be_used_throug
         "ApiHandler": {"dynamodb", "secretsmanager"},
         "Resharder": {"dynamodb"},
         "Rotator": {"secretsmanager"},
-        "Doctor": set[str](),
+        "Doctor": {"dynamodb"},
     }.items():
         using = [each for each in statements(template, part) if each["Resource"] == [key]]
         through = [each["Condition"]["StringEquals"]["kms:ViaService"] for each in using]

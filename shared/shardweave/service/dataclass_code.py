@@ -24,7 +24,7 @@ from types import CodeType
 from typing import Any
 
 FILE = Path(__file__).with_name("dataclass_code.marshal")
-NOT_IN_FUNCTIONS = ("cdk", "cli", "local", "testing")
+NOT_IN_FUNCTIONS = ("cdk", "cli", "database.event_loop", "local", "testing")
 """Parts of the library that need packages that a layer does not have."""
 
 Run = Callable[[str, dict[str, Any], dict[str, Any]], None]
@@ -66,7 +66,7 @@ def import_what_functions_may(package: str = "shardweave") -> None:
     """Imports the modules of a package of the library, but for those that no function has what it takes for."""
     found = importlib.import_module(package)
     for module in pkgutil.iter_modules(found.__path__, f"{package}."):
-        if module.name.split(".")[1] in NOT_IN_FUNCTIONS:
+        if module.name.partition(".")[2] in NOT_IN_FUNCTIONS:
             continue
         if module.ispkg:
             import_what_functions_may(module.name)
