@@ -56,8 +56,9 @@ def needs(file: str) -> set[str]:
 def test_what_it_needs_is_what_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name: set(given) - {"shardweave[api]"} for name, given in project["optional-dependencies"].items()}
-    assert set(extras) == {"api", "cdk", "cli", "local"}
-    assert set(project["dependencies"]) | extras["api"] == needs("layer.in")
+    assert set(extras) == {"api", "async", "cdk", "cli", "graphql", "local"}
+    assert set(project["dependencies"]) | extras["api"] | extras["graphql"] == needs("layer.in")
+    assert {each.partition(">")[0] for each in extras["async"]} <= needs("dev.in")
     assert extras["local"] | extras["cli"] == needs("runtime.in") | {"pytest"}
     assert extras["cdk"] <= needs("cdk.in") | needs("installer.in")
     assert not any(re.search("moto", each) for each in (*project["dependencies"], *set().union(*extras.values())))
