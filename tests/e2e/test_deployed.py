@@ -198,7 +198,7 @@ def test_a_cursor_outlives_a_turn_of_its_keys(stack: Deployed, api: DeployedApi,
 
 
 def test_the_doctor_sees_the_index_that_is_not_there_yet(stack: Deployed) -> None:
-    assert [fault["where"] for fault in stack.invoke("Doctor", {})["faults"]] == [f"index {LATER}"]
+    assert [fault["where"] for fault in stack.invoke("Doctor", {})["layout"]] == [f"index {LATER}"]
 
 
 # -- one more index ---------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_the_next_deployment_adds_the_index_and_then_queries_use_it(
     found = api.get("/v1/users", **BY_PHONE)
     assert found.status == 200, found.body
     assert [user["phone"] for user in found.document["items"]] == [f"555-{number:03d}" for number in (1, 3, 5, 7, 9)]
-    assert stack.invoke("Doctor", {})["faults"] == []
+    assert stack.invoke("Doctor", {})["layout"] == []
 
 
 def test_the_records_are_still_there(api: DeployedApi, people: list[dict[str, Any]]) -> None:
