@@ -76,7 +76,7 @@ class Exchange:
         it."""
         self.problem = self.problem or error.code
         self.failing = self.failing or is_failure(error)
-        if status_of(type(error)) == HTTPStatus.INTERNAL_SERVER_ERROR:
+        if problem(error).status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.failure = self.failure or error
 
 
