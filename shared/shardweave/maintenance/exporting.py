@@ -72,8 +72,13 @@ class Export:
         stop: Callable[[], bool] = lambda: False,
     ) -> ExportReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
-        Raises ConfigurationError where the folder holds something else."""
+        Raises ConfigurationError where the folder holds something else, or a finished export of all of the entities:
+        what has changed since would be missing."""
         self._open()
+        if all(self._own(entity).get("done") for entity in self._entities):
+            raise ConfigurationError(
+                f"{self._folder} holds a finished export", where="DIR", fix="give another folder, or remove this one"
+            )
         for entity in self._entities:
             while not self._own(entity).get("done"):
                 if not self._exported(entity, follow, stop):
