@@ -24,7 +24,7 @@ from .schemas import entities_of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one of an unfinished export to go on with")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or that of an unfinished export")
     parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
     parser.add_argument(
         "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
