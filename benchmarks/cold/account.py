@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from services import user_service
-from shardweave.shard_key.key_ring import KeyRing, encode_key_ring
+from shardweave.keys.shard_key.key_ring import KeyRing, encode_key_ring
 from shardweave.table.values import to_attribute_values
 
 USERS = 40

@@ -26,9 +26,9 @@ from shardweave.api.emf_metrics import QueryMetrics
 from shardweave.api.problems import is_failure, problem
 from shardweave.api.safe_traceback import trace
 from shardweave.errors import ConfigurationError, ShardweaveError
+from shardweave.keys.shard_key import ExternalKeys
 from shardweave.query.cursor import CursorKeys
 from shardweave.service.build import Service, Settings, build, decode_cursor_keys, decode_external_keys
-from shardweave.shard_key import ExternalKeys
 
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))

@@ -16,7 +16,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from shardweave.errors import ConfigurationError
-from shardweave.shard_key.key_ring import decode_key_ring, encode_key_ring
+from shardweave.keys.shard_key.key_ring import decode_key_ring, encode_key_ring
 
 SECRET_BYTES = 32
 

@@ -11,10 +11,11 @@ __version__ = "0.1.0"
 """The version of the library: the one place that says it."""
 
 if TYPE_CHECKING:
-    from . import errors, shard_key
+    from . import errors
+    from .api.graphql.options import GraphQL
     from .database.async_database import AsyncDatabase
     from .database.database import Database
-    from .graphql_api.options import GraphQL
+    from .keys import shard_key
     from .keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
     from .keys.sharding import ShardBump
     from .query.cursor import CursorKeys
@@ -98,11 +99,11 @@ __all__ = [
     "where",
 ]
 
-_MODULES = ("errors", "shard_key")
+_MODULES = {"errors": "errors", "shard_key": "keys.shard_key"}
 _PLACES = {
+    "api.graphql.options": ("GraphQL",),
     "database.async_database": ("AsyncDatabase",),
     "database.database": ("Database",),
-    "graphql_api.options": ("GraphQL",),
     "keys.key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
     "keys.sharding": ("ShardBump",),
     "query.cursor": ("CursorKeys",),
@@ -133,7 +134,7 @@ if not TYPE_CHECKING:
         from importlib import import_module
 
         if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"{__name__}.{_MODULES[name]}")
         for module, names in _PLACES.items():
             for each in names:
                 public, _, defined = each.partition("=")

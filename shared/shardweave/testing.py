@@ -38,10 +38,10 @@ from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
 from .database.database import Database
 from .errors import InputError
+from .keys.shard_key import ExternalKeys
 from .query.cursor import CursorKeys
 from .schema.schema import Schema
 from .service.build import Service, Settings, build
-from .shard_key import ExternalKeys
 from .store import RetryClock
 from .table.embedded import EmbeddedTable
 

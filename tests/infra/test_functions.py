@@ -9,10 +9,10 @@ import pytest
 
 from shardweave.cdk.key_rings import CURSORS, EXTERNAL_KEYS, FIRST_KEY_CHARACTERS, rings_of
 from shardweave.cdk.sources import ROOT
+from shardweave.keys.shard_key.key_ring import MIN_BARE_CHARACTERS
 from shardweave.schema.entity import Entity, nanoid
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.shard_key.key_ring import MIN_BARE_CHARACTERS
 from tests.infra.conftest import LARGEST, template_for
 from tests.infra.templates import properties, resources
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from shardweave.shard_key.key_ring import KeyRing, encode_key_ring
+from shardweave.keys.shard_key.key_ring import KeyRing, encode_key_ring
 
 ROOT = Path(__file__).resolve().parents[2]
-GRAPHQL = ROOT / "shared" / "shardweave" / "graphql_api"
-KNOWN = {f"shardweave.graphql_api.{name}" for name in ("__init__", "names", "options", "route")}
+GRAPHQL = ROOT / "shared" / "shardweave" / "api" / "graphql"
+KNOWN = {f"shardweave.api.graphql.{name}" for name in ("__init__", "names", "options", "route")}
 """What every request may need of GraphQL: that there is a route of it, which has a name for everything."""
 FUNCTIONS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))
 
@@ -121,7 +121,7 @@ ANSWERED = {
     "a document": ("POST", "/graphql", "", json.dumps({"query": '{ user(id: "u2") { phone } }'}), 200),
 }
 NEVER = {"boto3", "botocore.session", "http.client", "rich", "sqlite3", "urllib3", "uvicorn"}
-OF_GRAPHQL = {"graphql", *(f"shardweave.graphql_api.{each.stem}" for each in sorted(GRAPHQL.glob("*.py")))} - KNOWN
+OF_GRAPHQL = {"graphql", *(f"shardweave.api.graphql.{each.stem}" for each in sorted(GRAPHQL.glob("*.py")))} - KNOWN
 WITHOUT_CURSORS = {"cryptography"}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from shardweave.shard_key.key_ring import KeyRing, encode_key_ring
+from shardweave.keys.shard_key.key_ring import KeyRing, encode_key_ring
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIES = 3

@@ -13,9 +13,9 @@ from moto import mock_aws
 from functions.doctor import handler as doctor
 from functions.rotator import handler as rotator
 from shardweave.errors import ConfigurationError
+from shardweave.keys.shard_key.key_ring import decode_key_ring
 from shardweave.schema.schema import Schema
 from shardweave.service.loader import service_module
-from shardweave.shard_key.key_ring import decode_key_ring
 from shardweave.table.conditions import BeginsWith
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.layout import TableLayout

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shardweave.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path
+from shardweave.api.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path
 from shardweave.wire.key_paths import key_part
 from tests.clients.served import (
     DAY_OF_WORK,

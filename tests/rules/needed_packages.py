@@ -17,10 +17,10 @@ ALWAYS = {"boto3", "botocore", "cryptography", "pydantic", "pydantic_core", "typ
 API = {"aws_lambda_powertools"}
 BESIDE = {
     "api/": API,
+    "api/graphql/": {"graphql"},
     "cdk/": {"aws_cdk", "constructs", "jsii", "uv"},
     "cli/": {"rich", "uv"},
     "database/event_loop.py": {"greenlet"},
-    "graphql_api/": {"graphql"},
     "local/": API | {"httptools", "rich", "uvicorn"},
     "table/dynamodb/transport/endpoint.py": {"certifi"},
     "testing.py": {"pytest"},

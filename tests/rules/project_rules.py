@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +42,7 @@ PURE = (
     "shardweave.reshard.load.counters",
     "shardweave.reshard.work_items",
     "shardweave.schema.schema",
-    "shardweave.shard_key",
+    "shardweave.keys.shard_key",
     "shardweave.keys.sharding",
     "shardweave.store.writing.record_actions",
     "shardweave.store.lookups.catalog",
@@ -70,7 +70,7 @@ LAYERS = """
     table
     values
     keys
-    shard_key
+    keys.shard_key
     schema
     query
     store
@@ -80,12 +80,13 @@ LAYERS = """
     wire database
     routing
     api
-    clients graphql_api
+    api.clients api.graphql
     service testing
     cli
     cdk local
 """
-"""The folders and files of the library, line by line: a module imports of its own line and of those above."""
+"""The folders and files of the library, line by line: a module imports of its own line and of those above. A folder
+inside another may have a line of its own."""
 
 UPWARDS = {
     ("shardweave.query.runner", "shardweave.reshard.leased_maps"),
@@ -100,7 +101,7 @@ CIRCLES = (
     {"services._samples.users", "services.user_service"},
     {"shardweave.schema.entity_manager", "shardweave.schema.schema"},
     {"shardweave.keys.compiled_keys", "shardweave.keys.entity_keys"},
-    {"shardweave.shard_key.external", "shardweave.shard_key.key"},
+    {"shardweave.keys.shard_key.external", "shardweave.keys.shard_key.key"},
     {"shardweave.table.dynamodb", "shardweave.table.dynamodb.creation"},
     {"shardweave.table.operations", "shardweave.table.request_parts"},
 )
@@ -302,13 +303,19 @@ def arrows_upwards(tree: Tree) -> list[str]:
     rows = {name: row for row, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}
     modules = {module_name(name): (name, module) for name, module in tree.modules("shared")}
     ours = {each: found for each, found in modules.items() if each.startswith(f"{FRONT_DOOR}.")}
-    breaches = [f"{name}: it has no layer" for each, (name, _) in ours.items() if each.split(".")[1] not in rows]
+    breaches = [f"{name}: it has no layer" for each, (name, _) in ours.items() if _row(each, rows) is None]
     for each, (name, module) in ours.items():
         for other in sorted(_without_packages(imported(name, module) & ours.keys())):
-            row, of_other = rows.get(each.split(".")[1], 0), rows.get(other.split(".")[1], 0)
+            row, of_other = _row(each, rows) or 0, _row(other, rows) or 0
             if of_other > row and (each, other) not in UPWARDS:
                 breaches.append(f"{name}: imports {other}, which stands below it")
     return breaches
+
+
+def _row(module: str, rows: Mapping[str, int]) -> int | None:
+    """The line of the innermost folder of `module` that has one."""
+    parts = module.split(".")[1:]
+    return next((rows[name] for end in range(len(parts), 0, -1) if (name := ".".join(parts[:end])) in rows), None)
 
 
 def _without_packages(modules: set[str]) -> set[str]:

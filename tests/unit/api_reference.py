@@ -28,7 +28,7 @@ GROUPS = {
     "Services": "GraphQL",
     "The package": "__version__",
 }
-MODULES = {"shard_key": "shardweave.shard_key", "errors": "shardweave.errors"}
+MODULES = {"shard_key": "shardweave.keys.shard_key", "errors": "shardweave.errors"}
 """Public modules; `errors` is shown as the tree that it is."""
 SAME_METHODS = {"AsyncDatabase": "Database"}
 """A class whose docstring says that it has the methods of another: only what it has besides is shown."""
@@ -49,7 +49,7 @@ def reference() -> str:
     for title, names in GROUPS.items():
         parts += [f"## {title}\n", *(_shown("shardweave", name) for name in names.split())]
     parts += ["## shardweave.errors\n", _errors()]
-    parts.append("## shardweave.shard_key\n")
+    parts.append("## shardweave.keys.shard_key\n")
     parts += [_shown(MODULES["shard_key"], name) for name in public(MODULES["shard_key"])]
     for module in BESIDE:
         if find_spec(module) is not None:

@@ -24,10 +24,11 @@ from pydantic import Field
 
 from shardweave.api.app import Api, Observation
 from shardweave.api.expansion import MAX_RELATED
+from shardweave.api.graphql.options import GraphQL
 from shardweave.api.http import Response
 from shardweave.api.lambda_event import event_of
 from shardweave.api.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX, Problem
-from shardweave.graphql_api.options import GraphQL
+from shardweave.keys.shard_key import ExternalKeys
 from shardweave.keys.sharding import ShardBump
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.fanout import DEFAULT_THROTTLE, Outcome
@@ -38,7 +39,6 @@ from shardweave.schema.property_options import timestamp_property, unique_proper
 from shardweave.schema.schema import Schema
 from shardweave.schema.shard_maps import StaticMaps
 from shardweave.service.build import Parts, Service, Settings, build, operations_of
-from shardweave.shard_key import ExternalKeys
 from shardweave.store import Store
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable

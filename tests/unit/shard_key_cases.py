@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from shardweave.shard_key import AnyKey, ExternalKeys, Id, ShardChild, ShardGrandchild, ShardKey
+from shardweave.keys.shard_key import AnyKey, ExternalKeys, Id, ShardChild, ShardGrandchild, ShardKey
 
 KINDS: tuple[type[AnyKey], ...] = (ShardKey, ShardChild, ShardGrandchild)
 

@@ -10,13 +10,13 @@ from uuid import UUID
 import pytest
 
 from shardweave.errors import ConfigurationError, InvalidShardArguments
+from shardweave.keys.shard_key import ExternalKeys, ShardGrandchild, ShardKey, foreign_shards, merge
 from shardweave.keys.sharding import ShardBump
 from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey
 from shardweave.schema.property_options import timestamp_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.service.build import Settings, build
-from shardweave.shard_key import ExternalKeys, ShardGrandchild, ShardKey, foreign_shards, merge
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import DeleteItem, PutItem, Scan

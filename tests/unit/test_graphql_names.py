@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from shardweave import Entity, GraphQL, HashKey, Index, Schema, unique_property
+from shardweave.api.graphql.names import Names
 from shardweave.errors import ConfigurationError
-from shardweave.graphql_api.names import Names
 from shardweave.service.loader import service_graphql
 from tests.unit.api_world import Client, api_of
 from tests.unit.graphql_world import PLACES, Graph, graph

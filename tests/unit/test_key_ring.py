@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.errors import ConfigurationError
+from shardweave.keys.shard_key.external import ExternalKeys
+from shardweave.keys.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from shardweave.query.cursor import CursorKeys
-from shardweave.shard_key.external import ExternalKeys
-from shardweave.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 MADE_BY_INFRASTRUCTURE = "a1B2" * 16

@@ -13,7 +13,7 @@ from .guide_page import page_text
 PACKAGE = Path(shardweave.__file__).parent
 PICTURE = re.search(r"^```text\n(.*?)^```$", page_text("layers.md"), re.MULTILINE | re.DOTALL)
 assert PICTURE is not None
-ROWS = [re.findall(r"[a-z_]+", row) for row in re.findall(r"^ │ (.*) │", PICTURE[1], re.MULTILINE)]
+ROWS = [re.findall(r"[a-z_.]+", row) for row in re.findall(r"^ │ (.*) │", PICTURE[1], re.MULTILINE)]
 DEPTH = {part: depth for depth, row in enumerate(ROWS) for part in row}
 
 
@@ -25,7 +25,7 @@ def test_every_folder_stands_in_the_picture() -> None:
 
 def test_every_part_of_the_picture_is_there_and_said_to_be_something() -> None:
     for part in DEPTH:
-        assert (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").is_file(), part
+        assert (PACKAGE / part.replace(".", "/")).is_dir() or (PACKAGE / f"{part}.py").is_file(), part
         assert re.search(rf"^\| [^|]*`{part}`[^|]*\|", page_text("layers.md"), re.MULTILINE), part
 
 

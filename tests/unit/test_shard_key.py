@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.errors import InputError, InvalidShardArguments, InvalidShardKey
-from shardweave.shard_key import EMPTY, AnyKey, Id, ShardChild, ShardGrandchild, ShardKey, key_of
-from shardweave.shard_key.identifiers import MAX_ID_BYTES
+from shardweave.keys.shard_key import EMPTY, AnyKey, Id, ShardChild, ShardGrandchild, ShardKey, key_of
+from shardweave.keys.shard_key.identifiers import MAX_ID_BYTES
 
 from .shard_key_cases import IDS, KINDS, any_id, any_key, few_keys, same
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from shardweave.shard_key import EMPTY, ShardChild, ShardGrandchild, ShardKey
-from shardweave.shard_key.external import MAX_TEXT_CHARACTERS
-from shardweave.shard_key.identifiers import MAX_ID_BYTES
+from shardweave.keys.shard_key import EMPTY, ShardChild, ShardGrandchild, ShardKey
+from shardweave.keys.shard_key.external import MAX_TEXT_CHARACTERS
+from shardweave.keys.shard_key.identifiers import MAX_ID_BYTES
 
 from .shard_key_cases import IDS, KEYS
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.errors import ConfigurationError, InvalidShardKey
-from shardweave.shard_key import EMPTY, AnyKey, ExternalKeys, ShardChild, ShardGrandchild, ShardKey
-from shardweave.shard_key.external import CHECKSUM_BYTES, MAX_TEXT_CHARACTERS
-from shardweave.shard_key.identifiers import MAX_ID_BYTES
+from shardweave.keys.shard_key import EMPTY, AnyKey, ExternalKeys, ShardChild, ShardGrandchild, ShardKey
+from shardweave.keys.shard_key.external import CHECKSUM_BYTES, MAX_TEXT_CHARACTERS
+from shardweave.keys.shard_key.identifiers import MAX_ID_BYTES
 
 from .shard_key_cases import IDS, KEYS, KINDS, any_key, keys_of, same
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from shardweave.errors import ConfigurationError
-from shardweave.shard_key import AnyKey, OfOrigin, ShardChild, ShardGrandchild, ShardKey, json_context
+from shardweave.keys.shard_key import AnyKey, OfOrigin, ShardChild, ShardGrandchild, ShardKey, json_context
 
 from .shard_key_cases import KEYS, any_key, keys_of
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardweave.shard_key import EMPTY, AnyKey, Shard, ShardChild, ShardKey, by_shard, foreign_shards, merge
+from shardweave.keys.shard_key import EMPTY, AnyKey, Shard, ShardChild, ShardKey, by_shard, foreign_shards, merge
 
 from .shard_key_cases import few_keys
 

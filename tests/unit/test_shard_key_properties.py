@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardweave.errors import InvalidShardArguments, ValueRefused
-from shardweave.shard_key import AnyKey, KeyProperties, ShardChild, ShardGrandchild, ShardKey, read_keys
+from shardweave.keys.shard_key import AnyKey, KeyProperties, ShardChild, ShardGrandchild, ShardKey, read_keys
 from shardweave.values.stored_form import stored_form
 
 from .shard_key_cases import IDS, KINDS, keys_of

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import Forbidden, InputError, NotFound, UnknownName, UnsupportedQuery
+from ..keys.shard_key import AnyKey
 from ..query.spec import BranchSpec, Constraint, Equal, OneOf, QuerySpec
 from ..schema.caller import Caller, is_member
 from ..schema.entity_type import EntityType
 from ..schema.relations import LookupType
-from ..shard_key import AnyKey
 from ..store.operations import Among, Related, Visible
 from ..table.conditions import Compare, Condition, Or
 from ..table.values import Item, Value

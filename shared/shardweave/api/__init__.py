@@ -6,6 +6,8 @@
     openapi              cleaning the OpenAPI document
     paths, http          templates of paths; the text of paths and queries; answers
     bodies, patches      an event -> a JSON object; merge patches
+    graphql/             the GraphQL API, which is imported on its route only
+    clients/             typed clients, written from the schema
     routes/              the operations of an entity, of events, lookups, transactions, re-shards
     route_*              a service's own routes: arguments, answers and forms
     pages, expansion     pages of queries; related records

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..keys.shard_key import ExternalKeys
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..shard_key import ExternalKeys
 from ..store.relations.parent_deletion import Fate, Follow
 from ..wire.record_keys import RecordKeys
 from .operation import Beside, Call

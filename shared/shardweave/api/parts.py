@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..access.authorization import Authorization
+from ..keys.shard_key import ExternalKeys
 from ..query.runner import QueryRunner
 from ..reshard.leased_maps import LeasedMaps
 from ..schema.schema import Schema
-from ..shard_key import ExternalKeys
 from ..store import Store
 from ..table import Table
 

@@ -12,14 +12,14 @@ import argparse
 import json
 from pathlib import Path
 
+from ..api.clients.description import ServiceDescription, describe
 from ..api.operators import NO_OPERATORS
-from ..clients.description import ServiceDescription, describe
 from ..errors import ConfigurationError
 from ..keys.key_format import key_format
+from ..keys.shard_key import ExternalKeys
 from ..query.cursor import CursorKeys
 from ..service.build import Settings, build
 from ..service.loader import service_module, service_operations
-from ..shard_key import ExternalKeys
 from ..table.embedded import EmbeddedTable
 from .console import Streams
 from .schemas import add_service_arguments, key_format_of, service_of
@@ -49,10 +49,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 def written(service: ServiceDescription, language: str) -> str:
     """The text of a client."""
     if language == "python":
-        from ..clients.python import python_client
+        from ..api.clients.python import python_client
 
         return python_client(service)
-    from ..clients.typescript import typescript_client
+    from ..api.clients.typescript import typescript_client
 
     return typescript_client(service)
 

@@ -31,6 +31,8 @@ from typing import TypeVar
 
 from ..errors import ConfigurationError, Fault
 from ..errors.exit_codes import Unavailable
+from ..keys.shard_key import ExternalKeys
+from ..keys.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..keys.sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
 from ..query.cursor import CursorKeys
 from ..reshard.control import control_key, decode_control
@@ -46,8 +48,6 @@ from ..schema.manifest import (
     placement_faults,
 )
 from ..schema.schema import Schema
-from ..shard_key import ExternalKeys
-from ..shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..table.embedded import BUSY_SECONDS, EmbeddedTable, holds_items, stored_items
 from .project import command_name, guide
 from .rewrite_keys import rekey

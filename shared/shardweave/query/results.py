@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import ValidationFailed
+from ..keys.shard_key.key import AnyKey
 from ..schema.entity_type import EntityType
-from ..shard_key.key import AnyKey
 from ..table.values import Item, Value
 from ..values.json_validation import field_faults
 from .key_attributes import values_in_keys

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
 
 from ..errors import Fault, FieldFault, InvalidShardArguments, SchemaError, ValidationFailed
+from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import ShardBump
-from ..shard_key.key import AnyKey, key_of
 from ..values.json_validation import field_faults
 from .access_rules import Allow
 from .entity_options import Descending, EntityOptions, name_of, names_of, options_of

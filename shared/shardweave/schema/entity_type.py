@@ -35,8 +35,8 @@ from ..errors import (
 )
 from ..keys.entity_keys import EntityKeys
 from ..keys.key_design import Element
+from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
-from ..shard_key.key import AnyKey, key_of
 from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 from ..values.codecs import Codec, TimestampCodec
 from ..values.json_validation import field_faults

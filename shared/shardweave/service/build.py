@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..api.app import MAX_BODY_BYTES, Api, Observe
 from ..api.expansion import MAX_RELATED, MOST_RELATED
+from ..api.graphql.options import GraphQL
 from ..api.operation import Operation, check_distinct
 from ..api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
 from ..api.parts import Parts
@@ -26,8 +27,9 @@ from ..api.routes.events import Events
 from ..api.routes.records import Collection
 from ..api.routes.transactions import Transactions
 from ..errors import ConfigurationError
-from ..graphql_api.options import GraphQL
 from ..keys.key_format import key_format
+from ..keys.shard_key import ExternalKeys
+from ..keys.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..query.cursor import CursorKeys
 from ..query.fanout import DEFAULT_THROTTLE, Wait, wait_for
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS, Observer, QueryRunner
@@ -38,8 +40,6 @@ from ..reshard.phases import Waits
 from ..reshard.timings import decode_waits
 from ..schema.entity import now_ms
 from ..schema.schema import Schema
-from ..shard_key import ExternalKeys
-from ..shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..store import Store
 from ..store.store import new_token
 from ..table import Table
@@ -221,7 +221,7 @@ def _graphql_operations(
 ) -> tuple[Operation, ...]:
     if options is None:
         return ()
-    from ..graphql_api.route import GraphQLRoute
+    from ..api.graphql.route import GraphQLRoute
 
     return (GraphQLRoute(parts, options, max_related=max_related, introspects=introspection).operation(),)
 

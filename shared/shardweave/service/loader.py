@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..api.graphql.options import GraphQL
 from ..errors import ConfigurationError, SchemaError, ShardweaveError
-from ..graphql_api.options import GraphQL
 from ..keys.key_format import KeyFormat
 from ..schema.schema import Schema
 from .files import SERVICES, service_file

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from ..errors import ShardweaveError
+from ..keys.shard_key.key import AnyKey
 from ..schema.entity import Entity
-from ..shard_key.key import AnyKey
 from ..table.conditions import Condition
 from ..table.values import Item
 

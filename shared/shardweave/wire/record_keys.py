@@ -20,10 +20,10 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import ConfigurationError, InputError, ValueRefused, location_text
+from ..keys.shard_key import ExternalKeys
+from ..keys.shard_key.key import KINDS, AnyKey
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..shard_key import ExternalKeys
-from ..shard_key.key import KINDS, AnyKey
 from ..table.values import Item
 from ..values.derived_models import derived_model
 from ..values.json_types import JSON_CONFIG, json_type, left_out, text_of

@@ -32,12 +32,12 @@ from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from ..errors import RecordUnreadable, Unreadable, ValidationFailed
+from ..keys.shard_key import AnyKey, ExternalKeys
 from ..query.results import Part
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..schema.property import Property
 from ..schema.property_options import Role
-from ..shard_key import AnyKey, ExternalKeys
 from ..values.codecs import TimestampCodec
 from ..values.derived_models import derived_model
 from ..values.json_types import JSON_CONFIG, json_type, left_out, without_none

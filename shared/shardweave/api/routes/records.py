@@ -35,10 +35,10 @@ from ...errors import (
     UnsupportedQuery,
     ValueRefused,
 )
+from ...keys.shard_key import ExternalKeys
 from ...query.runner import QueryRunner
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
-from ...shard_key import ExternalKeys
 from ...store import Create, Delete, Put, Store, Update
 from ...store.operations import Upsert, Written
 from ...store.writing.write_steps import not_found

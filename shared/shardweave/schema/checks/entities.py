@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import Fault, ValueRefused
+from ...keys.shard_key.key import KINDS
 from ...keys.sharding import MAX_SHARDS, bump_faults
-from ...shard_key.key import KINDS
 from ...values.codecs import IntegerCodec, TimestampCodec
 from ..declarations import BelongsTo, HasMany
 from ..entity import Entity, HashKey, RangeKey, identity_of

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...errors import Fault
-from ...shard_key.key import is_entity_origin
+from ...keys.shard_key.key import is_entity_origin
 from ..declarations import TABLE_KEYS
 from ..entity import Entity
 from ..entity_type import MARK, REVISION

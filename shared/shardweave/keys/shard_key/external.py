@@ -36,8 +36,8 @@ from typing import Any, TypeVar
 from pydantic import GetCoreSchemaHandler, SerializationInfo, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..errors import ConfigurationError, InvalidShardArguments, InvalidShardKey
-from ..keys.sharding import MAX_SUFFIX
+from ...errors import ConfigurationError, InvalidShardArguments, InvalidShardKey
+from ..sharding import MAX_SUFFIX
 from .identifiers import MAX_ID_BYTES, decode_id
 from .key import KINDS, AnyKey
 

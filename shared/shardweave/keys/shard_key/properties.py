@@ -20,7 +20,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Strict, TypeAdapter, ValidationError
 
-from ..errors import InvalidShardArguments
+from ...errors import InvalidShardArguments
 from .identifiers import Id, is_id_type
 from .key import AnyKey, is_entity_origin
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import LimitExceeded
+from ...errors import LimitExceeded
 from .documents import Selected
 
 PER_LIST = 10

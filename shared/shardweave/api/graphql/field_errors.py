@@ -9,8 +9,8 @@ from typing import Any
 
 from graphql import GraphQLError
 
-from ..api.problems import TYPE_PREFIX, problem
-from ..errors import ShardweaveError
+from ...errors import ShardweaveError
+from ..problems import TYPE_PREFIX, problem
 
 
 class FieldError(GraphQLError):

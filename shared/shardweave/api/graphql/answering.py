@@ -8,10 +8,10 @@ from typing import Any
 
 from graphql import ExecutionResult, execute_sync
 
-from ..api.operation import Call
-from ..api.parts import Parts
-from ..errors import LimitExceeded, ShardweaveError, Unreadable
-from ..values.json_types import json_bytes
+from ...errors import LimitExceeded, ShardweaveError, Unreadable
+from ...values.json_types import json_bytes
+from ..operation import Call
+from ..parts import Parts
 from .documents import Document, Reader, Refused
 from .entities import EntityRecords
 from .field_errors import of_document, of_whole

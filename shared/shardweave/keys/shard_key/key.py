@@ -18,8 +18,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..errors import InvalidShardArguments
-from ..keys.sharding import is_suffix
+from ...errors import InvalidShardArguments
+from ..sharding import is_suffix
 from .identifiers import Id, encode_id, id_order, id_text
 
 if TYPE_CHECKING:

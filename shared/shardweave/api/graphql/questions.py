@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import UnsupportedQuery, ValueRefused
-from ..keys.key_design import Element
-from ..query.key_attributes import hidden_in
-from ..query.spec import QuerySpec
-from ..schema.entity_type import EntityType
-from ..wire.composite_keys import PARTITION, SORT, composites
-from ..wire.list_parameters import ListQuery
-from ..wire.paging import token_of
-from ..wire.query_json import spec_from_json
-from ..wire.record_keys import KEY
+from ...errors import UnsupportedQuery, ValueRefused
+from ...keys.key_design import Element
+from ...query.key_attributes import hidden_in
+from ...query.spec import QuerySpec
+from ...schema.entity_type import EntityType
+from ...wire.composite_keys import PARTITION, SORT, composites
+from ...wire.list_parameters import ListQuery
+from ...wire.paging import token_of
+from ...wire.query_json import spec_from_json
+from ...wire.record_keys import KEY
 from .documents import Root
 from .names import OWN_FIELDS, argument_name
 

@@ -37,8 +37,8 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from graphql.validation import MaxIntrospectionDepthRule, NoSchemaIntrospectionCustomRule
 
-from ..errors import LimitExceeded
-from ..schema.entity_type import EntityType
+from ...errors import LimitExceeded
+from ...schema.entity_type import EntityType
 from .options import GraphQL
 from .types import Kind, Meaning, meaning_of
 

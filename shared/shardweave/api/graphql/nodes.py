@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphql import GraphQLResolveInfo
 
-    from ..schema.entity import Entity
+    from ...schema.entity import Entity
 
 
 @dataclass

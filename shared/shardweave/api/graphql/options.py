@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..errors import ConfigurationError
+from ...errors import ConfigurationError
 
 _PREFIX = re.compile("(?!__)[_A-Za-z][_0-9A-Za-z]*|")
 MOST_DEPTH, MOST_FIELDS, MOST_COST = 50, 10_000, 1_000_000

@@ -29,8 +29,8 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ..errors import InvalidShardArguments
-from ..values.stored_form import stored_form
+from ...errors import InvalidShardArguments
+from ...values.stored_form import stored_form
 
 Id: TypeAlias = str | int | uuid.UUID | Decimal | bool | dt.datetime | dt.date | dt.timedelta | float | bytes
 """What identifies a record."""

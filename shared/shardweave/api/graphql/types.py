@@ -28,11 +28,11 @@ from graphql import (
     GraphQLString,
 )
 
-from ..schema.entity_type import EntityType, IndexView
-from ..schema.property import Property
-from ..schema.relations import RelationType
-from ..wire.record_keys import KEY
-from ..wire.record_models import RecordModels
+from ...schema.entity_type import EntityType, IndexView
+from ...schema.property import Property
+from ...schema.relations import RelationType
+from ...wire.record_keys import KEY
+from ...wire.record_models import RecordModels
 from .names import Names, argument_name, has_sort
 from .nodes import Node, related, root
 from .scalars import JSON, LONG, scalar_of, type_of, type_of_annotation

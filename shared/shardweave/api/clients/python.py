@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..api.problems import STATUSES
+from ..problems import STATUSES
 from .description import (
     EntityDescription,
     Json,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..values.json_types import left_out
+from ...values.json_types import left_out
 
 
 class GraphQLQuery(BaseModel):

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..errors import ConfigurationError
+from ...errors import ConfigurationError
 
 FIRST = "k1"
 MIN_BARE_CHARACTERS = 32

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..access.authorization import Authorization
-from ..api.operation import Call
-from ..api.pages import Pages
-from ..api.parts import Parts
-from ..api.response_size import Carried
-from ..api.routes.records import Collection
-from ..schema.entity import Entity
-from ..schema.entity_type import EntityType
-from ..store import Store
-from ..wire.record_models import RecordModels
+from ...access.authorization import Authorization
+from ...schema.entity import Entity
+from ...schema.entity_type import EntityType
+from ...store import Store
+from ...wire.record_models import RecordModels
+from ..operation import Call
+from ..pages import Pages
+from ..parts import Parts
+from ..response_size import Carried
+from ..routes.records import Collection
 from .names import has_sort
 
 

@@ -31,8 +31,8 @@ from graphql.language import (
     StringValueNode,
 )
 
-from ..schema.property import Property
-from ..values.codecs import (
+from ...schema.property import Property
+from ...values.codecs import (
     BinaryCodec,
     BooleanCodec,
     DateCodec,
@@ -45,7 +45,7 @@ from ..values.codecs import (
     UuidCodec,
     codec_of,
 )
-from ..values.json_types import json_number, without_none
+from ...values.json_types import json_number, without_none
 
 MAX_DIGITS = 100
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ..access.authorization import ACCESS_ERRORS
-from ..api.expansion import MAX_RELATED
-from ..api.http import PageFacts, Response
-from ..api.operation import Answer, Body, Call, Operation
-from ..api.parts import Parts
-from ..errors import ConfigurationError, FieldFault, ValidationFailed
+from ...access.authorization import ACCESS_ERRORS
+from ...errors import ConfigurationError, FieldFault, ValidationFailed
+from ..expansion import MAX_RELATED
+from ..http import PageFacts, Response
+from ..operation import Answer, Body, Call, Operation
+from ..parts import Parts
 from .names import Names, check_names
 from .options import GraphQL
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..access.authorization import Authorization
-from ..api.operation import Operation
-from ..query.key_attributes import hidden_in
-from ..schema.entity_type import EntityType, IndexView
-from ..schema.schema import Schema
-from ..wire.record_keys import KEY, RecordKeys
-from ..wire.record_models import RecordModels
+from ...access.authorization import Authorization
+from ...query.key_attributes import hidden_in
+from ...schema.entity_type import EntityType, IndexView
+from ...schema.schema import Schema
+from ...wire.record_keys import KEY, RecordKeys
+from ...wire.record_models import RecordModels
+from ..operation import Operation
 
 Json = Mapping[str, Any]
 _REFERENCE = "#/components/schemas/"

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ConfigurationError
-from ..schema.entity_type import EntityType
+from ...errors import ConfigurationError
+from ...schema.entity_type import EntityType
 from .options import GraphQL
 
 RESERVED = frozenset({"filter", "reverse", "limit", "nextToken", "prevToken"})

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from ..api.http import Response
-from ..api.idempotency import IDEMPOTENCY_KEY
-from ..api.operation import Beside, Call
-from ..api.preconditions import IF_MATCH
-from ..errors import ShardweaveError
-from ..wire.record_keys import ROOT
+from ...errors import ShardweaveError
+from ...wire.record_keys import ROOT
+from ..http import Response
+from ..idempotency import IDEMPOTENCY_KEY
+from ..operation import Beside, Call
+from ..preconditions import IF_MATCH
 from .costs import check_cost, cost_of
 from .documents import Root
 from .entities import EntityRecords

@@ -14,11 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..access.authorization import Authorization
-from ..api.operation import Call
-from ..api.pages import deadline_in, limit_named, token_named
-from ..api.response_size import MAX_PAGE_BYTES, Carried
-from ..errors import (
+from ...access.authorization import Authorization
+from ...errors import (
     AnswerTooLarge,
     DeadlineTooShort,
     RecordUnreadable,
@@ -26,13 +23,16 @@ from ..errors import (
     TooManyReads,
     Unreadable,
 )
-from ..query.page_budget import PageBudget
-from ..query.runner import QueryRunner
-from ..query.spec import Page, QuerySpec
-from ..schema.entity import Entity
-from ..store import Store
-from ..store.relations.relation_loader import Limits
-from ..wire.record_models import RecordModels
+from ...query.page_budget import PageBudget
+from ...query.runner import QueryRunner
+from ...query.spec import Page, QuerySpec
+from ...schema.entity import Entity
+from ...store import Store
+from ...store.relations.relation_loader import Limits
+from ...wire.record_models import RecordModels
+from ..operation import Call
+from ..pages import deadline_in, limit_named, token_named
+from ..response_size import MAX_PAGE_BYTES, Carried
 from .costs import check_cost, cost_of
 from .documents import Root, Selected
 from .entities import EntityRecords
