@@ -27,10 +27,13 @@ def names() -> list[str]:
 
 
 def write_docs(name: str, text: str) -> None:
-    """Replace what stands between a page's markers for the benchmark, in every page that has them."""
-    begin, end = f"<!-- bench {name} -->", f"<!-- end {name} -->"
+    """Replace what stands between a page's markers for the benchmark, in every page that has them. Where a page has
+    markers for this version of Python besides, those are used."""
+    version = f"{name}, Python {sys.version_info.major}.{sys.version_info.minor}"
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
         content = page.read_text(encoding="utf-8")
+        marked = version if f"<!-- bench {version} -->" in content else name
+        begin, end = f"<!-- bench {marked} -->", f"<!-- end {marked} -->"
         if begin in content and end in content:
             before, _, rest = content.partition(begin)
             page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
