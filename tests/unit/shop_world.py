@@ -21,7 +21,7 @@ from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belo
 from shardweave.schema.entity import Entity, HashKey, nanoid
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store.lookups.lookup_records import OWNER, lookup_key, owner_text
+from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, owner_text
 from shardweave.store.relations.enforced import COUNTED, counter_key, enforced
 from shardweave.table.operations import GetItem
 from shardweave.values.codecs import Timestamp, TimestampSeconds
@@ -151,16 +151,14 @@ def unsound(world: World) -> Iterator[str]:
             if entity.is_expired(item, now):
                 continue
             for lookup in entity.lookups.values():
-                key = lookup_key(entity, lookup, item)
-                if key is None:
-                    continue
-                place = (key["hashKey"], key["rangeKey"])
-                needed.add(place)
-                record = items.get(place)
-                if record is None or record[OWNER] != owner_text(entity, item):
-                    yield f"{entity.token}.{lookup.name}: " + ("none" if record is None else "another's")
-                elif entity.ttl is not None and record.get(entity.ttl) != item.get(entity.ttl):
-                    yield f"{entity.token}.{lookup.name}: another TTL"
+                for key in lookup_keys(entity, lookup, item):
+                    place = (key["hashKey"], key["rangeKey"])
+                    needed.add(place)
+                    record = items.get(place)
+                    if record is None or record[OWNER] != owner_text(entity, item):
+                        yield f"{entity.token}.{lookup.name}: " + ("none" if record is None else "another's")
+                    elif entity.ttl is not None and record.get(entity.ttl) != item.get(entity.ttl):
+                        yield f"{entity.token}.{lookup.name}: another TTL"
             for relation in enforced(entity):
                 value = item.get(relation.by[0])
                 if (relation.name in item.get(COUNTED, ())) != (value is not None):

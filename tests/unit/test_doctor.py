@@ -107,12 +107,11 @@ def identity_lookup_stale(world: Clinic) -> None:
 
 def lookup_dangling(world: Clinic) -> None:
     lookup = world.one("customer.phone!", rangeKey="phone#03")
-    from shardweave.store.lookups.lookup_records import lookup_key, lookup_record
+    from shardweave.store.lookups.lookup_records import lookup_keys, lookup_record
 
     entity = SCHEMA[Customer]
     owner = {"customerId": "gone", "phone": "999"}
-    key = lookup_key(entity, entity.lookups["phone"], owner)
-    assert key is not None
+    (key,) = lookup_keys(entity, entity.lookups["phone"], owner)
     world.put(lookup_record(entity, key, owner, lookup["rev"]))
 
 

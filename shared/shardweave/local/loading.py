@@ -19,6 +19,7 @@ from ..cli.progress_lines import ProgressLines
 from ..schema.entity import Entity
 from ..schema.read_models import Event
 from ..store import Create, Store
+from ..store.lookups.lookup_records import lookup_keys
 from ..table.operations import MAX_TRANSACTION_ACTIONS
 
 Sample = Entity | Event
@@ -76,8 +77,10 @@ def _chunks(store: Store, records: Sequence[Entity]) -> Iterator[list[Entity]]:
 def _actions(store: Store, record: Entity) -> int:
     """A store counts an action on a record twice, and once each lookup, and each parent with its counter."""
     entity = store.schema[type(record)]
+    item = entity.dump(record)
     enforced = sum(relation.enforced for relation in entity.relations.values())
-    return 2 + len(entity.lookups) + 2 * enforced
+    found = sum(len(lookup_keys(entity, each, item)) if each.members else 1 for each in entity.lookups.values())
+    return 2 + found + 2 * enforced
 
 
 def _advance(store: Store, records: Sequence[Entity]) -> None:

@@ -31,7 +31,7 @@ from ..table.values import Item
 from .findings import Finding
 from .looking import Look, NotRead, is_possible
 from .progress import PARTITION
-from .record_judge import LONG_EXPIRED_SECONDS, UNUSABLE, RecordJudge, live_owner, lookup_key_of, named_key, stored_key
+from .record_judge import LONG_EXPIRED_SECONDS, UNUSABLE, RecordJudge, live_owner, lookup_keys_of, named_key, stored_key
 
 LIBRARY = ("_idempotency", "_rate", PARTITION)
 COUNTER, WAITING, RESHARD = "*", "*waiting", "_reshard"
@@ -112,7 +112,7 @@ class Judge:
             yield Finding("lookup_damaged", key, about)
             return
         owner = self._owner(entity, identity, look)
-        if owner is None or lookup_key_of(entity, lookup, owner) != key_of(entity, item):
+        if owner is None or key_of(entity, item) not in lookup_keys_of(entity, lookup, owner):
             yield Finding("lookup_dangling", key, about)
 
     def _identity_lookup(self, entity: EntityType[Any], name: str, item: Item, look: Look) -> Iterator[Finding]:

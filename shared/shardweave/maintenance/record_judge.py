@@ -10,7 +10,7 @@ Pure.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import InputError, KeyTooLong, RecordUnreadable, ShardweaveError, ValueRefused
@@ -26,7 +26,7 @@ from ..store.lookups.lookup_records import (
     OWNER,
     identity_lookup,
     identity_lookup_key,
-    lookup_key,
+    lookup_keys,
     lookup_record,
     owner_in,
     owner_text,
@@ -193,13 +193,23 @@ class RecordJudge:
 
     def _lookups(self, entity: EntityType[Any], item: Item, spaces: Spaces, look: Look) -> Iterator[Finding]:
         for lookup in entity.lookups.values():
-            yield from _each(look, [lambda lookup=lookup: self._lookup(entity, lookup, item, spaces, look)])
+            keys: Sequence[Item | None] = lookup_keys_of(entity, lookup, item) or (None,)
+            checks = [
+                lambda key=key, lookup=lookup: self._lookup(entity, lookup, key, item, spaces, look) for key in keys
+            ]
+            yield from _each(look, checks)
 
     def _lookup(
-        self, entity: EntityType[Any], lookup: LookupType, item: Item, spaces: Spaces, look: Look
+        self,
+        entity: EntityType[Any],
+        lookup: LookupType,
+        wanted: Item | None,
+        item: Item,
+        spaces: Spaces,
+        look: Look,
     ) -> Iterator[Finding]:
+        """The fault of one lookup record, `wanted`; None if the record should have none."""
         about, key = f"{entity.token}.{lookup.name}", stored_key(entity, item)
-        wanted = lookup_key_of(entity, lookup, item)
         marker = look.item(marker_key(entity, lookup.name))
         if marker is None or marker.get(STATE) != READY:
             yield Finding("lookup_not_filled", stored_key(entity, marker_key(entity, lookup.name)), about)
@@ -224,7 +234,7 @@ class RecordJudge:
             holder = live_owner(entity, owner_in(entity, found), spaces, look)
         except UNUSABLE:
             holder = None
-        if holder is not None and lookup_key_of(entity, lookup, holder) == key_of(entity, found):
+        if holder is not None and key_of(entity, found) in lookup_keys_of(entity, lookup, holder):
             yield Finding("value_held_twice", key, about, stored_key(entity, holder))
         else:
             yield Finding("lookup_missing", key, about, named_key(entity, lookup, found))
@@ -307,12 +317,12 @@ def live_owner(entity: EntityType[Any], identity: Item, spaces: Spaces, look: Lo
     return found[0] if found else None
 
 
-def lookup_key_of(entity: EntityType[Any], lookup: LookupType, item: Item) -> Item | None:
-    """The key of a stored record's lookup record; None where it has none, or its value can have none."""
+def lookup_keys_of(entity: EntityType[Any], lookup: LookupType, item: Item) -> Sequence[Item]:
+    """The keys of a stored record's lookup records; none where its value can have none."""
     try:
-        return lookup_key(entity, lookup, item)
+        return lookup_keys(entity, lookup, item)
     except (ShardweaveError, TypeError):
-        return None
+        return ()
 
 
 def _each(look: Look, checks: Any) -> Iterator[Finding]:

@@ -51,7 +51,8 @@ class LookupTokens:
 def lookup_walk(entity: EntityType[Any], name: str, values: Mapping[str, Any], scope: str) -> bytes:
     """The fingerprint that the tokens of a lookup's pages are bound to: everything except `limit`, as for every list.
     `values` are the values of the lookup's properties by stored name."""
-    stored = {each: entity.properties[each].parse(value) for each, value in values.items()}
+    lookup = entity.lookups[name]
+    stored = {each: lookup.property_in(entity.properties, each).parse(value) for each, value in values.items()}
     return fingerprint_of([_LOOKUP, entity.keys.design.key_format.name, entity.token, name, stored, scope])
 
 

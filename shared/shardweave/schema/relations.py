@@ -6,7 +6,7 @@ Pure values, made once with the schema. Names in them are stored (camelCase) one
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from ..errors import ValueRefused
 from ..keys.key_design import Element
 from ..table.values import Item, Value
+from ..values.codecs import Codec
 from .declarations import BelongsTo, HasMany, Index, Lookup, OnDelete, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .entity import Entity, identity_of
@@ -26,13 +27,15 @@ Properties = Mapping[str, Property]
 
 @dataclass(frozen=True)
 class LookupType:
-    """A lookup: `element` is the property that it finds by, `within` what separates its values."""
+    """A lookup: `element` is the property that it finds by, `within` what separates its values. `members`: the property
+    is a list or set, and the lookup finds a record by each of its members."""
 
     name: str
     element: Element
     within: tuple[Element, ...]
     unique: bool
     canonical: Callable[[Any], Any] | None = None
+    members: bool = False
 
     @property
     def property_name(self) -> str:
@@ -42,9 +45,25 @@ class LookupType:
     def elements(self) -> tuple[Element, ...]:
         return (*self.within, self.element)
 
+    def property_in(self, properties: Mapping[str, Property], stored: str) -> Property:
+        """The property that a value of `stored` is given for: of a list or set, that of its members."""
+        found = properties[stored]
+        members = found.members if self.members and stored == self.property_name else None
+        return found if members is None else members
+
+    def values_of(self, item: Item) -> Iterator[Item]:
+        """The values in the keys of the lookup records of a record with these properties. Raises ValueRefused."""
+        given = item.get(self.property_name)
+        if self.members and not isinstance(given, (list, tuple, set, frozenset, type(None))):
+            raise ValueRefused("it must be a list or a set", where=self.property_name, fix="correct it")
+        for value in (given or ()) if self.members else (given,):
+            found = self.values({**item, self.property_name: value})
+            if found is not None:
+                yield found
+
     def values(self, item: Item) -> Item | None:
-        """The values in the key of a lookup record, None if a record with these properties has none. Raises
-        ValueRefused."""
+        """The values in the key of a lookup record, None if a record with these properties has none; of a list or set,
+        `item` has one member. Raises ValueRefused."""
         found = {element.name: item.get(element.name) for element in self.elements}
         if self.canonical is not None and found[self.property_name] is not None:
             found[self.property_name] = self._canonical(found[self.property_name])
@@ -105,10 +124,11 @@ def lookups_of(model: type[Entity], properties: Properties) -> dict[str, LookupT
     found = [
         LookupType(
             name=each.name or properties[each.property].stored,
-            element=_element(properties, each.property),
+            element=_element(properties, each.property, keyed_by(properties[each.property])),
             within=tuple(_element(properties, name) for name in each.within),
             unique=isinstance(each, Unique),
             canonical=each.canonical,
+            members=properties[each.property].codec is None,
         )
         for each in model.declared().values()
         if isinstance(each, (Unique, Lookup))
@@ -224,7 +244,13 @@ def _finds_by_private(
     )
 
 
-def _element(properties: Properties, name: str) -> Element:
+def keyed_by(found: Property) -> Codec | None:
+    """The codec of the values by which a lookup finds: those of a property, or of the members of a list or set."""
+    return found.members.codec if found.codec is None and found.members is not None else found.codec
+
+
+def _element(properties: Properties, name: str, codec: Codec | None = None) -> Element:
     found = properties[name]
-    assert found.codec is not None
-    return Element(found.stored, found.codec)
+    codec = codec or found.codec
+    assert codec is not None
+    return Element(found.stored, codec)

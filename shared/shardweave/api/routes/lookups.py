@@ -14,7 +14,7 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from ...query.cursor import CursorCodec
 from ...query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from ...query.spec import Page
 from ...schema.entity_type import EntityType
+from ...schema.property import Property
 from ...schema.relations import LookupType
 from ...store import Store
 from ...store.lookups.lookup_records import owner_text
@@ -67,13 +68,12 @@ class LookupList:
         asked = {name: ", ".join(map(_plain_name, _names(each))) for name, each in lookups.items()}
         meant = "; ".join(f"`{name}` by {names}" for name, names in asked.items())
         described = f"Records with a value, consistently, in place of an index: {meant}."
-        names = dict.fromkeys(name for each in lookups.values() for name in _names(each))
-        free = [(name, stored) for stored in names for name in equality_names(stored) if name not in self._taken]
         return (
             Parameter(LOOKUP, described, Literal[tuple(lookups)]),
             *(
-                Parameter(name, "Equal to this, in a lookup.", self._entity.properties[stored].annotation)
-                for name, stored in free
+                Parameter(name, "Equal to this, in a lookup.", found.annotation)
+                for name, found in self._asked(lookups.values())
+                if name not in self._taken
             ),
         )
 
@@ -129,6 +129,14 @@ class LookupList:
 
     # -- what is asked
 
+    def _asked(self, lookups: Iterable[LookupType]) -> Iterator[tuple[str, Property]]:
+        """The parameters of lookups, each with the property that its values have the type of."""
+        asked = {
+            stored: each.property_in(self._entity.properties, stored) for each in lookups for stored in _names(each)
+        }
+        for stored, found in asked.items():
+            yield from ((name, found) for name in equality_names(stored))
+
     def _lookup(self, name: str) -> LookupType:
         found = self._entity.lookups.get(name)
         if found is None:
@@ -147,7 +155,7 @@ class LookupList:
             if stored is not None and stored in read:
                 raise InputError("the property is given twice", where=name, fix="give it once")
             if stored is not None:
-                read[stored] = self._entity.properties[stored].read_text(text, (name,))
+                read[stored] = lookup.property_in(self._entity.properties, stored).read_text(text, (name,))
         for stored in _names(lookup):
             if stored not in read and stored not in grant.bound:
                 raise InputError("the lookup needs it", where=_plain_name(stored), fix="give it")

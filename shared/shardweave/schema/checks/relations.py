@@ -19,7 +19,7 @@ from ..entity_options import kind_fault
 from ..parts import SchemaParts
 from ..property import Property, properties_of
 from ..property_options import Role
-from ..relations import detachable, finding_lookup, target_of
+from ..relations import detachable, finding_lookup, keyed_by, target_of
 from ..resolve import index_models
 from .entities import element_faults, unknown_property
 from .names import is_name
@@ -45,7 +45,7 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
         if not isinstance(each, (Unique, Lookup)):
             continue
         where = f"entity {model.__name__}.{place}"
-        yield from element_faults(where, (*each.within, each.property), properties)
+        yield from element_faults(where, _found_by_value(each, properties), properties)
         canonical: Any = each.canonical
         if canonical is not None and not callable(canonical):
             fix = "give a function from a value to its canonical form"
@@ -62,6 +62,13 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
         if times > 1 or name == identity:
             taken = "the identity" if name == identity else f"{times} lookups"
             yield Fault(f"entity {model.__name__}", f"{name!r} names {taken}", "give each lookup a name=... of its own")
+
+
+def _found_by_value(each: Unique | Lookup, properties: Properties) -> tuple[str, ...]:
+    """The properties of a lookup that must be elements of a key themselves: not a list or set whose members are."""
+    found = properties.get(each.property)
+    codec = None if found is None or found.codec is not None else keyed_by(found)
+    return each.within if codec is not None and codec.sortable else (*each.within, each.property)
 
 
 def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:

@@ -37,7 +37,7 @@ from ..writing.write_actions import AttemptContext, absent, as_read
 from ..writing.writer import Writer
 from .backfill_state import READY, STATE, can_be_asked, marker_key, record_queries
 from .backfill_steps import FillStep, is_counted, leads_to
-from .lookup_records import lookup_key
+from .lookup_records import lookup_keys
 
 FILLING = "filling"
 MAX_ASKED = 4096
@@ -182,14 +182,13 @@ class _Run:
         left, keyed = [], []
         for each, item in stored:
             try:
-                key = lookup_key(entity, lookup, item)
+                keyed += [(each, item, key) for key in lookup_keys(entity, lookup, item)]
             except (ValueRefused, KeyTooLong):
                 left.append(each)
-            else:
-                keyed += [] if key is None else [(each, item, key)]
         records = self.parts.reader.items([key for _, _, key in keyed])
         pairs = zip(keyed, records, strict=True)
-        return left + [each for (each, item, key), record in pairs if not leads_to(entity, record, key, item)]
+        missing = {id(each): each for (each, item, key), record in pairs if not leads_to(entity, record, key, item)}
+        return [*left, *missing.values()]
 
     def _fill_one(self, seen: tuple[Item, ReadResult]) -> NotFilled | None:
         identity, sighting = seen

@@ -18,7 +18,7 @@ from ..writing.prepare import unknown_attributes
 from ..writing.record_actions import replace_actions
 from ..writing.write_actions import AttemptContext
 from ..writing.write_steps import Context, WritePlan, WriteStep
-from .lookup_records import lookup_key, lookup_record
+from .lookup_records import lookup_keys, lookup_record
 from .unique_values import claim_actions
 
 
@@ -35,12 +35,13 @@ class FillStep(WriteStep):
         lookup = self.entity.lookups.get(self.filled)
         if lookup is None:
             return self._counted(seen, moment, context)
-        key = lookup_key(self.entity, lookup, stored)
-        if key is None:
+        keys = lookup_keys(self.entity, lookup, stored)
+        if not keys:
             return WritePlan()
         item = {**stored, REVISION: context.new_revision()}
-        claims = claim_actions(self.entity, lookup, key, item, moment, self.met, seen.holders)
-        return WritePlan((*presence_actions(self.entity, seen.found, moment, revision_matters=True), *claims))
+        claims = [claim_actions(self.entity, lookup, key, item, moment, self.met, seen.holders) for key in keys]
+        present = presence_actions(self.entity, seen.found, moment, revision_matters=True)
+        return WritePlan((*present, *(each for claim in claims for each in claim)))
 
     def _counted(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
         assert seen.found is not None

@@ -38,7 +38,7 @@ from ..noticed import notice
 from ..operations import Among
 from ..reader import Reader, record_among
 from .backfill_state import Readiness
-from .lookup_records import owner_identity, owner_in, value_key
+from .lookup_records import owner_identity, owner_in, value_key, value_keys
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -239,7 +239,7 @@ class Finder:
 def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item | None) -> bool:
     """Whether a stored record has the value of a key, or may have had it, since its present value is invalid."""
     try:
-        return value_key(entity, lookup, item) == key
+        return key in value_keys(entity, lookup, item)
     except (ShardweaveError, TypeError):
         return True
 
@@ -269,4 +269,4 @@ def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mappin
         listed = ", ".join(sorted(names)) or "nothing"
         raise UnknownName(f"{lookup.name!r} is asked within {listed}", where="within", fix=f"give {listed}")
     given[lookup.property_name] = value
-    return {one: entity.properties[one].parse(each) for one, each in given.items()}
+    return {one: lookup.property_in(entity.properties, one).parse(each) for one, each in given.items()}

@@ -5,6 +5,7 @@ Format. Each lookup of an entity has a name, by default its property's:
     rangeKey   phone#+4412345                   the value (behind those of `within`)
                city#Bath |userId#u1             and, where many records may share the value, whose it is
     _owner     userId#u1                        the owner's id: never its shard, so a re-shard leaves lookups alone
+                                                (of a list or set there is one such record for each member)
     rev        a revision of its own, new whenever it is written
     ttl        the owner's, under the same name
 
@@ -32,6 +33,8 @@ from ...schema.relations import LookupType
 from ...table.values import MAX_RANGE_KEY_BYTES, Item, Value
 
 LOOKUP_SPACE = ShardSpace(char_bits=4, chars=2)
+MAX_MEMBERS = 40
+"""The members of a list or set by which a lookup finds one record: a transaction can replace all of them by others."""
 PLACE = "_place"
 OWNER = "_owner"
 
@@ -52,14 +55,16 @@ def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str =
 # -- by a value -------------------------------------------------------------------------------------------------------
 
 
-def lookup_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
-    """The key of a record's lookup record, None if it has none. `item` also has the identity, unless the lookup is
-    unique. Raises KeyTooLong, ValueRefused."""
-    values = lookup.values(item)
-    if values is None:
-        return None
+def lookup_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[dict[str, Value], ...]:
+    """The keys of a record's lookup records: at most one, or one for each member of a list or set. `item` also has the
+    identity, unless the lookup is unique. Raises KeyTooLong, ValueRefused."""
     owner = "" if lookup.unique else entity.keys.format.element_delimiter + owner_text(entity, item)
-    return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values), owner)
+    return _keys(entity, lookup, item, owner)
+
+
+def value_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[dict[str, Value], ...]:
+    """The keys of the values that a record has, as in `value_key`."""
+    return _keys(entity, lookup, item, "")
 
 
 def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
@@ -68,6 +73,17 @@ def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[s
     if values is None:
         return None
     return internal_key(entity, lookup.name, entity.keys.join(lookup.elements, values))
+
+
+def _keys(entity: EntityType[Any], lookup: LookupType, item: Item, owner: str) -> tuple[dict[str, Value], ...]:
+    texts = dict.fromkeys(entity.keys.join(lookup.elements, values) for values in lookup.values_of(item))
+    if len(texts) > MAX_MEMBERS:
+        raise ValueRefused(
+            f"a lookup finds a record by at most {MAX_MEMBERS} members, and it has {len(texts)}",
+            where=lookup.property_name,
+            fix="keep fewer in one record",
+        )
+    return tuple(internal_key(entity, lookup.name, text, owner) for text in texts)
 
 
 def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:

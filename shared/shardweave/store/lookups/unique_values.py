@@ -29,7 +29,7 @@ from ...table.values import Item
 from ..locations import ReadResult
 from ..writing.condition_checks import absence_actions, presence_actions
 from ..writing.write_actions import ActionRole, AttemptContext, PrimaryKey, WriteAction, absent, as_read, primary_key
-from .lookup_records import OWNER, lookup_key, lookup_record, needs_rewriting, owner_in, owner_text
+from .lookup_records import OWNER, lookup_keys, lookup_record, needs_rewriting, owner_in, owner_text
 
 _OF_LOOKUPS = (ActionRole.CLAIM, ActionRole.RELEASE)
 
@@ -72,13 +72,15 @@ def value_actions(
     are the owners in `met` as they were read. Raises ValueTaken naming the property."""
     planned: list[WriteAction] = []
     for lookup in entity.lookups.values():
-        old = None if before is None else _old_key(entity, lookup, before)
-        new = None if after is None else lookup_key(entity, lookup, after)
-        same = old == new and before is not None and after is not None and not needs_rewriting(entity, before, after)
-        if after is not None and new is not None and not same:
-            planned += claim_actions(entity, lookup, new, after, moment, met, holders or {})
-        if before is not None and old is not None and old != new:
-            planned += _release_actions(entity, lookup, old, before, met)
+        old = () if before is None else _old_keys(entity, lookup, before)
+        new: Sequence[Item] = () if after is None else lookup_keys(entity, lookup, after)
+        rewritten = before is None or after is None or needs_rewriting(entity, before, after)
+        for key in new:
+            if after is not None and (rewritten or key not in old):
+                planned += claim_actions(entity, lookup, key, after, moment, met, holders or {})
+        for key in old:
+            if before is not None and key not in new:
+                planned += _release_actions(entity, lookup, key, before, met)
     return tuple(planned)
 
 
@@ -104,7 +106,7 @@ def claim_actions(
     identity, holder = owner_in(entity, known), holders[primary_key(entity, key)]
     if holder.found is None:
         required = absence_actions(entity, identity, moment, holder.lookup, part=ActionRole.HOLDER, about=about)
-    elif _old_key(entity, lookup, holder.found.item) == key:
+    elif key in _old_keys(entity, lookup, holder.found.item):
         raise taken(about)
     else:
         required = presence_actions(
@@ -133,9 +135,9 @@ def _release_actions(
     return (WriteAction(DeleteItem(key, condition, return_on_failure=True), ActionRole.RELEASE, about, owner),)
 
 
-def _old_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> Item | None:
-    """The key of a stored record's lookup record. None for a value that could not be stored now."""
+def _old_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> Sequence[Item]:
+    """The keys of a stored record's lookup records; none if its value could not be stored now."""
     try:
-        return lookup_key(entity, lookup, item)
+        return lookup_keys(entity, lookup, item)
     except (ValueRefused, KeyTooLong, TypeError):
-        return None
+        return ()

@@ -28,6 +28,7 @@ from ...table.operations import MAX_TRANSACTION_ACTIONS
 from ...table.retry import CONTENDED, RetryClock
 from ...table.values import Item
 from ..lookups.lookup_queries import Finder
+from ..lookups.lookup_records import MAX_MEMBERS
 from ..operations import Delete, Operation, Update
 from ..reader import Reader
 from ..writing.step_maker import StepMaker
@@ -153,7 +154,8 @@ def _following(course: Course, child: EntityType[Any], records: Sequence[Entity]
 
 def _at_once(child: EntityType[Any]) -> int:
     """How many records of an entity one transaction can change, including the items written beside each of them."""
-    beside = 4 + 2 * len(child.lookups) + 2 * len(child.relations)
+    looked_up = sum(MAX_MEMBERS if each.members else 2 for each in child.lookups.values())
+    beside = 4 + looked_up + 2 * len(child.relations)
     return max(1, min(20, MAX_TRANSACTION_ACTIONS // beside))
 
 

@@ -243,10 +243,11 @@ class Expander:
         """The values in the stored form of the target. Raises ValidationFailed, ValueRefused."""
         if relation.index is not None:
             return values
-        names = target.identity
+        given = [target.properties[name] for name in target.identity]
         if relation.lookup is not None:
-            names = tuple(element.name for element in target.lookups[relation.lookup].elements)
-        return tuple(target.properties[name].parse(value) for name, value in zip(names, values, strict=True))
+            lookup = target.lookups[relation.lookup]
+            given = [lookup.property_in(target.properties, element.name) for element in lookup.elements]
+        return tuple(each.parse(value) for each, value in zip(given, values, strict=True))
 
     def _is_somebodys(self, link: _Link) -> bool:
         """Whether a record of the target, or a lookup record, can have the values in its key."""
