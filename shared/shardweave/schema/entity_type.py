@@ -40,6 +40,7 @@ from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
 from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
 from ..values.codecs import Codec, TimestampCodec
 from ..values.json_validation import field_faults
+from ..values.stored_form import STORED_AS_IT_IS
 from ..values.untyped import Walk
 from .access_rules import Allow
 from .entity import Entity, plain_id
@@ -275,6 +276,9 @@ class EntityType(Generic[E]):
                         where=each.stored,
                         fix="let the type allow None, or give another value",
                     )
+                continue
+            if type(value) in STORED_AS_IT_IS and each.check_untyped is None:
+                item[each.stored] = value
                 continue
             if each.empty_when_missing and value == set():
                 continue

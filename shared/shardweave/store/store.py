@@ -75,7 +75,7 @@ from .writing.adder import Adder
 from .writing.sender import Sender
 from .writing.step_maker import StepMaker
 from .writing.write_actions import AttemptContext
-from .writing.write_steps import AddStep, Context, WritePlan, WriteStep
+from .writing.write_steps import AddStep, Context, DeleteStep, WritePlan, WriteStep
 from .writing.writer import Writer
 
 E = TypeVar("E", bound=Entity)
@@ -129,6 +129,7 @@ class Store:
         self._writer = Writer(reader, sender, readiness, waiting, context, moment)
         self._adder = Adder(reader, sender, self._writer, context, moment)
         self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
+        self._has_sequences = any(entity.sequences for entity in schema.entities.values())
         self._finder = Finder(reader, readiness, waiting.monotonic)
         self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
         self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
@@ -171,7 +172,7 @@ class Store:
 
     def write(self, operation: Operation) -> Written:
         """Carry out one operation and return its result. Raises the errors of the method with its name."""
-        (numbered,) = self._numbering.numbered([operation])
+        (numbered,) = self._numbered([operation])
         plan = self._run(self._steps.make(numbered))
         return written_by(plan)
 
@@ -223,7 +224,7 @@ class Store:
         of an error names its operation (`operations[1]`). Unlike `delete`, deleting a missing record raises NotFound.
         Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard moves it, one
         for each of its lookup records and parents' counters."""
-        steps = self._steps.make_all(self._numbering.numbered(operations))
+        steps = self._steps.make_all(self._numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
 
     def execute(
@@ -238,14 +239,15 @@ class Store:
         """Carry out operations like `transact`, or with `once` like `idempotent`, and return their answer. A single
         operation has the errors of that operation alone, and a single deletion also changes children, like `delete`.
         `answer` may also be called for attempts that fail."""
-        course = self._removing.course(seconds, follow)
+        deletes = any(isinstance(each, Delete) for each in operations)
+        course = self._removing.course(seconds, follow) if deletes else None
 
         def said(plans: Sequence[WritePlan]) -> bytes:
             return answer(tuple(map(written_by, plans)))
 
         if once is not None:
             return self._once(once, operations, said, course).answer
-        steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
+        steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
         return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step, course) for step in steps])
 
     def batch_get(
@@ -405,16 +407,21 @@ class Store:
         self, once: IdempotencyKey, operations: Sequence[Operation], said: Said, course: Course | None = None
     ) -> KeptAnswer:
         def write(keeping: Keeping) -> object:
-            steps = self._steps.make_all(self._numbering.numbered(operations), named=len(operations) > 1)
+            steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
             if len(steps) != 1:
                 return self._writer.transact_keeping(steps, keeping)
             return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping), course)
 
         return self._idempotency.transacted(once, said, write)
 
+    def _numbered(self, operations: Sequence[Operation]) -> Sequence[Operation]:
+        return self._numbering.numbered(operations) if self._has_sequences else operations
+
     def _run(self, step: WriteStep, course: Course | None = None) -> WritePlan:
         if isinstance(step, AddStep):
             return self._adder.run(step)
+        if not isinstance(step, DeleteStep):
+            return self._writer.run(step)
         return self._removing.run(step, lambda: self._writer.run(step), course)
 
     def _written(self, operation: Operation) -> Entity:

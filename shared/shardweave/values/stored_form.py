@@ -42,9 +42,13 @@ _WHOLE_TIME = re.compile(
 )
 
 
+STORED_AS_IT_IS = frozenset({str, int, bool, bytes})
+"""The types of values that are their own stored form; their subclasses are not."""
+
+
 def stored_form(value: Any) -> Value:
     """The native value to store. Raises ValueRefused for a value without an exact form."""
-    if value is None or type(value) in (str, int, bool, bytes):
+    if value is None or type(value) in STORED_AS_IT_IS:
         return value
     if isinstance(value, Decimal):
         return number(number_text(Decimal(value)))

@@ -80,7 +80,8 @@ class RecordKeys:
         """The path of a record."""
         if self.entity.origin is not None:
             return self._path([self.text(record.key)])
-        return self._path_of(self.entity.dump(record))
+        named = [self.entity.properties[name] for name in self.entity.identity]
+        return self._path_of({each.stored: each.stored_value(getattr(record, each.name)) for each in named})
 
     def path_of_json(self, given: Any, said: Mapping[str, Any] = NOTHING) -> str:
         """The path of the record whose key is in a body, see `of_json`."""

@@ -69,7 +69,7 @@ class Readiness:
         self._sender = sender
         self._moment_of = moment_of
         self._ready: set[tuple[str, str]] = set()
-        self._announced = not self._all
+        self.announced = not self._all
 
     def require(self, entity: EntityType[Any], name: str) -> None:
         """Raise LookupNotReady unless the lookup or relation is ready."""
@@ -87,9 +87,9 @@ class Readiness:
     def before_writing(self) -> None:
         """Called before a record is created: the first call in a process sets the markers of entities without stored
         records."""
-        if not self._announced:
+        if not self.announced:
             self._look()
-            self._announced = True
+            self.announced = True
 
     def decide(self) -> tuple[str, ...]:
         """Set every marker that can be set, and return the names of lookups and relations that need a backfill, such as

@@ -100,6 +100,10 @@ class Kinship:
     counted: tuple[str, ...] = ()
 
 
+ALONE = Kinship()
+"""The effects of a write of a record without parents."""
+
+
 def record_name(entity: EntityType[Any], identity: Item) -> tuple[Any, ...]:
     """The name of a record: entity and identity."""
     return entity.token, *(identity[name] for name in entity.identity)

@@ -63,7 +63,9 @@ def create_actions(
     """Create a record. `lookup` is the identity's lookup record that an earlier attempt met."""
     whole = stored_item(entity, item, moment.shard_map, extra)
     first = PutItem(whole, And((free(entity, moment), known(moment))), return_on_failure=True)
-    planned = list(put_actions(entity, first, ActionRole.RECORD, moment))
+    planned = [WriteAction(first, ActionRole.RECORD)]
+    if moment.mirror is not None:
+        planned = list(put_actions(entity, first, ActionRole.RECORD, moment))
     named: list[Item] = [key_of(entity, each.key_or_item) for each in planned]
 
     def clear(others: Iterable[Location], part: ActionRole) -> None:
@@ -81,7 +83,8 @@ def create_actions(
 
     if not generated:
         clear(locations(entity, item, moment.shard_map, moment.now_ms), ActionRole.ELSEWHERE)
-        clear_copies(item, known_time=False)
+        if moment.mirror is not None:
+            clear_copies(item, known_time=False)
     if entity.lookup_placed:
         unchanged = absent(entity) if lookup is None else as_read(lookup)
         put = PutItem(identity_lookup(entity, item), unchanged, return_on_failure=True)
@@ -90,7 +93,8 @@ def create_actions(
             owner = placed(item, lookup)
             clear([location_of(entity, owner, moment.shard_map)], ActionRole.OWNER)
             clear_copies(owner, known_time=True)
-    planned += value_actions(entity, None, item, moment, met, holders)
+    if entity.lookups:
+        planned += value_actions(entity, None, item, moment, met, holders)
     return tuple(planned)
 
 

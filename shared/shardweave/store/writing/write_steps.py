@@ -30,7 +30,7 @@ from ..events.pending_records import Remnants, taken_over
 from ..locations import ReadResult, locations
 from ..lookups.unique_values import NOTHING_MET, Conflicts
 from ..operations import Among, Changes, Put, Related, Rev
-from ..relations.enforced import COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
+from ..relations.enforced import ALONE, COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
 from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
 from .prepare import PreparedRecord, changed_draft, new_draft, replacing_draft, unknown_attributes, upserted_draft
@@ -57,6 +57,11 @@ class WritePlan:
     tallies: tuple[Tally, ...] = ()
     closes: bool = False
     before: Entity | None = None
+
+    @property
+    def is_one_action(self) -> bool:
+        """Whether it is at most one action, so that there is nothing to merge."""
+        return len(self.actions) <= 1 and not self.tallies and not self.closes
 
     @property
     def writes(self) -> bool:
@@ -373,7 +378,7 @@ def creation(
     noted: Item = MappingProxyType({}),
 ) -> WritePlan:
     """Create a record. `noted` are the store's own attributes."""
-    kin = kinship(entity, None, draft.item, context.entities)
+    kin = kinship(entity, None, draft.item, context.entities) if entity.relations else ALONE
     planned = create_actions(
         entity,
         draft.item,
@@ -398,7 +403,7 @@ def replacement(
 ) -> WritePlan:
     """Replace the record that was found. `noted` are the store's own attributes."""
     assert seen.found is not None
-    kin = kinship(entity, seen.found.item, draft.item, context.entities)
+    kin = kinship(entity, seen.found.item, draft.item, context.entities) if entity.relations else ALONE
     unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
     extra = {**unknown, **noted, **_noted(kin)}
     planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)

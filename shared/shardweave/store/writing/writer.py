@@ -34,6 +34,7 @@ from ...table.values import Item
 from ..idempotency import Keeping, TakenMeanwhile
 from ..locations import ReadResult
 from ..lookups.backfill_state import Readiness
+from ..lookups.unique_values import NOTHING_MET
 from ..noticed import notice
 from ..reader import Reader, Wanted
 from ..relations.enforced import Parent, counter_key, damaged_counter
@@ -114,7 +115,8 @@ class Writer:
                 sightings = self._read(steps, moments) if seen is None or _is_of_another_map(seen, moments) else seen
                 plans = self._plan(steps, sightings, moments, placed)
                 plans, leases = self._with_parents(steps, plans, placed)
-                plans = combined(steps, plans, placed)
+                if len(plans) != 1 or not plans[0].is_one_action:
+                    plans = combined(steps, plans, placed)
                 planned = [action for plan in plans for action in plan.actions]
                 planned += [] if keeping is None else keeping(plans)
                 moving = {
@@ -156,13 +158,15 @@ class Writer:
                 raise placed(kept_changing(steps[blamed]), blamed)
 
     def _prepare(self, steps: Sequence[WriteStep]) -> None:
-        if any(step.makes for step in steps):
+        if not self._readiness.announced and any(step.makes for step in steps):
             self._readiness.before_writing()
         for link in [link for step in steps for link in step.relies_on]:
             self._readiness.require(self._context.entities[link.token], link.relation)
 
     def _read(self, steps: Sequence[WriteStep], moments: Sequence[AttemptContext]) -> list[ReadResult]:
         """Read the records of the steps, and those that lookup records lead to."""
+        if all(step.wanted is None and step.met is NOTHING_MET for step in steps):
+            return [ReadResult()] * len(steps)
         asked: dict[tuple[int, PrimaryKey | None], Wanted] = {}
         for position, (step, moment) in enumerate(zip(steps, moments, strict=True)):
             if step.wanted is not None:
@@ -181,6 +185,8 @@ class Writer:
     ) -> tuple[tuple[WritePlan, ...], list[Lease]]:
         """The plans with a check of each parent that they need, and the leases that the parents' locations depend on.
         Raises ParentMissing."""
+        if not any(plan.parents for plan in plans):
+            return tuple(plans), []
         written = {step.name: plan.written for step, plan in zip(steps, plans, strict=True) if plan.writes}
         asked = {
             (position, parent.name): (parent, self._moment_of(parent.entity))
