@@ -4,7 +4,8 @@ A record stays where it is: what places it does not change. Which shard that is,
 shard maps in force say: those of a re-shard too. One that no map has a place for stays as it is. Each is written on
 condition that it is still in the revision that was read, so that a writer beside it loses nothing; one that has changed
 since has the properties by then. Repeating it changes nothing. Where keys are made of a property that has a default and
-is not stored, the default is stored with them, as the record's next write would do: readers see it already.
+is not stored, the default is stored with them, as the record's next write would do: readers see it already. A record
+of an earlier version keeps its form, and gets the keys of its current one.
 
 Costs: a scan of the table, and a write for each record that lacks a property.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ConditionFailed, KeyTooLong, ValidationFailed, ValueRefused
+from ..errors import ConditionFailed, KeyTooLong, RecordUnreadable, ValidationFailed, ValueRefused
 from ..keys.sharding import ShardMap
 from ..reshard.control import control_key, decode_control
 from ..reshard.phases import map_in_force
@@ -60,12 +61,13 @@ def _rewritten(table: Table, entity: EntityType[Any], item: Item, maps: Sequence
         shard = next((found for each in maps if (found := each.shard_of(suffix)) is not None), None)
         if shard is None:
             return False
-        values = {**_defaults(entity, item), **item}
-        completed = {**values, **entity.keys.build_in(values, shard)}
+        added = _defaults(entity, item) if entity.upgrades.is_current(item) else {}
+        built = entity.keys.build_in({**added, **entity.current(item)}, shard)
+        completed = {**added, **item, **built}
         if completed == item:
             return False
         table.run(PutItem(completed, as_read(item)))
-    except (ConditionFailed, ValueRefused, KeyTooLong):
+    except (ConditionFailed, ValueRefused, KeyTooLong, RecordUnreadable):
         return False
     return True
 

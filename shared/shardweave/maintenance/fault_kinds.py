@@ -93,7 +93,7 @@ _LISTED = (
         "unreadable_record",
         _P,
         "a record does not fit its declaration, or its key is not that of its properties",
-        "another program wrote it; a property was added that is required",
+        "another program, or a newer version, wrote it; a property was added that is required; an upgrade fails",
         "none: correct what is stored, or let the entity take it",
     ),
     FaultKind(

@@ -243,7 +243,8 @@ def _identity(line: RecordLine) -> Item:
 
 
 def _is_same(line: RecordLine, stored: Mapping[str, Any]) -> bool:
-    return {**line.entity.visible(stored), REVISION: ""} == {**line.item, REVISION: ""}
+    entity = line.entity
+    return {**entity.visible(stored), **entity.upgrades.stamp, REVISION: ""} == {**line.item, REVISION: ""}
 
 
 def _revision(line: RecordLine) -> str:

@@ -4,7 +4,8 @@ Format, one line for each record, as DynamoDB exports a table to S3, with the en
 
     {"entity": "user", "Item": {"userId": {"S": "u1"}, "created": {"N": "1726880933000"}, "rev": {"S": "..."}}}
 
-An item has the record's properties, private ones too, its revision, and attributes that the schema does not know.
+An item has the record's properties, private ones too, its revision, the version of its stored form unless that is the
+first, and attributes that the schema does not know.
 What is made of them is left out: generated properties, lookups, counters of children, the marks of re-shards. The
 counters of sequences are lines without an entity, since numbers that were given and are not used any more could not be
 told otherwise. A line without an entity is of the one that its hash key names: so those of DynamoDB's own exports are
@@ -25,6 +26,7 @@ from ..errors import InputError, UnknownName
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.relations import SequenceType
 from ..schema.schema import Schema
+from ..schema.upgrades import VERSION
 from ..store.sequences import LAST
 from ..store.writing.prepare import unknown_attributes
 from ..table.values import Item, Value, from_attribute_values, to_attribute_values
@@ -59,9 +61,8 @@ def generated_names(schema: Schema) -> frozenset[str]:
 
 def record_line(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> bytes:
     """The line of a stored record."""
-    kept = {**entity.visible(stored), **unknown_attributes(entity, stored, generated)}
-    if REVISION in stored:
-        kept[REVISION] = stored[REVISION]
+    kept = {name: stored[name] for name in (*entity.properties, REVISION, VERSION) if name in stored}
+    kept |= unknown_attributes(entity, stored, generated)
     return _text({ENTITY: entity.token, ITEM: _json(to_attribute_values(kept))})
 
 
@@ -71,7 +72,8 @@ def item_line(item: Item) -> bytes:
 
 
 def read_line(schema: Schema, generated: frozenset[str], line: bytes) -> RecordLine | SequenceLine | None:
-    """The content of a line; None if it is skipped. Raises InputError."""
+    """The content of a line, a record in its current form; None if it is skipped. Raises InputError and
+    RecordUnreadable."""
     try:
         document = json.loads(line)
         item = from_attribute_values(_native(document[ITEM]))
@@ -104,7 +106,8 @@ def _by_key(schema: Schema, generated: frozenset[str], item: Item) -> RecordLine
 
 
 def _record(entity: EntityType[Any], item: Item, generated: frozenset[str]) -> RecordLine:
-    properties = dict(entity.visible(item))
+    item = entity.current(item)
+    properties = {**entity.visible(item), **entity.upgrades.stamp}
     if isinstance(item.get(REVISION), str):
         properties[REVISION] = item[REVISION]
     return RecordLine(entity, properties, unknown_attributes(entity, item, generated))

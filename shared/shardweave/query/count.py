@@ -100,8 +100,10 @@ class Counter:
         live = Not(Compare(ttl, "<=", int(self._now)))
         return live if condition is None else And((condition, live))
 
-    def _read_names(self, branch: Branch) -> tuple[str, ...]:
+    def _read_names(self, branch: Branch) -> tuple[str, ...] | None:
         plan, seen = self._plan, branch.view.projected
+        if any(each.filter.current is not None and each.filter.here is not None for each in plan.branches):
+            return None  # an upgrade needs the whole record
         timed = [plan.entity.timestamp] if plan.entity.timestamp and plan.window != ANY_TIME else []
         names = attributes_for(plan.entity, branch.view, timed)
         names += [plan.entity.ttl] if plan.entity.ttl else []

@@ -55,13 +55,15 @@ _LEAVES = (*_COMPARATORS, "between", "in", "begins_with", "contains", "exists", 
 class SplitFilter:
     """A compiled filter in two parts that must both hold: one that DynamoDB evaluates and one that the library
     evaluates. `in_keys` are the properties that the library's part reads from keys of a record, `keys` the attributes
-    of those keys, and `decoded` decodes them."""
+    of those keys, and `decoded` decodes them. `current` gives the current form of an item that may have an earlier
+    one, on which the library's part is evaluated."""
 
     by_table: Condition | None = None
     here: Condition | None = None
     in_keys: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     decoded: Callable[[Item], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
+    current: Callable[[Item], Item] | None = field(default=None, repr=False, compare=False)
 
     def attributes(self) -> frozenset[str]:
         """The attributes that the filter tests."""
@@ -75,6 +77,8 @@ class SplitFilter:
         """Whether the library's part holds for an item that has the keys of its view."""
         if self.here is None:
             return True
+        if self.current is not None:
+            item = self.current(item)
         return self.here.evaluate({**self.decoded(item), **item} if self.decoded else item)
 
     def evaluate(self, item: Mapping[str, Any]) -> bool:
@@ -120,17 +124,31 @@ def compile_filter(entity: EntityType[Any], view: IndexView, filters: Sequence[P
     by_table: list[Condition] = []
     here: list[Condition] = []
     for part in [part for each, _ in compiled for part in (each.conditions if isinstance(each, And) else (each,))]:
-        evaluable = not keys & set(part.attributes()) and not any(
+        evaluable = not (keys | _upgraded(entity, part)) & set(part.attributes()) and not any(
             isinstance(node, (*AFTER_READING, AtPath)) for node in nodes_of(part)
         )
         fitting = evaluable and fits(And((*by_table, part)), spare_operators=SPARE_OPERATORS, spare_bytes=SPARE_BYTES)
         (by_table if fitting else here).append(part)
     sources = frozenset(attributes_for(entity, view, in_keys))
     decoded = partial(values_in_keys, entity, names=in_keys) if in_keys else None
-    return SplitFilter(_all(tuple(by_table)), _all(tuple(here)), in_keys, sources, decoded)
+    current = entity.current if entity.upgrades.functions and view.projected is None else None
+    return SplitFilter(_all(tuple(by_table)), _all(tuple(here)), in_keys, sources, decoded, current)
+
+
+def _upgraded(entity: EntityType[Any], condition: Condition) -> set[str]:
+    """The properties in a condition that upgrades may change, so that what is stored may be of an earlier form."""
+    return set(condition.attributes()) - entity.upgrades.placing if entity.upgrades.functions else set()
 
 
 def _check_projected(entity: EntityType[Any], view: IndexView, condition: Condition, where: str) -> None:
+    upgraded = _upgraded(entity, condition) - entity.upgrades.relied_on if view.projected is not None else set()
+    if upgraded:
+        raise UnsupportedQuery(
+            f"the index {view.index!r} has only a part of each record, which can't be upgraded, and so not "
+            f"{', '.join(sorted(upgraded))}",
+            where=where,
+            fix="use an index that projects ALL",
+        )
     hidden = hidden_in(entity, view, condition.attributes())
     hidden += sorted(name for name in set(condition.attributes()) if is_unclear(entity, view, name))
     if hidden:

@@ -143,7 +143,14 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
             where="conditions",
             fix="fix the property that decides the shard, or narrow the time window",
         )
-    if spec.properties is not None and spec.hydrate:
+    hydrate = spec.hydrate or _is_upgraded_in_parts(entity, branches)
+    if spec.properties is not None and hydrate and not spec.hydrate:
+        raise UnsupportedQuery(
+            "the index has only a part of each record, which can't be upgraded to the current form",
+            where="properties",
+            fix="leave properties out, or use an index that projects ALL",
+        )
+    if spec.properties is not None and hydrate:
         raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
     shown = (
         None
@@ -170,8 +177,13 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int
         window=window,
         attributes=_attributes(entity, spec, branches, shown),
         shown=shown,
-        hydrate=spec.hydrate,
+        hydrate=hydrate,
     )
+
+
+def _is_upgraded_in_parts(entity: EntityType[Any], branches: Sequence[Branch]) -> bool:
+    """Whether an index has only a part of records that may have an earlier form, so that they have to be read whole."""
+    return bool(entity.upgrades.functions) and any(branch.view.projected is not None for branch in branches)
 
 
 def _descends(spec: QuerySpec, branches: Sequence[Branch]) -> bool:
@@ -265,7 +277,9 @@ def _attributes(
     entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shown: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """The attributes to read of each record: those that are shown, and those that the merge, the filters and the TTL
-    need."""
+    need. All of them if they may have to be upgraded."""
+    if entity.upgrades.functions:
+        return None
     if spec.hydrate:
         wanted: tuple[str, ...] = ()
     elif shown is None:

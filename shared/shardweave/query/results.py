@@ -53,7 +53,7 @@ def shown(plan: Plan, item: Item) -> Any:
 
 
 def _part(plan: Plan, item: Item) -> Part:
-    in_keys = values_in_keys(plan.entity, item)
+    in_keys = {} if plan.entity.upgrades.functions else values_in_keys(plan.entity, item)
     visible = {name: in_keys[name] for name in in_keys if name in plan.entity.properties} | plan.entity.visible(item)
     for name, default in plan.defaults:
         if name not in visible and (form := default.form()) is not None:

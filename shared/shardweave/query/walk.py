@@ -444,10 +444,13 @@ def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
     def keeps(state: LaneState, item: Item) -> bool:
         if entity.is_expired(item, now_seconds):
             return False
-        branch, unread = plan.branches[state.lane.rank], None
+        branch: Branch = plan.branches[state.lane.rank]
+        unread: RecordUnreadable | None = None
         try:
             if not is_asked_for(branch, item):
                 return False
+        except RecordUnreadable as error:
+            unread = error
         except DAMAGE:
             unread = entity.unreadable(item, entity.keys.fault_in(item) or "invalid")
         if not overlap.is_given(branch, state.lane.hash_value, item):

@@ -33,6 +33,7 @@ from .property_options import (
     private_property,
     unique_property,
 )
+from .upgrades import Upgrade
 
 _URL_SAFE = string.ascii_letters + string.digits + "-_"
 
@@ -158,6 +159,7 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         separator: str = "/",
         access: Sequence[Allow] = (),
         read_only: bool = False,
+        upgrades: Sequence[Upgrade] = (),
         **rest: Any,
     ) -> None:
         super().__init_subclass__()
@@ -174,6 +176,7 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
             "separator": separator,
             "access": access,
             "read_only": read_only,
+            "upgrades": upgrades,
         }
         cls.declaration = options_of(cls.__name__, given | rest)
         # Defined only here, so that other entities may have a property of this name.

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import Fault
 from ..keys.sharding import ShardBump
 from .access_rules import Allow
+from .upgrades import Upgrade
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class EntityOptions:
     digit that represents the entity in shard keys; without it the records have no shard keys. `separator` separates the
     parts of a composite key that is given as one value. `access` are the access rules, see `schema.access_rules`. Over
     HTTP, records of a `read_only` entity can only be read; the service's own operations write them. `descending` are
-    the names in `sort` whose order is reversed.
+    the names in `sort` whose order is reversed. `upgrades` are the functions from each version of the stored form to
+    the next, see `schema.upgrades`.
     """
 
     token: str
@@ -40,6 +42,7 @@ class EntityOptions:
     separator: str = "/"
     access: tuple[Allow, ...] = ()
     read_only: bool = False
+    upgrades: tuple[Upgrade, ...] = ()
     descending: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
 
@@ -114,6 +117,7 @@ def options_of(name: str, given: Mapping[str, Any]) -> EntityOptions:
         separator=checked("separator", str, "a text", "/"),
         access=_rules(f"{place}: access", given["access"], faults),
         read_only=checked("read_only", bool, "a bool", False),
+        upgrades=_upgrades(f"{place}: upgrades", given["upgrades"], faults),
         faults=tuple(faults),
     )
 
@@ -138,4 +142,22 @@ def _rules(place: str, given: Any, faults: list[Fault]) -> tuple[Allow, ...]:
             sound.append(rule)
         else:
             faults.append(kind_fault(f"{place}[{position}]", rule, "a rule", 'give Allow("get", groups=("reader",))'))
+    return tuple(sound)
+
+
+def _upgrades(place: str, given: Any, faults: list[Fault]) -> tuple[Upgrade, ...]:
+    """The functions. Manifests compare them by name, so each needs one of its own."""
+    sound: list[Upgrade] = []
+    names: list[str] = []
+    for position, each in enumerate(given if isinstance(given, (list, tuple)) else (given,)):
+        where, name = f"{place}[{position}]", getattr(each, "__name__", None)
+        if not callable(each) or isinstance(each, type):
+            faults.append(kind_fault(where, each, "a function", "give a function from the properties to the new ones"))
+        elif not isinstance(name, str) or not name.isidentifier():
+            faults.append(Fault(where, "the function has no name", "write it with def, not as a lambda"))
+        elif name in names:
+            faults.append(Fault(where, f"two functions are called {name}", "give each a name of its own"))
+        else:
+            sound.append(each)
+            names.append(name)
     return tuple(sound)

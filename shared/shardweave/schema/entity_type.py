@@ -24,8 +24,6 @@ from pydantic.fields import ComputedFieldInfo
 from ..errors import (
     FieldFault,
     InvalidShardKey,
-    KeyTooLong,
-    RecordTooLarge,
     RecordUnreadable,
     ShardweaveError,
     UnknownName,
@@ -37,16 +35,18 @@ from ..keys.entity_keys import EntityKeys
 from ..keys.key_design import Element
 from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
-from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
+from ..table.values import Item, Value
 from ..values.codecs import Codec, TimestampCodec
 from ..values.json_validation import field_faults
 from ..values.stored_form import STORED_AS_IT_IS
 from ..values.untyped import Walk
 from .access_rules import Allow
 from .entity import Entity, plain_id
+from .item_limits import check_raw_keys, check_size
 from .property import GIVEN_TWICE, Property
 from .record_validation import Kept, Validation, has_validators
 from .relations import ChildLink, LookupType, RelationType, SequenceType
+from .upgrades import NotUpgraded, Upgrades
 
 E = TypeVar("E", bound=Entity)
 
@@ -294,7 +294,48 @@ class EntityType(Generic[E]):
     def load(self, item: Item) -> E:
         """The record of a whole stored item. Raises RecordUnreadable."""
         with self.reading(item):
-            return self.record_of(item)
+            return self.record_of(self.current(item))
+
+    @cached_property
+    def upgrades(self) -> Upgrades:
+        """The versions of its stored form."""
+        owners = {each.owner for each in self.access} | {each.owner for each in self.views.values()}
+        owned = {self.stored_name(name) for name in owners if name is not None}
+        placing = owned | {*self.identity, *self.immutable, *self.claims}
+        kept = self.relied_on | {each.stored for each in self.raw_keys}
+        internal = frozenset((*self.keys.names, REVISION))
+        return Upgrades(self.model.declaration.upgrades, frozenset(placing), kept, internal)
+
+    @cached_property
+    def relied_on(self) -> frozenset[str]:
+        """The properties of which generated keys, lookups, sequences, relations and the expiry are made."""
+        design = self.keys.design
+        elements = [*design.partition, *design.sort, *design.shard_by]
+        elements += [element for key in design.generated for element in key.elements]
+        elements += [element for each in self.lookups.values() for element in each.elements]
+        elements += [element for each in self.sequences for element in each.within]
+        names = {element.name for element in elements}
+        names |= {each.property_name for each in self.sequences}
+        names |= {name for each in self.relations.values() for name in each.by}
+        return frozenset(names | {name for name in (self.timestamp, self.ttl) if name is not None})
+
+    def current(self, item: Item) -> Item:
+        """A stored item in the current form of the entity. Raises RecordUnreadable."""
+        try:
+            return self.upgrades.current(item)
+        except NotUpgraded as error:
+            faults = [FieldFault((name,), "", "changed by an upgrade") for name in error.names]
+            raise self.unreadable(item, error.code, faults) from error.__cause__
+
+    def as_known(self, item: Item) -> Item:
+        """A stored item in the current form, or as it is if an upgrade fails: a put replaces it whole. Raises
+        RecordUnreadable for a version that is not known, which a newer program wrote."""
+        try:
+            return self.current(item)
+        except RecordUnreadable as error:
+            if error.record.code != "not_upgraded":
+                raise
+            return item
 
     @contextmanager
     def reading(self, item: Item) -> Iterator[None]:
@@ -315,7 +356,8 @@ class EntityType(Generic[E]):
         """The error of an unreadable stored record: its key, and the faulty properties without values."""
         design, private = self.keys.design, {name for name, each in self.properties.items() if each.private}
         shown = [each for each in faults if each.location and each.location[0] not in private]
-        names = dict.fromkeys(f"{each.location[0]} ({each.type})" for each in shown if code == "invalid")
+        told = code in ("invalid", "not_upgraded")
+        names = dict.fromkeys(f"{each.location[0]} ({each.type})" for each in shown if told)
         key = {} if code == "another_entity" else self.identity_in(item)
         stored = tuple(item[name] for name in (design.hash_name, design.range_name) if name in item)
         more: dict[str, Any] = {"collection": self.collection or self.token, "stored_key": stored}
@@ -374,7 +416,9 @@ class EntityType(Generic[E]):
         return self.readable(values)
 
     def visible(self, item: Item) -> dict[str, Value]:
-        """The properties of an item, without generated and internal attributes."""
+        """The properties of a stored item in the current form, without generated and internal attributes. Raises
+        RecordUnreadable if it can't be upgraded."""
+        item = self.current(item)
         return {name: item[name] for name in self.properties if name in item}
 
     def is_expired(self, item: Item, now: float) -> bool:
@@ -394,11 +438,11 @@ class EntityType(Generic[E]):
         KeyTooLong or RecordTooLarge naming the property."""
         properties = {name: item[name] for name in self.properties if item.get(name) is not None}
         nulls = {name: None for name in self._nulls if name in item and item[name] is None}
-        completed = properties | nulls | self.keys.build(properties, shard_map or self.shard_map)
+        completed = properties | nulls | self.keys.build(properties, shard_map or self.shard_map) | self.upgrades.stamp
         if REVISION in item:
             completed[REVISION] = item[REVISION]
-        self._check_values(completed)
-        self._check_raw_keys(properties)
+        check_size(completed, MARK_RESERVE_BYTES + self.keys.reserve_bytes)
+        check_raw_keys(self.raw_keys, self.keys.format, properties)
         return completed
 
     def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
@@ -453,43 +497,3 @@ class EntityType(Generic[E]):
             raise ValueRefused(
                 "the timestamp lies more than 5 minutes ahead", where=self.timestamp, fix="check the clock, or the unit"
             )
-
-    def _check_raw_keys(self, item: Item) -> None:
-        for each in self.raw_keys:
-            value = item.get(each.stored)
-            if isinstance(value, (str, bytes)):
-                size = value_bytes(value)
-                if not size:
-                    raise ValueRefused("a range key can't be empty", where=each.stored, fix="leave it out")
-                if size > MAX_RANGE_KEY_BYTES:
-                    message = f"a range key would have {size} bytes, {MAX_RANGE_KEY_BYTES} are possible"
-                    raise KeyTooLong(message, where=each.stored, fix="shorten the value")
-            elif value is not None and each.codec is not None:
-                try:
-                    self.keys.format.hashed_text(each.codec, value)
-                except ValueRefused as error:
-                    error.where = error.where or each.stored
-                    raise
-
-    def _check_values(self, item: Item) -> None:
-        size = sum(_checked_bytes(name, value) for name, value in item.items())
-        limit = MAX_ITEM_BYTES - MARK_RESERVE_BYTES - self.keys.reserve_bytes
-        if size > limit:
-            largest = max(item, key=lambda name: value_bytes(item[name]))
-            message = (
-                f"the record has {size} bytes, {limit} are possible"
-                f" ({MAX_ITEM_BYTES - limit} bytes of 400 KB are kept free for a move to more shards)"
-            )
-            raise RecordTooLarge(message, where=largest, fix="shorten it; it is the largest")
-
-
-def _checked_bytes(name: str, value: Value) -> int:
-    """The size of an attribute that can be stored. Raises ValueRefused naming it."""
-    if type(value) is str and value.isascii():
-        return len(name) + len(value)
-    try:
-        to_attribute_value(value)
-    except ValueRefused as error:
-        error.where = error.where or name
-        raise
-    return len(name) + value_bytes(value)

@@ -6,8 +6,8 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
     formats    each key format's delimiters and hash
     indexes    each index's keys (`name:type`) and projection
     entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
-               and of lookups, the shards that generated properties have of their own (left out where none has any), the
-               bumps, and the origin in external keys
+               and of lookups, the shards that generated properties have of their own, the names of the upgrades of its
+               stored form (both left out where there are none), the bumps, and the origin in external keys
     waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
 `placement_faults` finds changes that would change the keys or shards of records or make stored attributes outdated,
@@ -58,6 +58,7 @@ class EntityManifest:
     bumps: tuple[ShardBump, ...]
     origin: str
     shards: Mapping[str, int] = field(default_factory=dict)
+    upgrades: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -152,6 +153,11 @@ def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) ->
             if not _same(olds[name], news[name]):
                 message = f"its elements were {', '.join(olds[name])}, and records keep those until they are written."
                 yield Fault(f"{token}: {kind} {name}", message, f"leave it, and add a {kind} with another name")
+    if after.upgrades[: len(before.upgrades)] != before.upgrades:
+        message = (
+            f"its upgrades were {', '.join(before.upgrades)}, and records are stored in the versions that they make."
+        )
+        yield Fault(f"{token}.upgrades", message, "leave them as they are, and add new ones at the end")
     for name in sorted(set(before.generated) & set(after.generated)):
         was, now = before.shards.get(name), after.shards.get(name)
         if was != now:
@@ -219,6 +225,7 @@ def _entity(entity: EntityType[Any]) -> EntityManifest:
         bumps=tuple(entity.model.declaration.shard_bumps),
         origin=entity.origin or "",
         shards={each.name: each.shards for each in design.generated if each.shards is not None},
+        upgrades=tuple(each.__name__ for each in entity.upgrades.functions),
     )
 
 
@@ -276,7 +283,7 @@ def decode_manifest(text: str) -> Manifest:
 
 
 def _encode_entity(entity: EntityManifest) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entity).items() if name != "shards" or value}
+    return {name: value for name, value in asdict(entity).items() if name not in ("shards", "upgrades") or value}
 
 
 def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
@@ -293,4 +300,5 @@ def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
         bumps=tuple(ShardBump(**bump) for bump in found["bumps"]),
         origin=found["origin"],
         shards={name: int(number) for name, number in found.get("shards", {}).items()},
+        upgrades=tuple(found.get("upgrades", ())),
     )

@@ -2,9 +2,9 @@
 
 An entity of plain texts, whole numbers and truth values has little to check: each value's type and a text's length. An
 item that passes is answered as it is stored. Everything else is none of this module's: whatever is unusual in an entity
-(another type, a serializer, a computed field) or in an item (a missing value, another type, another key) is said to be
-no plain one, and goes the way over a record, which says what is wrong. Both ways write the same bytes, which is
-tested, so this module decides nothing.
+(another type, a serializer, a computed field) or in an item (a missing value, another type, another key, an earlier
+version) is said to be no plain one, and goes the way over a record, which says what is wrong. Both ways write the same
+bytes, which is tested, so this module decides nothing.
 
 Cost: a look at each value, and one call that writes them all: a fifth of the way over a record.
 """
@@ -49,7 +49,7 @@ class StoredJson:
     """The JSON text of an entity's items that are plain."""
 
     def __init__(self, entity: EntityType[Any]) -> None:
-        self._keys = entity.keys
+        self._keys, self._upgrades = entity.keys, entity.upgrades
         self._plain = plain_properties(entity)
 
     def text(self, item: Item) -> bytes | None:
@@ -67,6 +67,8 @@ class StoredJson:
                 return None
             if not each.private:
                 shown[each.stored] = value
+        if not self._upgrades.is_current(item):
+            return None
         if type(item.get(REVISION, "")) is not str or self._keys.fault_in(item):
             return None
         return to_json(shown)

@@ -71,6 +71,9 @@ def _entity_faults(parts: SchemaParts, where: str, model: type[Entity]) -> Itera
         yield Fault(where, f"{name} is sharded by what its identity does not say", "leave out shard_by")
     if any(isinstance(each, SequenceDeclaration) for each in declared):
         yield Fault(where, f"{name} is numbered in the order of arrival", "let events give the number")
+    if model.declaration.upgrades:
+        message = f"{name} has upgrades, which would change what is remembered of events"
+        yield Fault(where, message, "leave out upgrades, and let new events, or a rebuild, write the new form")
     enforced = any(isinstance(each, BelongsTo) and each.enforced for each in declared)
     if enforced or _has_children(model, parts.models):
         message = f"{name} takes part in an enforced relation, which events of different records can't keep to"

@@ -24,7 +24,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import AlreadyExists, Conflict, KeyTooLong, ShardweaveError, ValueRefused
+from ...errors import (
+    AlreadyExists,
+    Conflict,
+    KeyTooLong,
+    RecordUnreadable,
+    ShardweaveError,
+    ValidationFailed,
+    ValueRefused,
+)
 from ...schema.entity_type import REVISION, EntityType
 from ...schema.schema import Schema
 from ...table.concurrency import run_concurrently
@@ -176,7 +184,8 @@ class _Run:
     def _unfilled(self, seen: list[tuple[Item, ReadResult]]) -> list[tuple[Item, ReadResult]]:
         """The records that are not in the lookup yet."""
         entity, lookup = self.entity, self.entity.lookups.get(self.name)
-        stored = [(each, each[1].found.item) for each in seen if each[1].found is not None]
+        current = entity.upgrades.current_or_stored
+        stored = [(each, current(each[1].found.item)) for each in seen if each[1].found is not None]
         if lookup is None:
             return [each for each, item in stored if not is_counted(entity, self.name, item)]
         left, keyed = [], []
@@ -194,7 +203,7 @@ class _Run:
         identity, sighting = seen
         try:
             self.parts.writer.run(FillStep(self.entity, identity, self.name), sighting)
-        except (AlreadyExists, ValueRefused, KeyTooLong) as error:
+        except (AlreadyExists, ValueRefused, KeyTooLong, RecordUnreadable, ValidationFailed) as error:
             return NotFilled(identity, error)
         return None
 

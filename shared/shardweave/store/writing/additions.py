@@ -28,7 +28,7 @@ from ...values.codecs import NO_BOOL, Codec, DecimalCodec, EnumCodec, IntegerCod
 from ...values.json_types import without_none
 from ..operations import Changes
 from .prepare import in_unit
-from .write_actions import AttemptContext, known, live
+from .write_actions import AttemptContext, is_current, known, live
 
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 _LARGEST = 10**18
@@ -152,6 +152,7 @@ def table_addition(
     """The update that adds to a live record at a key, with conditions that refuse cases with a wrong sum."""
     conditions = [*live(entity, moment), known(moment)]
     conditions += [condition for each in additions for condition in _conditions(each)]
+    conditions.append(is_current(entity))
     assigned: dict[str, Value] = {REVISION: rev}
     if entity.updated is not None:
         assigned[entity.updated] = in_unit(entity, entity.updated, moment.now_ms)
@@ -174,18 +175,10 @@ def _changed(entity: EntityType[Any], additions: Sequence[Addition]) -> set[str]
     return {each.each.stored for each in additions} | ({entity.updated} if entity.updated else set())
 
 
-def _depended_on(entity: EntityType[Any]) -> set[str]:
+def _depended_on(entity: EntityType[Any]) -> frozenset[str]:
     """The properties that other data depend on: keys, lookups, relations, sequences, the identity."""
-    design = entity.keys.design
-    elements = [*design.partition, *design.sort, *design.shard_by]
-    elements += [element for key in design.generated for element in key.elements]
-    elements += [element for each in entity.lookups.values() for element in each.elements]
-    elements += [element for each in entity.sequences for element in each.within]
-    names = {element.name for element in elements} | entity.immutable | {*entity.claims, *entity.identity}
-    names |= {each.stored for each in entity.raw_keys if each.stored != entity.updated}
-    names |= {each.property_name for each in entity.sequences}
-    names |= {name for each in entity.relations.values() for name in each.by}
-    return names | {name for name in (entity.timestamp, entity.ttl) if name is not None}
+    raw = {each.stored for each in entity.raw_keys if each.stored != entity.updated}
+    return entity.relied_on | raw | entity.immutable | {*entity.claims, *entity.identity}
 
 
 def _bounds_of(each: Property) -> list[tuple[Comparator, Any]] | None:

@@ -25,9 +25,9 @@ from .write_actions import ActionRole, AttemptContext, WriteAction, key_of
 
 def rekeyed(entity: EntityType[Any], whole: Item, shard_map: ShardMap) -> dict[str, Value]:
     """A whole stored item with the keys of another shard map, without a mark. All attributes that are not generated
-    stay, including the revision."""
+    stay, including the revision and the form; the keys are those of the current form."""
     kept = {name: value for name, value in whole.items() if name not in entity.keys.names and name != MARK}
-    return {**kept, **entity.keys.build(whole, shard_map)}
+    return {**kept, **entity.keys.build(entity.upgrades.current_or_stored(whole), shard_map)}
 
 
 def put_actions(

@@ -22,6 +22,7 @@ from ...keys.key_design import Element
 from ...schema.entity import Entity
 from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.relations import SequenceType
+from ...schema.upgrades import VERSION
 from ...table.values import Item, Value
 from ...values.codecs import TimestampCodec
 from ...values.stored_form import stored_form
@@ -29,7 +30,7 @@ from ...values.untyped import as_stored
 from ..operations import Changes, Put
 from ..relations.enforced import COUNTED
 
-_INTERNAL = (REVISION, MARK, COUNTED)
+_INTERNAL = (REVISION, MARK, COUNTED, VERSION)
 MAX_EXPIRY_SECONDS = 10**11
 """A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
 NOTHING: Item = MappingProxyType({})
@@ -60,7 +61,7 @@ def new_draft(
 def replacing_draft(entity: EntityType[Any], put: Put, stored: Item, now_ms: int, rev: str) -> PreparedRecord:
     """A whole record that replaces a stored one, whose timestamp and numbers stay. Raises ImmutableProperty too."""
 
-    keeping, given = put.keeping, put.record
+    keeping, given, stored = put.keeping, put.record, entity.as_known(stored)
     if put.from_json and isinstance(given, Mapping):
         given = _as_stored(entity, entity.by_stored_name(given), stored)
     names = [*keeping] if entity.timestamp is None else [*keeping, entity.timestamp]
@@ -96,6 +97,7 @@ def changed_draft(
     ImmutableProperty too."""
     if code := entity.keys.fault_in(stored):
         raise entity.unreadable(stored, code)
+    stored = entity.current(stored)
     values = entity.whole(entity.visible(stored))
     given = entity.by_stored_name(changes if isinstance(changes, Mapping) else _told(changes(entity.load(stored))))
     if not given:
@@ -134,6 +136,7 @@ def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> Prepared
     ValidationFailed if its properties don't fit the entity any more."""
     if code := entity.keys.fault_in(stored):
         raise entity.unreadable(stored, code)
+    stored = entity.current(stored)
     values = entity.whole(entity.visible(stored))
     item = entity.dump(entity.revalidate(entity.prepared(values, values), values))
     _check_forms(entity, item, stored)

@@ -13,6 +13,7 @@ from typing import Any
 from ...keys.sharding import ShardMap
 from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.shard_maps import Lease
+from ...schema.upgrades import VERSION
 from ...table.conditions import Compare, Condition, Exists, Missing, Not, Or
 from ...table.operations import Action, UpdateItem, key_or_item
 from ...table.values import Item, Value, item_bytes
@@ -121,6 +122,12 @@ def has_revision(rev: str | None) -> Condition:
 def as_read(item: Item) -> Condition:
     """The condition that the record has the revision that was read, of any type."""
     return Compare(REVISION, "=", item[REVISION]) if REVISION in item else has_revision(None)
+
+
+def is_current(entity: EntityType[Any]) -> Condition:
+    """The condition that the record has the current form of the entity."""
+    upgrades = entity.upgrades
+    return Compare(VERSION, "=", upgrades.version) if upgrades.functions else Missing(VERSION)
 
 
 def known(moment: AttemptContext) -> Condition:

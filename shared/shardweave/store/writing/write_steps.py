@@ -404,7 +404,7 @@ def replacement(
     """Replace the record that was found. `noted` are the store's own attributes."""
     assert seen.found is not None
     kin = kinship(entity, seen.found.item, draft.item, context.entities) if entity.relations else ALONE
-    unknown = unknown_attributes(entity, seen.found.item, context.generated_names)
+    unknown = unknown_attributes(entity, entity.as_known(seen.found.item), context.generated_names)
     extra = {**unknown, **noted, **_noted(kin)}
     planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)
     return _plan(entity, draft, planned, kin)
