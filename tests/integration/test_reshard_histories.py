@@ -15,7 +15,7 @@ import pytest
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
-from tests.simulator.clients import FIRST_KINDS
+from tests.simulator.clients import FIRST_KINDS, TAGGED_KINDS
 from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run
 from tests.simulator.movers import Plot
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
@@ -27,6 +27,14 @@ def test_histories(histories: range) -> None:
     for seed in histories:
         try:
             run(seed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+
+
+def test_histories_of_records_that_are_found_by_each_of_their_tags(histories: range) -> None:
+    for seed in histories[: max(20, len(histories) // 25)]:
+        try:
+            run(seed, Setting(kinds=TAGGED_KINDS, tagged=True))
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
 

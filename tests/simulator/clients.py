@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from pydantic import Field
+
 from shardweave.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -33,7 +35,7 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
 from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.phases import Waits
-from shardweave.schema.declarations import Index
+from shardweave.schema.declarations import Index, Lookup
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
@@ -58,6 +60,7 @@ NOT_DONE = (
 )
 NAMES = ("ann", "anna", "annabel", "bob")
 OWNERS = ("o1", "o2")
+TAGS = ("red", "green", "blue", "grey")
 
 
 class MadeUp:
@@ -75,8 +78,11 @@ MADE_UP = MadeUp()
 
 
 @cache
-def thing_schema(bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | None] = (None, None)) -> Schema:
-    """The records of a history, and the shards that the indexes of names and of owners have of their own."""
+def thing_schema(
+    bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | None] = (None, None), *, tagged: bool = False
+) -> Schema:
+    """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
+    they have tags, and a lookup by each of these."""
     by_name, by_owner = shards
 
     class Thing(Entity, token="thing", shard_bumps=list(bumps)):
@@ -93,6 +99,9 @@ def thing_schema(bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | N
         owner_hash_key = HashKey("owner", shards=by_owner)
         if by_name is not None:
             all_hash_key = HashKey(shards=by_name)
+        if tagged:
+            tags: set[str] = Field(default_factory=set)
+            tag_lookup = Lookup("tags", name="tag")
 
     return Schema(
         [Thing],
@@ -130,6 +139,10 @@ class World:
     @property
     def model(self) -> type[Entity]:
         return self.schema.entities["thing"].model
+
+    @property
+    def tagged(self) -> bool:
+        return bool(self.schema.entities["thing"].lookups)
 
     def store(self, process: Process, weather: Weather | None = None) -> tuple[Store, Connection, LeasedMaps]:
         """The parts of one process."""
@@ -176,6 +189,8 @@ class World:
     def values(self, name: str, number: int) -> dict[str, Any]:
         draw = self.simulation.random
         given = {"thing_id": name, "name": draw.choice(NAMES), "owner": draw.choice(OWNERS), "number": number}
+        if self.tagged:
+            given["tags"] = set(draw.sample(TAGS, draw.randrange(len(TAGS))))
         self.given[number] = given
         return dict(given)
 
@@ -187,6 +202,8 @@ FIRST_KINDS = (
 """What a writer does, each as often as it is named."""
 
 KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction", "batch_updates")
+TAGGED_KINDS = (*KINDS, "find", "find", "find")
+"""What a writer of records with tags does."""
 
 
 class Writer:
@@ -262,6 +279,19 @@ class Writer:
 
     def get_all(self) -> None:
         self._check_read(self.ids, lambda: self.store.batch_get(self.world.model, self.ids))
+
+    def find(self) -> None:
+        """The records with a tag: of the writer's own, those that had it all the time, and none that never had it."""
+        tag = self.world.simulation.random.choice(TAGS)
+        began = self._now()
+        try:
+            found = {each.thing_id for each in self.store.find_by(self.world.model, "tag", tag, limit=500).items}
+        except NOT_DONE:
+            return
+        for name in self.ids:
+            possible = self.world.oracle.of(name).between(began, self._now())
+            had = {value is not None and tag in self.world.given[value]["tags"] for value in possible}
+            assert (name in found) in had, f"{name}: found by {tag} is {name in found}, possible was {set(possible)}"
 
     # -- several records
 

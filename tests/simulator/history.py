@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import Waits
-from shardweave.schema.entity_type import MARK
+from shardweave.schema.entity_type import MARK, EntityType
+from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
+from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, MADE_UP, Walker, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot
@@ -67,6 +70,8 @@ class Setting:
     shards: tuple[int | None, int | None] | None = None
     """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
+    tagged: bool = False
+    """Records have tags, and a lookup by each of these."""
 
 
 def run(seed: int, setting: Setting = Setting()) -> Told:
@@ -77,7 +82,8 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     if draw.random() < 0.3:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
-    schema = thing_schema(tuple(bumps), index_shards(seed) if setting.shards is None else setting.shards)
+    shards = index_shards(seed) if setting.shards is None else setting.shards
+    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
     waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
@@ -151,10 +157,32 @@ def _fill(world: World) -> None:
             values["number"] = 0
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{position}"})
         world.server.set(world.server.key_of(item), item, "filling")
+        for lookup, key in lookup_keys_in(entity, item):
+            world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
+            marker = {**marker_key(entity, lookup), STATE: READY, "rev": "first"}
+            world.server.set(world.server.key_of(marker), marker, "filling")
         if position:
             world.oracle.begin(START_MS, {name: number})
             world.oracle.end(START_MS, {name: number})
     world.server.settle()
+
+
+def lookup_keys_in(entity: EntityType[Any], item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The keys of a record's lookup records, each with the name of its lookup."""
+    for name, lookup in entity.lookups.items():
+        yield from ((name, key) for key in lookup_keys(entity, lookup, item))
+
+
+def _check_lookups(world: World) -> None:
+    """There is a lookup record for each member of each record, and no other."""
+    entity = world.schema.entities["thing"]
+    wanted, found = set(), set()
+    for key, item in world.server.items.items():
+        if key[0].startswith("thing!"):
+            wanted |= {world.server.key_of(each) for _, each in lookup_keys_in(entity, item)}
+        elif OWNER in item:
+            found.add(key)
+    assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
 
 
 def _check_end(world: World, movers: Movers) -> None:
@@ -172,6 +200,7 @@ def _check_end(world: World, movers: Movers) -> None:
         assert kept == entity.complete(entity.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
         for index, entries in world.server.indexes.items():
             assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
+    _check_lookups(world)
     for name, record in world.oracle.records.items():
         assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
     certain, perhaps = world.counted
