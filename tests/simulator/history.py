@@ -15,12 +15,13 @@ from shardweave.schema.entity_type import MARK, EntityType
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
 from tests.simulator.client import Network, Weather
-from tests.simulator.clients import KINDS, MADE_UP, Walker, World, Writer, thing_schema
+from tests.simulator.clients import KINDS, MADE_UP, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
 from tests.simulator.scheduler import START_MS, Simulation
 from tests.simulator.server import Server
+from tests.simulator.walkers import Walker
 
 WAITS = Waits(
     lease_ms=1_500,

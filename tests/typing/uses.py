@@ -22,6 +22,7 @@ from shardweave import (
     between,
     branch,
     errors,
+    has_many,
     one_of,
     prefix,
     unique_property,
@@ -166,3 +167,39 @@ def lines() -> Listed[Line, Sum]:
 
 
 assert_type(change_state("x", Given(state="open"), Caller(), Clock(lambda: 0)), Writes[Order])
+
+
+class Piece(Entity, token="piece"):
+    """A part of an order."""
+
+    piece_id: str = unique_property()
+    order_id: str
+    label_ids: list[str]
+
+    order = belongs_to(Order, by="order_id")
+    labels = has_many("label", by="label_ids")
+    label_lookup = Lookup("label_ids", name="label")
+
+
+class Label(Entity, token="label"):
+    """What pieces are marked with."""
+
+    label_id: str = unique_property()
+    piece_ids: list[str]
+
+    pieces = has_many(Piece, via="labels")
+    listed = has_many(Piece, by="piece_ids")
+
+
+def relations(db: Database, piece: Piece, label: Label) -> None:
+    assert_type(db.expand([piece], Piece.order), list[Order | None])
+    assert_type(db.expand([label], Label.listed), list[tuple[Piece, ...]])
+    assert_type(db.expand([piece], Piece.labels), list[tuple[Any, ...]])
+    db.expand([piece], "order", "labels")[0]["order"]
+    assert_type(db.related(label, Label.pieces), Page[Piece])
+    assert_type(db.related(label, "pieces"), Page[Any])
+
+
+async def awaited_relations(db: AsyncDatabase, piece: Piece, label: Label) -> None:
+    assert_type(await db.expand([piece], Piece.order), list[Order | None])
+    assert_type(await db.related(label, Label.pieces, limit=5), Page[Piece])

@@ -107,8 +107,8 @@ WRONG: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no list": (lambda: {"a": has_many(Author, by="author_id")}, "'author_id' is not a list"),
     "many by two": (
         lambda: {"a": has_many(Author, by=("author_ids", "title"))},
-        "a: it takes the name of one property",
-    ),  # type: ignore[arg-type]
+        "a: its target is identified by author_id, and `by` names",
+    ),
     "unique by two": (lambda: {"a": Unique(["title", "pages"])}, "a: it takes the name of one property"),  # type: ignore[arg-type]
     "many of two": (lambda: {"a": has_many(Chapter, by="author_ids")}, "its target is identified by book_id, number"),
     "a property": (lambda: {"authorId": belongs_to(Author, by="title")}, "'authorId' is already a property"),

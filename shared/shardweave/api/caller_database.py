@@ -24,6 +24,7 @@ from ..database.arguments import (
 )
 from ..database.database import NOTHING, Database, E
 from ..database.parts import found_page
+from ..database.relations import related_list_of, related_page
 from ..errors import InputError
 from ..query.runner import QueryRunner
 from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
@@ -177,11 +178,17 @@ class CallerDatabase(Database):
         seen: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
         return found_page(self._store, self._queries, grant.entity, name, value, within, **page, **seen)
 
-    def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
+    # -- parts
+
+    def _expanded(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:
         """The related records that the caller may see."""
         return list(self._store.expanding(records, *names, visible=self._access.related(self._caller)))
 
-    # -- parts
+    def _listed(self, record: Entity, name: str, page: Mapping[str, Any]) -> Page[Any]:
+        """A page of a list of related records that the caller may see."""
+        target = self.schema.entity(related_list_of(self.schema[type(record)], name).target)
+        seen: dict[str, Any] = {"visibility": self._grant(target.model, "list").visibility, "scope": self._caller.scope}
+        return related_page(self._store, self._queries, record, name, page, **seen)
 
     def granted(self, operation: Operation, rule: str = "") -> Operation:
         """An operation restricted to the caller's records. Raises Unauthenticated, Forbidden."""

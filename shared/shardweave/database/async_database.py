@@ -17,6 +17,7 @@ from ..schema.entity import Entity, now_ms
 from .arguments import check_threads
 from .awaited_calls import AwaitedCalls
 from .database import NOTHING, Database, E
+from .relations import AsyncRelations
 
 if TYPE_CHECKING:
     from ..query.cursor import CursorKeys
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
     from ..schema.schema import Schema
     from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
     from ..store.operations import Changes, Key
-    from ..store.relations.relation_loader import Related
     from ..table.conditions import Condition
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AsyncDatabase:
+class AsyncDatabase(AsyncRelations):
     """The records of a schema, for an event loop. It is opened as `Database` is, with the same arguments, and each
     method does what the one of its name does there. At most `threads` calls are under way at once; it has no threads
     where the loop can use the table itself. It may be used from several loops, and is closed from the last. `store` and
@@ -119,6 +119,10 @@ class AsyncDatabase:
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         self._database._check_open()
         return await self._calls.run(partial(call, *args, **kwargs))
+
+    @property
+    def _relations(self) -> Database:
+        return self._database
 
     # -- records
 
@@ -251,10 +255,6 @@ class AsyncDatabase:
         how: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
         asked = partial(self._database.find_by, entity, name, value, within=within, **how)
         return cast("Page[E]", await self._run(asked))
-
-    async def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
-        """The related records of each record, by the relations' names."""
-        return await self._run(self._database.expand, records, *names)
 
     # -- queries
 

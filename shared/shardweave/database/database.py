@@ -33,14 +33,12 @@ from ..schema.entity import Entity, now_ms
 from ..schema.schema import Schema
 from ..store import Add, BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
 from ..store.operations import Changes, Key
-from ..store.relations.relation_loader import Related
 from ..table.conditions import Condition
 from .arguments import (
     branches_of,
     check_amounts,
     check_batch,
     check_changes,
-    check_expanded,
     check_lookup,
     check_operations,
     check_options,
@@ -54,12 +52,13 @@ from .arguments import (
     token_given,
 )
 from .parts import check_place, found_page, opened_parts, records_of
+from .relations import Relations
 
 E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Database:
+class Database(Relations):
     """The records of a schema. `store` and `queries` are for those who need more than its methods.
 
     `name` is the table's in the folder, "database" where none is given; that of a service opens the service's table.
@@ -312,12 +311,6 @@ class Database:
         check_lookup(name, within)
         page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
         return found_page(self.store, self._queries, self.schema[entity], name, value, within, **page)
-
-    def expand(self, records: Sequence[Entity], /, *names: str) -> list[dict[str, Related]]:
-        """The related records of each record, by the relations' names: a record or None, or a tuple. All of a page are
-        read together, each once."""
-        check_expanded(records, names)
-        return self.store.expand(records, *names)
 
     # -- queries
 

@@ -21,6 +21,7 @@ from .entity_type import EntityType, IndexView
 from .parts import SchemaParts
 from .property import Property, properties_of
 from .property_options import Role
+from .related_lists import related_lists_of
 from .relations import children_of, lookups_of, relations_of, sequences_of
 from .resolve import generated_keys, index_models, projected_names
 
@@ -125,6 +126,7 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         lookups=MappingProxyType(lookups_of(model, properties)),
         sequences=sequences_of(model, properties),
         relations=MappingProxyType(relations_of(model, parts.models, parts.indexes)),
+        related_lists=MappingProxyType(related_lists_of(model, parts.models)),
         children=children_of(model, parts.models),
         access=declaration.access,
         read_only=declaration.read_only,

@@ -6,6 +6,7 @@ of the table.
     numbering = Sequence("num", within="project_id")            1, 2, 3, ... inside each project
     project = belongs_to(Project, by="project_id", enforced=True)
     products = has_many(Product, by="product_ids")
+    orders = has_many("order", via="products")                  in Product: the orders that list it
 
     Index("city", hash_key="hash_key", range_key="city_range_key")
 
@@ -18,12 +19,15 @@ from __future__ import annotations
 import collections.abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, get_args
+
+from typing_extensions import TypeVar
 
 from .entity import Declaration, Entity
 from .entity_options import Descending, name_of, names_of
 
 Names = str | collections.abc.Sequence[str]
+T = TypeVar("T", bound=Entity, default=Any)
 OnDelete = Literal["restrict", "detach", "cascade"]
 ON_DELETE: tuple[str, ...] = get_args(OnDelete)
 
@@ -69,7 +73,7 @@ class Sequence(Declaration):
         self.within = names_of(within)
 
 
-class BelongsTo(Declaration):
+class BelongsTo(Declaration, Generic[T]):
     """See `belongs_to`."""
 
     def __init__(
@@ -90,23 +94,24 @@ class BelongsTo(Declaration):
         self.on_delete = on_delete
 
 
-class HasMany(Declaration):
+class HasMany(Declaration, Generic[T]):
     """See `has_many`."""
 
-    def __init__(self, target: type[Entity] | str, by: str) -> None:
+    def __init__(self, target: type[Entity] | str, by: Names, via: str | None = None) -> None:
         self.target = _target(target)
-        self.by = name_of(by)
+        self.by = names_of(by)
+        self.via = None if via is None else name_of(via)
 
 
 def belongs_to(
-    target: type[Entity] | str,
+    target: type[T] | str,
     *,
     by: Names,
     on: str | None = None,
     index: str | None = None,
     enforced: bool = False,
     on_delete: OnDelete = "restrict",
-) -> BelongsTo:
+) -> BelongsTo[T]:
     """A relation to one record of `target` (a model, or its token).
 
     `by` names the property with the reference (several properties for an identity or a lookup of several). `on` says
@@ -118,9 +123,17 @@ def belongs_to(
     return BelongsTo(target, by, on, index, enforced=enforced, on_delete=on_delete)
 
 
-def has_many(target: type[Entity] | str, *, by: str) -> HasMany:
-    """A relation to the records of `target` whose ids the property `by` lists."""
-    return HasMany(target, by)
+def has_many(target: type[T] | str, *, by: Names = (), via: str | None = None) -> HasMany[T]:
+    """A relation to several records of `target` (a model, or its token).
+
+    `by` names the property that lists their ids. If several properties identify a record of the target, `by` names one
+    for each, in that order; one of them is the list, and the others are the same for all, such as the tenant.
+
+    `via` names a relation of the target that leads to this entity, and the related records are those that it leads
+    from: the conversations of a tag. They are read in pages (`Database.related`), through a `Lookup` of the target by
+    that relation's properties.
+    """
+    return HasMany(target, by, via)
 
 
 def _target(given: Any) -> type[Entity] | str:

@@ -45,6 +45,7 @@ from .entity import Entity, plain_id
 from .item_limits import check_raw_keys, check_size
 from .property import GIVEN_TWICE, Property
 from .record_validation import Kept, Validation, has_validators
+from .related_lists import RelatedList
 from .relations import ChildLink, LookupType, RelationType, SequenceType
 from .upgrades import NotUpgraded, Upgrades
 
@@ -125,6 +126,7 @@ class EntityType(Generic[E]):
     lookups: Mapping[str, LookupType] = field(default_factory=dict)
     sequences: tuple[SequenceType, ...] = ()
     relations: Mapping[str, RelationType] = field(default_factory=dict)
+    related_lists: Mapping[str, RelatedList] = field(default_factory=dict)
     children: tuple[ChildLink, ...] = ()
     access: tuple[Allow, ...] = ()
     read_only: bool = False
@@ -467,11 +469,8 @@ class EntityType(Generic[E]):
             values = dict(zip(self.identity, values.ids, strict=True))
         if not isinstance(values, Mapping):
             if len(self.identity) != 1:
-                raise UnknownName(
-                    f"one value does not identify the entity {self.token!r}",
-                    where="key",
-                    fix=f"give {', '.join(self.identity)}",
-                )
+                message = f"one value does not identify the entity {self.token!r}"
+                raise UnknownName(message, where="key", fix=f"give {', '.join(self.identity)}")
             values = {self.identity[0]: values}
         for name in values:
             self.property_of(name)

@@ -5,6 +5,7 @@ Pure values, made once with the schema. Names in them are stored (camelCase) one
 
 from __future__ import annotations
 
+import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from .property import Property, properties_of
 from .resolve import key_properties
 
 Properties = Mapping[str, Property]
+_LISTS = (list, tuple, set, frozenset, Sequence)
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ class SequenceType:
 @dataclass(frozen=True)
 class RelationType:
     """A relation of an entity to `target` (a token). `by` are the properties with the reference; they correspond to the
-    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the property is a list. `private`:
-    the relation uses a private property, in `by` or to find the target, so it is not available over HTTP."""
+    target's identity, its lookup `lookup`, or its property `on` in `index`. `many`: the property at the position
+    `listed` of `by` is a list. `private`: the relation uses a private property, in `by` or to find the target, so it is
+    not available over HTTP."""
 
     name: str
     target: str
@@ -100,6 +103,7 @@ class RelationType:
     index: str | None = None
     on: str | None = None
     private: bool = False
+    listed: int = 0
 
 
 @dataclass(frozen=True)
@@ -153,10 +157,11 @@ def relations_of(
     found = {}
     for python_name, each in model.declared().items():
         name = to_camel(python_name)
-        if isinstance(each, HasMany):
-            found[name] = RelationType(
-                name, target_of(each), (own[each.by].stored,), many=True, private=own[each.by].private
-            )
+        if isinstance(each, HasMany) and each.via is None:
+            by = tuple(own[one].stored for one in each.by)
+            private = any(own[one].private for one in each.by)
+            listed = next(at for at, one in enumerate(each.by) if is_list(own[one].annotation))
+            found[name] = RelationType(name, target_of(each), by, many=True, private=private, listed=listed)
         elif isinstance(each, BelongsTo):
             target = next(other for other in models if other.declaration.token == target_of(each))
             by = tuple(own[one].stored for one in each.by)
@@ -218,6 +223,16 @@ def detachable(child: type[Entity], relation: BelongsTo) -> tuple[str, ...]:
         for name in relation.by
         if name not in kept and own[name].claim is None and _may_be_none(own[name].annotation)
     )
+
+
+def is_list(annotation: Any) -> bool:
+    """Whether a type allows lists or sets."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return is_list(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return any(is_list(each) for each in typing.get_args(annotation))
+    return annotation in _LISTS or origin in _LISTS
 
 
 def _may_be_none(annotation: Any) -> bool:

@@ -25,6 +25,7 @@ from ..api.rate_limit import MOST as MOST_OF_A_MINUTE
 from ..api.rate_limit import RateLimit, Rates
 from ..api.routes.events import Events
 from ..api.routes.records import Collection
+from ..api.routes.related_lists import RelatedLists
 from ..api.routes.transactions import Transactions
 from ..errors import ConfigurationError
 from ..keys.key_format import key_format
@@ -208,6 +209,7 @@ def operations_of(
     found = (
         *(each for collection in collections for each in collection.operations()),
         *Transactions(collections, parts.store, parts.access).operations(),
+        *RelatedLists({each.entity.token: each for each in collections}, parts.store, parts.access).operations(),
         *(each.operation() for each in events),
         *_graphql_operations(service_graphql(module), parts, max_related, introspection=introspection),
         *service_operations(module, parts),

@@ -80,9 +80,14 @@ class LookupList:
     def run(self, call: Call, expand: Sequence[str], grant: Grant) -> AnsweredPage:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
         InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""
+        lookup = self._lookup(call.query[LOOKUP])
+        return self.page(call, lookup, self._values(lookup, call.query, grant), expand, grant)
+
+    def page(
+        self, call: Call, lookup: LookupType, values: dict[str, Any], expand: Sequence[str], grant: Grant
+    ) -> AnsweredPage:
+        """The page of the records with these values. Raises as `run` does."""
         given = call.query
-        lookup = self._lookup(given[LOOKUP])
-        values = self._values(lookup, given, grant)
         walk = lookup_walk(self._entity, lookup.name, values, grant.caller.scope)
         value = values.pop(lookup.property_name)
         asked = paging(given)

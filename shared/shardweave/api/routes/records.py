@@ -101,15 +101,15 @@ class Collection:
         self._store = store
         self.models = RecordModels(entity, external)
         self._keys = self.models.keys
-        self._expansion = Expansion(self.models, store, self._access, max_related=max_related)
-        self._pages = Pages(self.models, queries, self._access, self._expansion)
-        self._queries = Queries(self.models, self._pages, self._access, self._expansion)
-        self._batches = Batches(self.models, store, self._access, self._expansion)
+        self.expansion = Expansion(self.models, store, self._access, max_related=max_related)
+        self.pages = Pages(self.models, queries, self._access, self.expansion)
+        self._queries = Queries(self.models, self.pages, self._access, self.expansion)
+        self._batches = Batches(self.models, store, self._access, self.expansion)
         self.additions = Additions(self.models, store, self._access)
         self._trail = ChildTrail(external)
         self._list_query = ListQuery(self._visible)
         taken = [each.name for each in self._list_query.parameters]
-        self._lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self._pages, taken)
+        self.lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self.pages, taken)
 
     # -- what is done
 
@@ -119,12 +119,12 @@ class Collection:
         return self._write(call, Create(values, self.entity.model, grant.visibility, grant.related))
 
     def list(self, call: Call) -> Response:
-        expand = self._expansion.of_query(call.query)
+        expand = self.expansion.of_query(call.query)
         if LOOKUP in call.query:
-            return self._pages.listed(self._lookup_list.run(call, expand, self.grant("list", call)))
+            return self.pages.listed(self.lookup_list.run(call, expand, self.grant("list", call)))
         spec = self._list_query.spec(call.query)
         try:
-            return self._pages.listed(self._pages.run(spec, call, expand, operation="list"))
+            return self.pages.listed(self.pages.run(spec, call, expand, operation="list"))
         except UnsupportedQuery as error:
             if spec.conditions and error.where in ("conditions", "index"):
                 error.fix += f"; or test what is left in a filter: {self._filters_of([*spec.conditions][-1])}"
@@ -143,10 +143,10 @@ class Collection:
         record = self._store.get(self.entity.model, self._keys.of_path(call.path), visibility=grant.visibility)
         if record is None:
             raise not_found(self.entity)
-        expand = self._expansion.of_query(call.query)
+        expand = self.expansion.of_query(call.query)
         if expand:
             # It is more than the record, so the record's tag is not its tag.
-            (shown,) = self._expansion.json([record], expand, call.caller, deadline).texts
+            (shown,) = self.expansion.json([record], expand, call.caller, deadline).texts
             return Response.json(200, shown.text)
         if known is not None and known.has(record.rev):
             return Response(304, headers=entity_tag(record.rev))
@@ -233,7 +233,7 @@ class Collection:
 
     def _of_the_collection(self, path: str) -> tuple[Operation, ...]:
         entity, models = self.entity, self.models
-        listing = (*self._list_query.parameters, *self._lookup_list.parameters, *self._expansion.parameters)
+        listing = (*self._list_query.parameters, *self.lookup_list.parameters, *self.expansion.parameters)
         taken = {each.name for each in listing}
         return (
             Operation(
@@ -259,7 +259,7 @@ class Collection:
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
                 tag=entity.collection,
                 query_parameters=listing,
-                errors=(*QUERY_ERRORS, *self._expansion.errors),
+                errors=(*QUERY_ERRORS, *self.expansion.errors),
                 instead={
                     name: f"no index has it: test it after reading, with {self._filters_of(name)}"
                     for name in self._visible.properties
@@ -289,9 +289,9 @@ class Collection:
                 run=self.get,
                 answer=Answer(200, "The record.", lambda: models.read, TAG),
                 also=(Answer(304, "The record is still the one at hand.", None, TAG),),
-                query_parameters=self._expansion.parameters,
+                query_parameters=self.expansion.parameters,
                 header_parameters=CONDITIONS_OF_READING,
-                errors=(NotFound, *self._expansion.errors),
+                errors=(NotFound, *self.expansion.errors),
                 **keyed,
             ),
             Operation(

@@ -19,14 +19,14 @@ from ..entity_options import kind_fault
 from ..parts import SchemaParts
 from ..property import Property, properties_of
 from ..property_options import Role
-from ..relations import detachable, finding_lookup, keyed_by, target_of
+from ..relations import detachable, finding_lookup, is_list, keyed_by, target_of
 from ..resolve import index_models
 from .entities import element_faults, unknown_property
 from .names import is_name
+from .related_lists import has_many_faults, related_list_faults
 
 Properties = dict[str, Property]
 _KINDS = {"S": "text", "N": "a number", "B": "bytes"}
-_LISTS = (list, tuple, set, frozenset, Sequence)
 
 
 def relation_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
@@ -97,30 +97,38 @@ def _relation_faults(
         yield Fault(where, f"its target {token!r} is not in the schema", "add it to Schema(entities=[...])")
     if any(each.stored == to_camel(name) for each in properties.values()):
         yield Fault(where, f"{to_camel(name)!r} is already a property", "rename the relation")
-    by = (relation.by,) if isinstance(relation, HasMany) else relation.by
-    missing = [each for each in by if each not in properties]
+    if isinstance(relation, HasMany):
+        yield from has_many_faults(where, relation)
+    missing = [each for each in relation.by if each not in properties]
     for each in missing:
         yield unknown_property(where, each, properties)
     if target is None or missing:
         return
     if isinstance(relation, HasMany):
-        yield from _many_faults(where, target, properties[relation.by])
+        if relation.via is not None:
+            yield from related_list_faults(where, model, target, relation.via)
+        elif relation.by:
+            yield from _many_faults(where, target, [properties[each] for each in relation.by])
     else:
         yield from _one_faults(parts, where, model, target, relation)
 
 
-def _many_faults(where: str, target: type[Entity], listed: Property) -> Iterator[Fault]:
-    if not _is_list(listed.annotation):
-        yield Fault(where, f"{listed.name!r} is not a list", "name a property that lists ids")
+def _many_faults(where: str, target: type[Entity], by: Sequence[Property]) -> Iterator[Fault]:
+    lists = [each for each in by if is_list(each.annotation)]
+    names = ", ".join(repr(each.name) for each in by)
+    if len(lists) != 1:
+        what = "is not a list" if len(by) == 1 else f"have {len(lists)} lists, and one is needed"
+        yield Fault(where, f"{names} {what}", "name one property that lists ids")
     identity = identity_of(target)
-    if len(identity) != 1:
-        message = (
-            f"a list leads to records by one id each, and its target is identified by {', '.join(identity) or 'none'}"
-        )
-        yield Fault(where, message, "give the target a unique_property() and no partition")
+    if len(identity) != len(by):
+        message = f"its target is identified by {', '.join(identity) or 'nothing'}, and `by` names {names}"
+        fix = f"let `by` name a property for each of {', '.join(identity)}, in that order, one of them the list"
+        yield Fault(where, message, fix if identity else "remove it: there is one such record")
         return
-    for element in typing.get_args(_without_none(listed.annotation))[:1]:
-        yield from _kind_faults(where, listed.name, codec_of(element), target, identity_of(target)[0])
+    for each, name in zip(by, identity, strict=True):
+        kinds = typing.get_args(_without_none(each.annotation))[:1] if each in lists else (each.annotation,)
+        for kind in kinds:
+            yield from _kind_faults(where, each.name, codec_of(kind), target, name)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -230,12 +238,3 @@ def _enforced_to(parts: SchemaParts, parent: type[Entity]) -> Iterator[tuple[typ
         for each in child.declared().values():
             if isinstance(each, BelongsTo) and each.enforced and target_of(each) == parent.declaration.token:
                 yield child, each
-
-
-def _is_list(annotation: Any) -> bool:
-    origin = typing.get_origin(annotation)
-    if origin is typing.Annotated:
-        return _is_list(typing.get_args(annotation)[0])
-    if origin in (typing.Union, types.UnionType):
-        return any(_is_list(each) for each in typing.get_args(annotation))
-    return annotation in _LISTS or origin in _LISTS

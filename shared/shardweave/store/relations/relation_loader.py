@@ -223,7 +223,10 @@ class Expander:
         given = [item.get(name) for name in relation.by]
         if any(value is None for value in given):
             return []
-        many = [(value,) for value in _listed(given[0])] if relation.many else [tuple(given)]
+        many = [tuple(given)]
+        if relation.many:
+            at = relation.listed
+            many = [(*given[:at], value, *given[at + 1 :]) for value in _listed(given[at])]
         bound = () if relation.index is None else _bound(entity, target, item)
         links = []
         for values in many:

@@ -1,0 +1,85 @@
+"""Lists of related records: `has_many(..., via=...)`.
+
+    GET  /v1/{collection}.{relation}/{key}    a page of the records that lead to the record of this key
+
+Like lists by a lookup: consistent, in the order of the records' ids, with the same tokens. The record itself must be
+one that the caller may `get`, and the answer has those that the caller may `list`. The point in the path is in no
+collection's name, so that no key is taken from the collection's own paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...access.authorization import ACCESS_ERRORS, Authorization
+from ...database.relations import values_of
+from ...errors import NotFound
+from ...query.spec import Page
+from ...schema.related_lists import RelatedList
+from ...store import Store
+from ...store.writing.write_steps import not_found
+from ...wire.paging import PAGING
+from ...wire.record_keys import ROOT
+from ..http import Response
+from ..operation import Answer, Call, Operation
+from ..pages import AnsweredPage
+from .queries import QUERY_ERRORS
+from .records import Collection
+
+_PAGING = ("limit", "nextToken", "prevToken")
+
+
+@dataclass(frozen=True)
+class RelatedLists:
+    """The lists of related records of all entities; `collections` are those of a service, by token."""
+
+    collections: Mapping[str, Collection]
+    store: Store
+    access: Authorization
+
+    def operations(self) -> tuple[Operation, ...]:
+        """An operation for each list that uses no private property."""
+        found: Sequence[Operation] = [
+            self._operation(source, related)
+            for source in self.collections.values()
+            for related in source.entity.related_lists.values()
+            if not related.private
+        ]
+        refusals = ACCESS_ERRORS if self.access.restricts else ()
+        return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
+
+    def _operation(self, source: Collection, related: RelatedList) -> Operation:
+        target, models = self.collections[related.target], source.models
+        name = related.name[:1].upper() + related.name[1:]
+        template = models.keys.template.removeprefix(f"{ROOT}/{source.entity.collection}")
+        paging = [each for each in PAGING if each.name in _PAGING]
+        return Operation(
+            "GET",
+            f"{ROOT}/{source.entity.collection}.{related.name}{template}",
+            f"list{models.name}{name}",
+            f"A page of the {target.entity.collection} of one {source.entity.token}",
+            self._run(source, target, related),
+            Answer(200, "The page, in the order of the ids.", lambda: target.models.page),
+            tag=source.entity.collection,
+            path_parameters=models.keys.parameters,
+            query_parameters=(*paging, *target.expansion.parameters),
+            errors=(NotFound, *QUERY_ERRORS, *target.expansion.errors),
+        )
+
+    def _run(self, source: Collection, target: Collection, related: RelatedList) -> Callable[[Call], Response]:
+        def run(call: Call) -> Response:
+            expand = target.expansion.of_query(call.query)
+            own, grant = source.grant("get", call), target.grant("list", call)
+            key = source.models.keys.of_path(call.path)
+            record = self.store.get(source.entity.model, key, visibility=own.visibility)
+            if record is None:
+                raise not_found(source.entity)
+            values = values_of(source.entity, related, record)
+            if values is None:
+                return target.pages.listed(AnsweredPage(Page((), None), fell_short=False))
+            found = {name: grant.within(name, value) for name, value in values.items()}
+            lookup = target.entity.lookups[related.lookup]
+            return target.pages.listed(target.lookup_list.page(call, lookup, found, expand, grant))
+
+        return run
