@@ -38,6 +38,7 @@ async def ask(db: AsyncDatabase) -> None:
     assert first.balance == 9
     assert (await db.find_by(Account, "city", "Oslo")).items[0].balance == 1
     assert (await db.explain(Account, team_id="red")).entity == "account"
+    assert sorted([each.balance async for each in db.scan(Account)]) == [*range(10)]
     assert await db.expand([first], "team") == [{"team": Team(team_id="red", name="Red")}]
 
 

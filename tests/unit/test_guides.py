@@ -9,7 +9,7 @@ from .guide_page import run_page
 GUIDES = {
     "modelling.md": 14,
     "writing.md": 22,
-    "querying.md": 18,
+    "querying.md": 19,
     "relations-and-lookups.md": 10,
     "read-models.md": 6,
     "changing-a-schema.md": 4,

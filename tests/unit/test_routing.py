@@ -308,6 +308,7 @@ def change(what: str, database: Database) -> None:
         "team": lambda: database.create(Team, {"name": "blue"}),
         "another's team": lambda: database.create(Team(tenant_id="acme", name="green")),
         "put": lambda: database.transact([Put({"tenant_id": "acme", "name": "red", "motto": "m"}, Team)]),
+        "scan": lambda: database.scan(Task),
         "store": lambda: database.store,
         "queries": lambda: database.queries,
     }
@@ -352,6 +353,7 @@ def test_every_method_that_reads_gives_the_callers_own_alone() -> None:
         ("team", 204),
         ("another's team", 403),
         ("put", 403),
+        ("scan", 400),
         ("store", 400),
         ("queries", 400),
     ],

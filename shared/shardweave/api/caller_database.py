@@ -178,6 +178,10 @@ class CallerDatabase(Database):
         seen: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
         return found_page(self._store, self._queries, grant.entity, name, value, within, **page, **seen)
 
+    def scan(self, entity: type[Entity] | str, /, **options: Any) -> NoReturn:
+        """Not available, since a scan does not check access."""
+        raise _past_rights("scan")
+
     # -- parts
 
     def _expanded(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:

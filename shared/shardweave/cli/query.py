@@ -15,13 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..api.pages import item_json, token_named
+from ..api.pages import token_named
 from ..errors import InputError, RecordUnreadable, UnknownName
 from ..query.explain import Explanation
-from ..query.results import Part
 from ..query.runner import QueryRunner
 from ..query.spec import Page, QuerySpec, QueryStats
-from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..wire.list_parameters import ListQuery
 from ..wire.query_json import spec_from_json
@@ -29,6 +27,7 @@ from ..wire.query_reports import costs, explained
 from ..wire.record_models import RecordModels
 from .console import counted, visible, whole_text
 from .json_lines import parse_json
+from .shown_records import ShownRecords
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,23 +99,11 @@ def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityTy
 
 def _write_pages(options: argparse.Namespace, entity: EntityType[Any], runner: QueryRunner, spec: QuerySpec) -> int:
     """Write the pages, and give 1 where stored records on the way can't be read, else 0."""
-    models = RecordModels(entity)
-    whole = RecordModels(
-        replace(entity, properties={name: replace(e, private=False) for name, e in entity.properties.items()})
-    )
-
-    def shown(record: Any) -> dict[str, Any]:
-        text = item_json(models, record)
-        if options.private and isinstance(record, Entity):
-            text = whole.part_json(Part(entity.readable(entity.dump(record))))
-        document: dict[str, Any] = json.loads(text)
-        return document
-
+    shown = ShownRecords(entity, private=options.private)
+    models = shown.models
     read = runner.pages(spec) if options.all else iter([runner.run(spec)])
-    pages = (_written_out(shown, page) for page in read)
-    left_out = [name for name, each in entity.properties.items() if each.private]
-    if left_out and not options.private:
-        print(f"left out: the private properties {', '.join(left_out)} (--private writes them)", file=sys.stderr)
+    pages = (_written_out(shown.document, page) for page in read)
+    shown.say_what_is_left_out(lambda line: print(line, file=sys.stderr))
     if options.json:
         found = list(pages)
         _write([_page_json(models, page) for page in found])

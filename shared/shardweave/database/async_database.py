@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
     from ..store.operations import Changes, Key
     from ..table.conditions import Condition
+    from .scans import AsyncEntityScan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -468,3 +469,13 @@ class AsyncDatabase(AsyncRelations):
             **equal,
         )
         return await self._run(asked)
+
+    def scan(
+        self, entity: type[E] | str, /, *, position: str | None = None, segment: int = 0, segments: int = 1
+    ) -> AsyncEntityScan[E]:
+        """All live records of an entity: `async for order in db.scan(Order)`, or over its `pages()`."""
+        from .scans import AsyncEntityScan
+
+        self._database._check_open()
+        asked = self._database.scan(entity, position=position, segment=segment, segments=segments)
+        return AsyncEntityScan(asked, self._run)

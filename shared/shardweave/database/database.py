@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
-from typing import Any, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -41,18 +41,19 @@ from .arguments import (
     check_changes,
     check_lookup,
     check_operations,
-    check_options,
     check_returning,
     check_revision,
-    check_schema,
     check_upsert,
     key_list,
     named_here,
     record_of,
     token_given,
 )
-from .parts import check_place, found_page, opened_parts, records_of
+from .parts import found_page, opened_parts, records_of
 from .relations import Relations
+
+if TYPE_CHECKING:
+    from .scans import EntityScan
 
 E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -83,22 +84,10 @@ class Database(Relations):
         waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
     ) -> None:
-        check_schema(schema)
-        check_options(cursor_keys, clock, waiting)
+        place: dict[str, Any] = {"path": path, "name": name, "table_name": table_name}
         dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client}
-        check_place(path, name, table_name, dynamodb)
-        with named_here():
-            self._store, self._queries = opened_parts(
-                schema,
-                path=path,
-                name=name,
-                table_name=table_name,
-                dynamodb=dynamodb,
-                cursor_keys=cursor_keys,
-                clock=clock,
-                waiting=waiting or RetryClock(),
-                throttle=throttle,
-            )
+        options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle}
+        self._store, self._queries = opened_parts(schema, **place, dynamodb=dynamodb, keys=cursor_keys, **options)
         self._owned, self._closed = True, False
 
     @classmethod
@@ -472,6 +461,16 @@ class Database(Relations):
         with named_here(prev_token):
             queries, spec = self._asked(spec, "explain")
             return queries.explain(queries.for_whole_records(spec), run=run)
+
+    def scan(
+        self, entity: type[E] | str, /, *, position: str | None = None, segment: int = 0, segments: int = 1
+    ) -> EntityScan[E]:
+        """All live records of an entity, each once, in no order, also while they move: for operators. `position` is
+        that of a page of a scan, `segment` one of `segments` parts, for a worker each. Raises InvalidCursor,
+        CursorMismatch, and at a page CursorExpired where the records have moved since."""
+        from .scans import EntityScan
+
+        return EntityScan(self.store.parts, self.schema[entity], self._check_open, position, segment, segments)
 
     # -- parts
 

@@ -22,7 +22,7 @@ from ..store import RetryClock, Store
 from ..store.lookups.lookup_queries import lookup_of, lookup_values
 from ..store.operations import Among
 from ..table import Table
-from .arguments import kind_of, named_here, token_given
+from .arguments import check_options, check_schema, kind_of, named_here, token_given
 
 if TYPE_CHECKING:
     from ..table.layout import TableLayout
@@ -37,36 +37,40 @@ def opened_parts(
     name: str | None,
     table_name: str | None,
     dynamodb: Mapping[str, Any],
-    cursor_keys: CursorKeys | None,
+    keys: CursorKeys | None,
     clock: Callable[[], int],
-    waiting: RetryClock,
+    waiting: RetryClock | None,
     throttle: int,
 ) -> tuple[Store, QueryRunner]:
-    """The parts over a table that is opened for them. Both go by the shard maps in force."""
-    kept_keys = None
-    if table_name is not None:
-        table = dynamodb_table(schema.layout, table_name, throttle, dynamodb)
-    elif path is not None:
-        table, kept_keys = table_in_folder(schema, path, name or "database", clock)
-    else:
-        table = table_in_memory(schema.layout, clock)
-    try:
-        queries = QueryRunner(
-            schema,
-            table,
-            cursor_keys or kept_keys or CursorKeys("made", {"made": secrets.token_bytes(32)}),
-            clock=clock,
-            throttle=throttle,
-            sleep=waiting.sleep,
-            jitter=waiting.random,
-            monotonic=waiting.monotonic,
-        )
-        store = Store(schema, table, clock=clock, waiting=waiting, first=queries.first)
-        if table_name is None:
-            store.decide_lookups()
-    except BaseException:
-        table.close()
-        raise
+    """The parts over a table that is opened for them. Both go by the shard maps in force. Raises InputErrors."""
+    check_schema(schema)
+    check_options(keys, clock, waiting)
+    check_place(path, name, table_name, dynamodb)
+    waiting, kept_keys = waiting or RetryClock(), None
+    with named_here():
+        if table_name is not None:
+            table = dynamodb_table(schema.layout, table_name, throttle, dynamodb)
+        elif path is not None:
+            table, kept_keys = table_in_folder(schema, path, name or "database", clock)
+        else:
+            table = table_in_memory(schema.layout, clock)
+        try:
+            queries = QueryRunner(
+                schema,
+                table,
+                keys or kept_keys or CursorKeys("made", {"made": secrets.token_bytes(32)}),
+                clock=clock,
+                throttle=throttle,
+                sleep=waiting.sleep,
+                jitter=waiting.random,
+                monotonic=waiting.monotonic,
+            )
+            store = Store(schema, table, clock=clock, waiting=waiting, first=queries.first)
+            if table_name is None:
+                store.decide_lookups()
+        except BaseException:
+            table.close()
+            raise
     return store, queries
 
 

@@ -30,7 +30,7 @@ from ..store.writing.write_actions import AttemptContext
 from ..table.operations import Query
 from ..table.values import Item
 from .record_lines import generated_names, item_line, record_line
-from .walk import PAGE, Pace, Walk, entity_lanes, saved_places
+from .walk import PAGE, Pace, Walk, entity_lanes, records_among, saved_places
 
 FORMAT = 1
 STATE = "export.json"
@@ -146,18 +146,8 @@ class Export:
         return True
 
     def _lines(self, entity: EntityType[Any]) -> Callable[[Sequence[Item]], list[bytes]]:
-        hash_name = entity.keys.design.hash_name
-
         def lines(items: Sequence[Item]) -> list[bytes]:
-            moment = self._parts.moment_of(entity)
-            chars = {each.space.chars for each in moment.shard_map.generations}
-            own = [
-                item
-                for item in items
-                if self._parts.schema.entity_of_key(str(item[hash_name])) is entity
-                and len(entity.keys.suffix_of_key(str(item[hash_name]))) in chars
-                and not entity.is_expired(item, moment.seconds)
-            ]
+            own = records_among(self._parts.schema, entity, items, self._parts.moment_of(entity))
             return [record_line(entity, item, self._generated) for item in own]
 
         return lines

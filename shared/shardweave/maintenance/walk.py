@@ -9,13 +9,14 @@ values, places can be kept. What a page gives counts only together with the plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..reshard.retrying_reads import Asking
 from ..reshard.work_items import Source, Sources
 from ..schema.entity_type import EntityType
+from ..schema.schema import Schema
 from ..store.lookups.backfill_state import can_be_asked
 from ..store.writing.write_actions import AttemptContext
 from ..table.concurrency import MAX_WORKERS, run_concurrently
@@ -58,18 +59,44 @@ class Lane(Protocol):
 Lanes = Sequence[Lane]
 
 
-def table_lanes(count: int = LANES) -> Lanes:
-    """The whole table."""
-    return [[Source(None, number, count)] for number in range(count)]
+@dataclass(frozen=True)
+class Segment:
+    """One of `total` equal parts of all that is read, for a worker of its own."""
+
+    number: int = 0
+    total: int = 1
 
 
-def entity_lanes(entity: EntityType[Any], moment: AttemptContext) -> Lanes:
-    """Everything that can hold records of an entity by the shard map in force, and where it is scanned, more."""
+ALL = Segment()
+
+
+def table_lanes(segment: Segment = ALL) -> Lanes:
+    """The whole table, or a segment of it."""
+    count = LANES * segment.total
+    return [[Source(None, number, count)] for number in range(segment.number, count, segment.total)]
+
+
+def entity_lanes(entity: EntityType[Any], moment: AttemptContext, segment: Segment = ALL) -> Lanes:
+    """Everything that can hold records of an entity by the shard map in force, or a segment of that. Where it is
+    scanned, there is more in it."""
     if not can_be_asked(entity, moment, MAX_HASH_KEYS):
-        return table_lanes()
+        return table_lanes(segment)
     generations = moment.shard_map.begun(entity.in_unit(moment.now_ms), entity.time_unit)
-    lanes = min(LANES, sum(each.space.shards for each in generations))
-    return [Sources(entity, generations, number, lanes) for number in range(lanes)]
+    count = min(LANES * segment.total, sum(each.space.shards for each in generations))
+    return [Sources(entity, generations, number, count) for number in range(segment.number, count, segment.total)]
+
+
+def records_among(schema: Schema, entity: EntityType[Any], items: Iterable[Item], moment: AttemptContext) -> list[Item]:
+    """The live records of an entity among stored items, one copy of each: the one in the moment's shard map."""
+    hash_name, keys = entity.keys.design.hash_name, entity.keys
+    widths = {each.space.chars for each in moment.shard_map.generations}
+    return [
+        item
+        for item in items
+        if schema.entity_of_key(str(item[hash_name])) is entity
+        and len(keys.suffix_of_key(str(item[hash_name]))) in widths
+        and not entity.is_expired(item, moment.seconds)
+    ]
 
 
 class Walk(Generic[R]):
@@ -104,12 +131,18 @@ class Walk(Generic[R]):
         return [number for number, lane in enumerate(self._lanes) if self.places[number].source < len(lane)]
 
     def rounds(self) -> Iterator[list[R]]:
-        """One page of every lane that is not at its end, again and again. `places` are those after what was given."""
-        while numbers := self._open:
-            found = run_concurrently(self._page, numbers, self._workers)
-            for number, (place, _) in zip(numbers, found, strict=True):
-                self.places[number] = place
-            yield [result for _, result in found]
+        """Round after round, to the end."""
+        while not self.done:
+            yield self.round()
+
+    def round(self) -> list[R]:
+        """One page of every lane that is not at its end. `places` are those after what was given; a round that failed
+        has not moved them."""
+        numbers = self._open
+        found = run_concurrently(self._page, numbers, self._workers)
+        for number, (place, _) in zip(numbers, found, strict=True):
+            self.places[number] = place
+        return [result for _, result in found]
 
     def _page(self, number: int) -> tuple[Place, R]:
         place = self.places[number]

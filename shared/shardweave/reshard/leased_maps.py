@@ -110,9 +110,10 @@ class LeasedMaps:
             self._check_placement(entity, control)
         return MapView(copy.current, control.mirror, control.marked, lease)
 
-    def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
-        """The map named by a cursor. Raises CursorExpired if the map is no longer kept."""
-        copy = self._recent(entity)
+    def readable(self, entity: EntityType[Any], map_id: int, *, now: bool = False) -> ShardMap:
+        """The map named by a cursor. Raises CursorExpired if the map is no longer kept, also `now`, by a read of its
+        own."""
+        copy = self._current(entity) if now else self._recent(entity)
         control = copy.control
         found = copy.current if copy.current.id == map_id else None
         if found is None and control is not None:
@@ -126,6 +127,16 @@ class LeasedMaps:
         return self._recent(entity).control
 
     # -- parts
+
+    def _current(self, entity: EntityType[Any]) -> _Copy:
+        """A copy that is requested now."""
+        pauses = self._waiting.pauses(UNANSWERED)
+        while True:
+            try:
+                return self._read(self._of(entity))
+            except (Throttled, TableUnavailable):
+                if not pauses.pause():
+                    raise
 
     def _recent(self, entity: EntityType[Any]) -> _Copy:
         """A recent copy; or the last one, if it is not too old and no other can be read."""

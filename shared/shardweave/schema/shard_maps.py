@@ -50,8 +50,9 @@ class ShardMaps(Protocol):
     def view(self, entity: EntityType[Any]) -> MapView:
         """The maps for reads and writes."""
 
-    def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
-        """The map named by a cursor. Raises CursorExpired if it can't be read any more."""
+    def readable(self, entity: EntityType[Any], map_id: int, *, now: bool = False) -> ShardMap:
+        """The map named by a cursor. Raises CursorExpired if it can't be read any more: as was known at most a lease
+        ago, or `now`, by a read of its own."""
 
 
 class StaticMaps:
@@ -63,7 +64,7 @@ class StaticMaps:
     def view(self, entity: EntityType[Any]) -> MapView:
         return MapView(entity.shard_map)
 
-    def readable(self, entity: EntityType[Any], map_id: int) -> ShardMap:
+    def readable(self, entity: EntityType[Any], map_id: int, *, now: bool = False) -> ShardMap:
         if map_id != entity.shard_map.id:
             raise map_expired()
         return entity.shard_map

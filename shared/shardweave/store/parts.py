@@ -8,6 +8,7 @@ from typing import Any
 
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
+from ..schema.shard_maps import ShardMaps
 from ..table import Table
 from ..table.retry import RetryClock
 from .lookups.backfill_state import Readiness
@@ -21,7 +22,8 @@ from .writing.writer import Writer
 
 @dataclass(frozen=True)
 class StoreParts:
-    """The parts of one store. `moment_of` returns the current time and an entity's shard maps, for each attempt."""
+    """The parts of one store. `moment_of` returns the current time and an entity's shard maps, for each attempt, and
+    `maps` knows those maps and former ones that are still kept."""
 
     schema: Schema
     table: Table
@@ -33,3 +35,4 @@ class StoreParts:
     context: Context
     moment_of: Callable[[EntityType[Any]], AttemptContext]
     waiting: RetryClock
+    maps: ShardMaps

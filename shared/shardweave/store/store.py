@@ -137,8 +137,10 @@ class Store:
         self._removing = removing = Removing(reader, self._finder, self._writer, self._steps, waiting)
         self._batches = Batches(reader, sender, removing, self._steps, readiness, waiting, moment, workers)
         self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
-        writer, numbering = self._writer, self._numbering
-        self.parts = StoreParts(schema, table, reader, sender, writer, numbering, readiness, context, moment, waiting)
+        writer, numbering, maps = self._writer, self._numbering, self._maps
+        self.parts = StoreParts(
+            schema, table, reader, sender, writer, numbering, readiness, context, moment, waiting, maps
+        )
 
     def _moment(self, entity: EntityType[Any]) -> AttemptContext:
         view = self._maps.view(entity)

@@ -1,0 +1,167 @@
+"""`shardweave scan`: writes all records of an entity as JSON lines, also of one with a partition.
+
+    shardweave scan --entity order --table NAME > orders.jsonl
+    shardweave scan --entity order --table NAME --position order.position >> orders.jsonl
+
+Each record once, in no order, as the API shows it; `--private` writes private properties too. The table can be used
+meanwhile, also by a re-shard. With `--position FILE`, a scan that was stopped continues when it is started again; the
+file is gone when the scan is done. Records that were written in the last two seconds before a process was killed are
+written again. Several processes share the work with `--segments 4`, and `--segment 0` to `3`, each with a file of its
+own. It needs the right to scan the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigurationError, InputError, RecordUnreadable, Unreadable
+from ..maintenance.scanning import RecordScan, ScanPage, checked_segment
+from ..store.parts import StoreParts
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+from .rewrite import check_rate
+from .schemas import entity_of
+from .shown_records import ShownRecords
+
+SAVED_SECONDS = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
+    parser.add_argument("--position", type=Path, metavar="FILE", help="where the position is saved, and read again")
+    parser.add_argument("--segment", type=int, default=0, metavar="N", help="which of the segments, the first is 0")
+    parser.add_argument("--segments", type=int, default=1, metavar="N", help="how many segments there are (default: 1)")
+    parser.add_argument("--private", action="store_true", help="private properties too, as copies of records need them")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help="records a second, at most (default: any)")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Scan, and report the numbers; 1 where records can't be read."""
+    check_rate(options.rate)
+    try:
+        segment = checked_segment(options.segment, options.segments)
+    except InputError as error:
+        raise ConfigurationError(error.message, where=f"--{error.where}", fix=error.fix) from None
+    kept = None if options.position is None else SavedPosition(options.position)
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        parts: StoreParts = service.parts.store.parts
+        entity = entity_of(options, parts.schema)
+        shown = ShownRecords(entity, private=options.private)
+        shown.say_what_is_left_out(streams.say)
+        position = None if kept is None else kept.read()
+        with named_by_option(options.position):
+            scan = RecordScan(parts, entity, position=position, segment=segment, rate=options.rate)
+            return ScanWriter(shown, streams, kept).all_of(scan)
+
+
+@contextmanager
+def named_by_option(file: Path | None) -> Iterator[None]:
+    """What is wrong with the position is wrong with its file."""
+    try:
+        yield
+    except InputError as error:
+        if error.where == "position":
+            error.where = "--position"
+            error.fix = f"remove {file}, and scan again from the beginning"
+        raise
+
+
+@dataclass(frozen=True)
+class SavedPosition:
+    """The file with the position of a scan. It is replaced whole."""
+
+    path: Path
+
+    def read(self) -> str | None:
+        """The position, None where there is no file. Raises ConfigurationError."""
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise self._unusable(error) from None
+
+    def save(self, position: str | None) -> None:
+        """Save a position; None removes the file. Raises ConfigurationError."""
+        try:
+            if position is None:
+                self.path.unlink(missing_ok=True)
+                return
+            beside = self.path.with_name(f"{self.path.name}.new")
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(position)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> ConfigurationError:
+        said = getattr(error, "strerror", None) or "it is no text"
+        return ConfigurationError(f"{self.path} can't be used: {said}", where="--position", fix="give another file")
+
+
+class ScanWriter:
+    """Writes the lines of a scan. A position is saved after the lines before it have been flushed."""
+
+    def __init__(self, shown: ShownRecords, streams: Streams, kept: SavedPosition | None) -> None:
+        self._shown = shown
+        self._streams = streams
+        self._kept = kept
+        self._unsaved: str | None = None
+        self._records = self._unreadable = 0
+
+    def all_of(self, scan: RecordScan[Any]) -> int:
+        """Write a scan to its end; 1 where records can't be read."""
+        lines, saved_at, done = ProgressLines(self._streams.say), time.monotonic(), False
+        try:
+            while (page := scan.next_page()) is not None:
+                self._write(page)
+                if time.monotonic() - saved_at >= SAVED_SECONDS:
+                    self._save()
+                    saved_at = time.monotonic()
+                lines.tell(lambda: f"{counted(self._records, 'record')} written")
+            done = True
+        finally:
+            if not done:
+                with suppress(ConfigurationError):
+                    self._save()
+        if self._kept is not None:
+            self._kept.save(None)
+        left = f", {self._unreadable:,} can't be read" if self._unreadable else ""
+        self._streams.say(f"{self._shown.entity.token}: {counted(self._records, 'record')} written{left}")
+        return int(self._unreadable > 0)
+
+    def _write(self, page: ScanPage[Any]) -> None:
+        unreadable = list(page.unreadable)
+        for record in page.items:
+            try:
+                self._streams.write(self._shown.line(record))
+                self._records += 1
+            except RecordUnreadable as error:
+                unreadable.append(error.record)
+        for each in unreadable:
+            self._say(each)
+        self._streams.stdout.flush()
+        self._unsaved = page.position
+
+    def _say(self, met: Unreadable) -> None:
+        self._unreadable += 1
+        stored = "" if met.key else f" ({' '.join(map(str, met.stored_key))})"
+        self._streams.say(f"unreadable: {met.place}{stored}: {met.message}")
+
+    def _save(self) -> None:
+        if self._kept is not None and self._unsaved is not None:
+            self._kept.save(self._unsaved)
