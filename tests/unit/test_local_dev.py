@@ -72,7 +72,7 @@ def test_the_page_is_shown_once_the_server_answers() -> None:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert shown == [f"http://127.0.0.1:{server.server_port}/docs"]
+    assert shown == [f"http://127.0.0.1:{server.server_port}/explorer"]
 
 
 def test_nothing_is_shown_where_no_server_answers() -> None:

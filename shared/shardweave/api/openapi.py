@@ -47,10 +47,10 @@ def tidied(text: str) -> bytes:
         for operation in path.values():
             for parameter in operation.get("parameters", ()):
                 parameter["schema"].pop("title", None)
-                _say_limits(parameter["schema"])
+                say_limits(parameter["schema"])
     schemas = document.get("components", {}).get("schemas", {})
     for schema in schemas.values():
-        _say_limits(schema)
+        say_limits(schema)
         for name, each in schema.get("properties", {}).items():
             if _is_a_repetition(each.get("title", ""), name):
                 del each["title"]
@@ -65,12 +65,12 @@ def _number(text: str) -> int | float:
     return int(value) if value.is_integer() and abs(value) <= MAX_WHOLE_FLOAT else value
 
 
-def _say_limits(schema: Any) -> None:
+def say_limits(schema: Any) -> None:
     """Convert the limits of a schema, and of all nested ones, to JSON Schema's keywords."""
     branches = [each for name in ("anyOf", "oneOf", "allOf", "prefixItems") for each in schema.get(name, ())]
     inner = [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
     for each in (*branches, *inner, *schema.get("properties", {}).values(), *schema.get("$defs", {}).values()):
-        _say_limits(each)
+        say_limits(each)
     given = {name: schema.pop(name) for name in (*LIMITS, *DIGITS) if name in schema}
     numbers = [each for each in (schema, *branches) if each.get("type") in ("integer", "number")]
     for each in numbers:

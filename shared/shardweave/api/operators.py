@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..access.authorization import refusal
+from ..errors import RouteNotFound
 from .authorizer_claims import Caller
 
 EVERYBODY = "*"
@@ -32,6 +34,15 @@ class Operators:
         if EVERYBODY in self.principals:
             return True
         return caller.is_known and (caller.principal in self.principals or bool(caller.groups & self.groups))
+
+    def check(self, caller: Caller, message: str) -> None:
+        """Refuse a caller who is no operator: the path does not exist for known callers, others are asked who they
+        are. Raises RouteNotFound, Unauthenticated."""
+        if self.include(caller):
+            return
+        if not caller.is_known:
+            raise refusal(caller, message, "operators")
+        raise RouteNotFound("there is no such path", where="path", fix="see /openapi.json")
 
 
 NO_OPERATORS = Operators()

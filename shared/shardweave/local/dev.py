@@ -1,7 +1,7 @@
 """`shardweave dev`: `serve` for whoever writes the service.
 
-It starts again after edits, says in its log of each query what it did and why, and opens the page of the API in a
-browser where there is one.
+It starts again after edits, says in its log of each query what it did and why, and opens the Explorer in a browser
+where there is one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     found.description = (
         "Serve a service while it is written: restarts after edits, plans and costs of queries in the log."
     )
-    found.add_argument(NO_BROWSER, action="store_true", help="do not open the page of the API in a browser")
+    found.add_argument(NO_BROWSER, action="store_true", help="do not open the Explorer in a browser")
     return found
 
 
@@ -52,12 +52,12 @@ def has_a_screen() -> bool:
 def open_when_ready(
     host: str, port: int, show: Callable[[str], object] = webbrowser.open, seconds: float = BROWSER_SECONDS
 ) -> None:
-    """Show the page of the API as soon as the server answers; nothing where it does not in time."""
+    """Show the Explorer as soon as the server answers; nothing where it does not in time."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         if _answers(host, port):
             shown = f"[{host}]" if ":" in host else host
-            show(f"http://{shown}:{port}/docs")
+            show(f"http://{shown}:{port}/explorer")
             return
         time.sleep(LOOK_SECONDS)
 

@@ -2,8 +2,9 @@
 
     /health   200 when a read and a write of the table succeeded just now, else a problem document that says what failed
     /metrics  counts since the start, and what is under way, as one JSON object
+    /explorer the page of the Explorer, which has no data: it asks the API for it, with its reader's token
 
-Neither asks who is there: the server listens on loopback, and no record's value is in them.
+None asks who is there: the server listens on loopback, and no record's value is in them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .. import __version__
+from ..api.explorer.files import PAGE, PATH, page_files
 from ..api.http import Response
 from ..api.problems import problem
 from ..errors import ShardweaveError
-from .asgi import AsgiApi, Event
+from .asgi import AsgiApi, Event, Page
 
 
 class Checked(Protocol):
@@ -67,6 +69,15 @@ class Metrics:
             "pollerLagSeconds": round(self.poller_lag(), 3),
         }
         return _json(document)
+
+
+def explorer_pages() -> dict[str, Page]:
+    """The Explorer's page and its files, by their paths."""
+    return {PATH if name == PAGE else f"{PATH}/{name}": _always(file) for name, file in page_files().items()}
+
+
+def _always(response: Response) -> Page:
+    return lambda _: response.as_lambda_answer()
 
 
 def _json(document: dict[str, Any]) -> dict[str, Any]:

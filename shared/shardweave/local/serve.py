@@ -63,7 +63,7 @@ from .cross_origin import NamedOrigins, origin_of
 from .loading import load
 from .log import LOG, METRICS, configure
 from .memory import Memory
-from .operator_pages import Metrics, health
+from .operator_pages import Metrics, explorer_pages, health
 from .plan_lines import plan_lines
 from .reload import Reloader, watched
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
@@ -200,7 +200,8 @@ def pages_beside(service: Service) -> dict[str, Page]:
             return described
         return swagger_page(described["body"].encode()).as_lambda_answer()
 
-    return {"/docs": docs, "/": lambda _: Response(307, b"", {"location": "/docs"}).as_lambda_answer()}
+    first = Response(307, b"", {"location": "/docs"})
+    return {"/docs": docs, "/": lambda _: first.as_lambda_answer(), **explorer_pages()}
 
 
 def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Service, EmbeddedTable]:

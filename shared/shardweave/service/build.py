@@ -10,7 +10,7 @@ local server do with the table; without one the table is DynamoDB, and botocore 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -177,9 +177,10 @@ def build(
     if settings.operators:
         operator = reshard_operator(table, settings.waits, clock)
         operations += operators_operations(parts, settings.operators, operator)
+        operations += explorer_operations(settings, parts, operations)
     api = Api(
         operations,
-        title=settings.service.replace("_", " ").capitalize(),
+        title=title_of(settings),
         description=inspect.cleandoc(module.__doc__ or ""),
         max_body_bytes=settings.max_body_bytes,
         observe=observe,
@@ -281,6 +282,18 @@ def operators_operations(parts: Parts, operators: Operators, operator: ReshardAd
     routes = ReshardRoutes(operator, operators)
     found = [each for entity in parts.schema.entities.values() for each in routes.operations(entity)]
     return (*(replace(each, counted=False) for each in found), DoctorRoutes(parts.store, operators).operation())
+
+
+def title_of(settings: Settings) -> str:
+    """The name of a service as a title."""
+    return settings.service.replace("_", " ").capitalize()
+
+
+def explorer_operations(settings: Settings, parts: Parts, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """The page on a service with these operations, and what only the page asks."""
+    from ..api.explorer.route import ExplorerRoutes
+
+    return ExplorerRoutes(title_of(settings), parts, settings.operators, operations).operations()
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ...access.authorization import refusal
 from ...errors import NotFound, RouteNotFound, Unauthenticated
 from ...maintenance.doctor import last_report
 from ...store import Store
@@ -84,10 +83,7 @@ class DoctorRoutes:
         )
 
     def _report(self, call: Call) -> Response:
-        if not self._operators.include(call.caller):
-            if not call.caller.is_known:
-                raise refusal(call.caller, "only operators ask the doctor", "operators")
-            raise RouteNotFound("there is no such path", where="path", fix="see /openapi.json")
+        self._operators.check(call.caller, "only operators ask the doctor")
         report = last_report(self._store.parts)
         if report is None:
             raise NotFound("the doctor has not come to an end yet", where="path", fix="run `shardweave doctor`")

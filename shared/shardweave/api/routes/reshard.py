@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from ...access.authorization import refusal
 from ...errors import Conflict, ReshardRefused, RouteNotFound, TableFull, Unauthenticated, ValidationFailed
 from ...keys.sharding import ShardBump
 from ...reshard.admin import Estimate, ReshardAdmin, Status
@@ -208,10 +207,7 @@ class ReshardRoutes:
 
     def _guarded(self, run: Callable[[Call], Status | Estimate], code: int) -> Callable[[Call], Response]:
         def answered(call: Call) -> Response:
-            if not self._operators.include(call.caller):
-                if not call.caller.is_known:
-                    raise refusal(call.caller, "only operators move records", "operators")
-                raise RouteNotFound("there is no such path", where="path", fix="see /openapi.json")
+            self._operators.check(call.caller, "only operators move records")
             return Response(code, document(run(call)), {"content-type": JSON})
 
         return answered

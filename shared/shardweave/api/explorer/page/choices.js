@@ -1,0 +1,25 @@
+/** Choices for a property that names a record of another entity: those records, where they are few. */
+
+import { ask, shownText } from "./api.js";
+import { label } from "./entity_page.js";
+
+const MOST = 100;
+
+/** Find the choices of a property, once; none where the records are many, or may not be seen. */
+export async function choicesFor(app, entity, name) {
+  const place = `${entity?.token ?? ""}.${name}`;
+  if (app.choices.has(place)) return;
+  const named = (each) => each.identity.filter((part) => !each.claims.includes(part));
+  const target = app.service.entities.find((each) => each !== entity && named(each).join() === name);
+  if (!target) return;
+  try {
+    const { document } = await ask("GET", `/v1/${target.collection}?limit=${MOST}`);
+    if (document.nextToken || !document.items.length) return;
+    app.choices.set(
+      place,
+      document.items.map((each) => ({ value: shownText(each[name]), label: label({ ...each, [name]: undefined }) })),
+    );
+  } catch {
+    // The property is then written by hand.
+  }
+}

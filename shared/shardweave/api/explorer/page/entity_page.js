@@ -1,0 +1,366 @@
+/** An entity's records by any of its indexes: sorted, filtered, with relations, and why they are read as they are. */
+
+import { html, nothing } from "./lit-html/lit-html.js";
+import { ask, shownText } from "./api.js";
+import { choicesFor } from "./choices.js";
+import { columnsMenu, visibleColumns } from "./columns.js";
+import { explainPanel } from "./explain.js";
+import { Pages, grid, pager, problemNote } from "./grid.js";
+import { conditionOf, contentOf, control, shown } from "./schema.js";
+
+const TESTS = { eq: "=", ne: "≠", lt: "<", le: "≤", gt: ">", ge: "≥", begins_with: "begins with", contains: "contains", exists: "exists" };
+const RANGES = { "": "any", eq: "=", prefix: "begins with", between: "from … to" };
+
+export class EntityPage {
+  constructor(app, entity) {
+    this.app = app;
+    this.entity = entity;
+    this.caption = entity.name;
+    this.pages = new Pages((question) => this.fetch(question), () => app.update());
+    this.index = entity.indexes.find((each) => each.name === null) ?? entity.indexes[0];
+    this.fixed = {};
+    this.ranges = {};
+    this.filters = [];
+    this.expand = new Set();
+    this.reverse = false;
+    this.plan = null;
+    this.planProblem = null;
+    this.costless = false;
+  }
+
+  async enter() {
+    for (const name of new Set(this.entity.indexes.flatMap((each) => each.fixed))) {
+      await choicesFor(this.app, this.entity, name);
+    }
+    this.suggest();
+    if (this.isReady) await this.run();
+  }
+
+  /** The first choice of what an index needs, where there is a choice. */
+  suggest() {
+    for (const name of this.index.fixed) {
+      const content = this.content(name);
+      if (content.kind === "boolean") this.fixed[name] ??= "true";
+      const first = this.app.choices.get(`${this.entity.token}.${name}`)?.[0]?.value ?? content.options?.[0];
+      if (first !== undefined) this.fixed[name] ??= String(first);
+    }
+  }
+
+  get isReady() {
+    return this.index.fixed.every((name) => this.fixed[name]);
+  }
+
+  property(name) {
+    return this.entity.properties.find((each) => each.name === name);
+  }
+
+  content(name) {
+    return contentOf(this.property(name)?.content ?? {}, this.entity.definitions);
+  }
+
+  // -- what is asked
+
+  /** The query that the form says. Throws an Error that names what can't be read. */
+  query() {
+    const conditions = {};
+    const read = (name, text) => named(name, () => conditionOf(this.property(name), this.content(name), text));
+    for (const name of this.index.fixed) conditions[name] = read(name, this.fixed[name]);
+    for (const { name } of this.index.ordered) {
+      const { test = "", low = "", high = "" } = this.ranges[name] ?? {};
+      if (test === "eq" && low) conditions[name] = read(name, low);
+      else if (test === "prefix" && low) conditions[name] = { prefix: low };
+      else if (test === "between" && (low || high)) {
+        conditions[name] = { ...(low && { from: read(name, low) }), ...(high && { to: read(name, high) }) };
+      }
+    }
+    const filters = this.filters.filter((each) => each.property && (each.value || each.test === "exists"));
+    const tests = filters.map((each) => ({ property: each.property, [each.test]: this.filterValue(each) }));
+    return {
+      ...(Object.keys(conditions).length && { conditions }),
+      ...(this.index.name && { index: this.index.name }),
+      ...(tests.length && { filter: tests.length > 1 ? { and: tests } : tests[0] }),
+      ...(this.expand.size && { expand: [...this.expand] }),
+    };
+  }
+
+  filterValue({ property, test, value }) {
+    if (test === "exists") return value !== "false";
+    if (test === "begins_with") return value;
+    return named(property, () => conditionOf(this.property(property), this.content(property), value));
+  }
+
+  async fetch({ fromEnd, limit, nextToken, prevToken }) {
+    const body = { ...this.query(), reverse: this.reverse !== fromEnd, limit, nextToken, prevToken };
+    const path = `/v1/${this.entity.collection}/query`;
+    let answer;
+    try {
+      answer = await ask("POST", path, { body: this.costless ? body : { ...body, stats: true } });
+    } catch (problem) {
+      if (problem.where !== "stats") throw problem;
+      this.costless = true; // What is read is not told to this caller.
+      answer = await ask("POST", path, { body });
+    }
+    this.body = body;
+    this.plan = null;
+    if (this.explains) this.explain();
+    return answer;
+  }
+
+  async explain() {
+    const { expand, ...body } = this.body;
+    try {
+      const answer = await ask("POST", `/v1/${this.entity.collection}/explain`, { body });
+      if (body.nextToken !== this.body.nextToken || body.prevToken !== this.body.prevToken) return;
+      Object.assign(this, { plan: answer.document, planProblem: null });
+    } catch (problem) {
+      this.planProblem = problem;
+    }
+    this.app.update();
+  }
+
+  run() {
+    return this.isReady ? this.pages.turn("first") : undefined;
+  }
+
+  choose(index) {
+    this.index = index;
+    this.ranges = {};
+    this.suggest();
+    this.pages.clear();
+    this.run() ?? this.app.update();
+  }
+
+  /** The index that sorts by a column, of those that need the same properties as the one that is shown. */
+  sorting(name) {
+    const same = (each) => each.fixed.join() === this.index.fixed.join();
+    if (this.index.ordered[0]?.name === name) return this.index;
+    return this.entity.indexes.find((each) => same(each) && each.ordered[0]?.name === name);
+  }
+
+  sort(name) {
+    const index = this.sorting(name);
+    this.reverse = index === this.index ? !this.reverse : index.ordered[0].descending;
+    if (index !== this.index) this.choose(index);
+    else this.run();
+  }
+
+  // -- what is shown
+
+  get columns() {
+    const all = this.index.shown && !this.expand.size ? this.index.shown : this.entity.properties.map((each) => each.name);
+    const claims = new Set(this.entity.claims);
+    const names = all.filter((name) => !claims.has(name));
+    const own = names.map((name) => ({
+      name,
+      label: name,
+      cell: (row) => shown(row[name], this.property(name)?.time),
+      sort: this.sorting(name) ? () => this.sort(name) : undefined,
+    }));
+    const related = [...this.expand].map((name) => ({
+      name: `+${name}`,
+      label: `+ ${name}`,
+      cell: (row) => this.related(name, row.expanded?.[name]),
+    }));
+    return [...own, ...related];
+  }
+
+  related(name, found) {
+    if (!found) return nothing;
+    const target = this.app.service.entities.find(
+      (each) => each.token === this.entity.relations.find((relation) => relation.name === name).entity,
+    );
+    const one = (record) => html`<details>
+      <summary>${label(record)}</summary>
+      <dl>
+        ${Object.entries(record).map(
+          ([key, value]) =>
+            html`<dt>${key}</dt>
+              <dd>${shown(value, target?.properties.find((each) => each.name === key)?.time)}</dd>`,
+        )}
+      </dl>
+    </details>`;
+    return Array.isArray(found) ? found.map(one) : one(found);
+  }
+
+  get sorted() {
+    const first = this.index.ordered[0];
+    return first && { name: first.name, descending: this.reverse !== first.descending };
+  }
+
+  render() {
+    const { entity, pages } = this;
+    const columns = visibleColumns(this.app, entity.token, this.columns);
+    return html`<h1>${entity.name}</h1>
+      <p class="note">${entity.description.split("\n")[0]}</p>
+      <form class="tools" @submit=${(event) => this.submit(event)}>
+        <label>Index
+          <select id="index" @change=${(event) => this.choose(entity.indexes[event.target.selectedIndex])}>
+            ${entity.indexes.map(
+              (each) => html`<option ?selected=${each === this.index}>${each.name ?? "the table"}</option>`,
+            )}
+          </select>
+        </label>
+        ${this.index.fixed.map((name) => this.fixedControl(name))}
+        ${this.index.ordered.map(({ name }, place) => this.rangeControl(name, place))}
+        <label class="check"><input type="checkbox" id="reverse" .checked=${this.reverse}
+          @change=${(event) => this.turnRound(event.target.checked)} /> reverse</label>
+        ${entity.relations.map(
+          (each) => html`<label class="check"><input type="checkbox" .checked=${this.expand.has(each.name)}
+            @change=${(event) => this.toggle(each.name, event.target.checked)} /> + ${each.name}</label>`,
+        )}
+        ${this.filters.map((each, place) => this.filterControl(each, place))}
+        <span class="buttons">
+          <button type="button" id="add-filter" @click=${() => this.addFilter()}>Filter</button>
+          ${columnsMenu(this.app, entity.token, this.columns)}
+          <button type="submit" class="main">Show</button>
+          ${entity.operations.includes("create")
+            ? html`<button type="button" id="create" @click=${() => this.app.record.create(entity)}>New …</button>`
+            : nothing}
+        </span>
+      </form>
+      ${this.isReady ? nothing : html`<p class="note">This index needs ${this.index.fixed.join(" and ")}.</p>`}
+      ${problemNote(this.problem ?? pages.problem)}
+      ${grid({
+        pages,
+        caption: `${entity.name} by ${this.index.name ?? "the table"}`,
+        columns,
+        sorted: this.sorted,
+        open: (row) => this.app.record.open(entity, row),
+        keyOf: (row) => entity.identity.map((name) => shownText(row[name])).join("/"),
+      })}
+      ${pager(pages)}
+      ${explainPanel({
+        open: this.explains,
+        toggle: (open) => this.toggleExplain(open),
+        plan: this.plan,
+        problem: this.planProblem,
+        stats: pages.answer?.document.stats,
+      })}`;
+  }
+
+  fixedControl(name) {
+    const options = this.app.choices.get(`${this.entity.token}.${name}`);
+    return html`<label>${name}
+      ${control({
+        content: this.content(name),
+        text: this.fixed[name] ?? "",
+        required: true,
+        options,
+        changed: (text) => this.fix(name, text),
+      })}
+    </label>`;
+  }
+
+  fix(name, text) {
+    this.fixed[name] = text;
+    if (this.app.choices.has(`${this.entity.token}.${name}`)) this.run();
+    this.app.update();
+  }
+
+  /** A property of the range key may be narrowed when all before it are equal to a value. */
+  rangeControl(name, place) {
+    const before = this.index.ordered.slice(0, place);
+    if (!before.every((each) => this.ranges[each.name]?.test === "eq" && this.ranges[each.name].low)) return nothing;
+    const range = (this.ranges[name] ??= { test: "", low: "", high: "" });
+    const content = this.content(name);
+    const texts = Object.entries(RANGES).filter(([test]) => test !== "prefix" || content.kind === "text");
+    const change = (member, value) => {
+      range[member] = value;
+      this.app.update();
+    };
+    return html`<fieldset class="range">
+      <legend>${name}</legend>
+      <select aria-label="${name}: test" @change=${(event) => change("test", event.target.value)}>
+        ${texts.map(([test, text]) => html`<option value=${test} ?selected=${range.test === test}>${text}</option>`)}
+      </select>
+      ${range.test
+        ? control({ content, text: range.low, label: `${name}: ${range.test === "between" ? "from" : "value"}`, changed: (text) => change("low", text) })
+        : nothing}
+      ${range.test === "between"
+        ? control({ content, text: range.high, label: `${name}: to`, changed: (text) => change("high", text) })
+        : nothing}
+    </fieldset>`;
+  }
+
+  filterControl(filter, place) {
+    const change = (member, value) => {
+      filter[member] = value;
+      this.app.update();
+    };
+    const content = filter.test === "exists" ? { kind: "boolean" } : this.content(filter.property);
+    return html`<fieldset class="range">
+      <legend>Filter ${place + 1}</legend>
+      <select aria-label="Property" @change=${(event) => change("property", event.target.value)}>
+        ${this.entity.properties.map(
+          (each) => html`<option ?selected=${each.name === filter.property}>${each.name}</option>`,
+        )}
+      </select>
+      <select aria-label="Test" @change=${(event) => change("test", event.target.value)}>
+        ${Object.entries(TESTS).map(
+          ([test, text]) => html`<option value=${test} ?selected=${test === filter.test}>${text}</option>`,
+        )}
+      </select>
+      ${control({ content, text: filter.value, label: "Value", changed: (text) => change("value", text) })}
+      <button type="button" aria-label="Remove filter ${place + 1}" @click=${() => this.removeFilter(place)}>×</button>
+    </fieldset>`;
+  }
+
+  addFilter() {
+    this.filters.push({ property: this.entity.properties[0].name, test: "eq", value: "" });
+    this.app.update();
+  }
+
+  removeFilter(place) {
+    this.filters.splice(place, 1);
+    this.run();
+    this.app.update();
+  }
+
+  turnRound(reverse) {
+    this.reverse = reverse;
+    this.run();
+  }
+
+  toggle(name, on) {
+    if (on) this.expand.add(name);
+    else this.expand.delete(name);
+    this.run();
+  }
+
+  toggleExplain(open) {
+    if (open === Boolean(this.explains)) return;
+    this.explains = open;
+    if (open && this.body && !this.plan) this.explain();
+  }
+
+  submit(event) {
+    event.preventDefault();
+    this.problem = null;
+    try {
+      this.query();
+      this.run();
+    } catch (error) {
+      this.problem = error;
+    }
+    this.app.update();
+  }
+
+  reload() {
+    return this.pages.turn("same");
+  }
+}
+
+function named(name, read) {
+  try {
+    return read();
+  } catch (error) {
+    throw Object.assign(new Error(error.message), { title: "Not asked", where: name });
+  }
+}
+
+/** What a record is called: a name or a title, else the first text that it has. */
+export function label(record) {
+  const texts = Object.entries(record).filter(([, value]) => typeof value === "string");
+  const found = texts.find(([name]) => /name$|^title$/i.test(name)) ?? texts[0];
+  return found ? found[1] : "record";
+}

@@ -1,0 +1,148 @@
+/** The Explorer: what the service has, beside the page that the address names after `#`.
+ *
+ *     #/view/NAME   #/entity/TOKEN   #/shards/TOKEN   #/doctor
+ */
+
+import { html, nothing, render } from "./lit-html/lit-html.js";
+import { ask, hasToken, takeToken, useToken } from "./api.js";
+import { DoctorPage } from "./doctor_page.js";
+import { EntityPage } from "./entity_page.js";
+import { problemNote } from "./grid.js";
+import { RecordDialog } from "./record.js";
+import { ShardsPage } from "./shards_page.js";
+import { ViewPage } from "./view_page.js";
+
+class App {
+  constructor(root) {
+    this.root = root;
+    this.service = null;
+    this.problem = null;
+    this.page = null;
+    this.choices = new Map();
+    this.record = new RecordDialog(this);
+  }
+
+  async start() {
+    takeToken();
+    addEventListener("hashchange", () => this.navigate());
+    this.update();
+    await this.load();
+  }
+
+  async load() {
+    this.problem = null;
+    this.choices.clear();
+    try {
+      this.service = (await ask("GET", "/v1/_explorer")).document;
+    } catch (problem) {
+      Object.assign(this, { service: null, problem });
+      this.page?.leave?.();
+      this.page = null;
+    }
+    if (this.service) await this.navigate();
+    this.update();
+  }
+
+  /** The page that the address names, or the first that there is: a list of the service's own, else an entity. */
+  async navigate() {
+    if (!this.service) return;
+    const { entities, views } = this.service;
+    const [, kind, name] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    const entity = entities.find((each) => each.token === name);
+    this.page?.leave?.();
+    if (kind === "shards" && entity) this.page = new ShardsPage(this, entity);
+    else if (kind === "doctor") this.page = new DoctorPage(this);
+    else if (kind === "entity" && entity) this.page = new EntityPage(this, entity);
+    else {
+      const view = views.find((each) => kind === "view" && each.name === name) ?? (kind ? undefined : views[0]);
+      this.page = view ? new ViewPage(this, view) : new EntityPage(this, entities[0]);
+    }
+    document.title = `${this.page.caption} – ${this.service.service}`;
+    this.update();
+    await this.page.enter();
+    this.update();
+  }
+
+  /** Show what is new, once for all that changes in one go. */
+  update() {
+    if (this.waiting) return;
+    this.waiting = true;
+    queueMicrotask(() => {
+      this.waiting = false;
+      render(this.render(), this.root);
+      this.record.shown();
+    });
+  }
+
+  render() {
+    return html`<a class="skip" href="#main" @click=${(event) => this.skip(event)}>Skip to the page</a>
+      <header class="top">
+        <strong>${this.service?.service ?? "Explorer"}</strong>
+        <span class="note">Explorer ${this.service?.version ?? ""}</span>
+        ${this.tokenForm()}
+      </header>
+      <div class="body">
+        ${this.service ? this.navigation() : nothing}
+        <main id="main" tabindex="-1">${this.main()}</main>
+      </div>
+      ${this.record.render()}`;
+  }
+
+  main() {
+    if (this.problem) {
+      return html`${problemNote(this.problem)}
+        ${[401, 403, 404].includes(this.problem.status)
+          ? html`<p>The Explorer is for operators. Give the token of one, at the top of this page.</p>`
+          : nothing}`;
+    }
+    return this.page ? this.page.render() : html`<p class="note">Loading …</p>`;
+  }
+
+  navigation() {
+    const link = (address, text) =>
+      html`<li><a href=${`#/${address}`} aria-current=${this.isAt(address) ? "page" : nothing}>${text}</a></li>`;
+    const { entities, views } = this.service;
+    return html`<nav aria-label="Parts of the service">
+      ${views.length ? html`<h2>Lists</h2><ul>${views.map((each) => link(`view/${each.name}`, each.summary))}</ul>` : nothing}
+      <h2>Records</h2>
+      <ul>${entities.map((each) => link(`entity/${each.token}`, each.name))}</ul>
+      <h2>Shards</h2>
+      <ul>${entities.map((each) => link(`shards/${each.token}`, each.name))}</ul>
+      <h2>Health</h2>
+      <ul>${link("doctor", "The doctor's report")}</ul>
+    </nav>`;
+  }
+
+  isAt(address) {
+    const { page } = this;
+    const here =
+      page instanceof ViewPage ? `view/${page.view.name}`
+      : page instanceof ShardsPage ? `shards/${page.entity.token}`
+      : page instanceof DoctorPage ? "doctor"
+      : `entity/${page?.entity.token}`;
+    return here === address;
+  }
+
+  tokenForm() {
+    const changed = async (event) => {
+      event.preventDefault();
+      const field = event.target.elements.token;
+      useToken(field.value);
+      field.value = "";
+      await this.load();
+    };
+    return html`<form class="token" @submit=${changed}>
+      <label>Token
+        <input name="token" type="password" autocomplete="off" placeholder=${hasToken() ? "in use" : "none"} />
+      </label>
+      <button type="submit">Use</button>
+    </form>`;
+  }
+
+  skip(event) {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  }
+}
+
+new App(document.getElementById("page")).start();

@@ -1,0 +1,187 @@
+/** A list that the service declares itself, such as a grid of issues: its parameters as a form, its pages as a grid. */
+
+import { html, nothing } from "./lit-html/lit-html.js";
+import { ask, shownText } from "./api.js";
+import { choicesFor } from "./choices.js";
+import { columnsMenu, visibleColumns } from "./columns.js";
+import { Pages, grid, pager, problemNote } from "./grid.js";
+import { contentOf, control, shown } from "./schema.js";
+
+const OF_PAGES = new Set(["limit", "nextToken", "prevToken", "reverse", "timeLimitMs", "onShardError", "sort"]);
+
+export class ViewPage {
+  constructor(app, view) {
+    this.app = app;
+    this.view = view;
+    this.caption = view.summary;
+    this.entity = app.service.entities.find((each) => each.collection === view.collection);
+    this.pages = new Pages((question) => this.fetch(question), () => app.update());
+    this.values = {};
+    this.sort = "";
+    this.plan = null;
+  }
+
+  get parameters() {
+    return this.view.parameters.filter((each) => !OF_PAGES.has(each.name));
+  }
+
+  get sorts() {
+    return this.view.parameters.some((each) => each.name === "sort");
+  }
+
+  choices(name) {
+    return this.app.choices.get(`.${name}`);
+  }
+
+  async enter() {
+    for (const { name } of this.parameters) {
+      await choicesFor(this.app, undefined, name);
+      if (this.choices(name)) this.values[name] ??= this.choices(name)[0].value;
+    }
+    await this.run();
+  }
+
+  get isReady() {
+    return this.parameters.every((each) => !each.required || this.values[each.name]);
+  }
+
+  run() {
+    this.plan = null;
+    return this.isReady ? this.pages.turn("first") : this.app.update();
+  }
+
+  given() {
+    const found = new URLSearchParams();
+    for (const { name } of this.parameters) if (this.values[name]) found.set(name, this.values[name]);
+    if (this.sort) found.set("sort", this.sort);
+    return found;
+  }
+
+  async fetch({ fromEnd, limit, nextToken, prevToken }) {
+    const given = this.given();
+    given.set("limit", limit);
+    if (fromEnd) given.set("reverse", "true");
+    if (nextToken) given.set("nextToken", nextToken);
+    if (prevToken) given.set("prevToken", prevToken);
+    const answer = await ask("GET", `${this.view.path}?${given}`);
+    if (this.explains) this.explain();
+    return answer;
+  }
+
+  async explain() {
+    const given = this.given();
+    if (this.view.explain.endsWith("/explain")) given.set("run", "true");
+    try {
+      this.plan = (await ask("GET", `${this.view.explain}?${given}`)).document;
+      this.planProblem = null;
+    } catch (problem) {
+      this.planProblem = problem;
+    }
+    this.app.update();
+  }
+
+  // -- what is shown
+
+  /** The columns that the answer names, else the members of its items; custom fields stand among them by their names. */
+  get columns() {
+    const { document } = this.pages.answer ?? {};
+    if (!document) return [];
+    const names = document.columns ?? membersOf(document.items).map((name) => ({ name, custom: false }));
+    const times = new Map(this.entity?.properties.map((each) => [each.name, each.time]));
+    return names.map(({ name, custom }) => ({
+      name,
+      label: name,
+      cell: (row) => shown(custom ? row.custom?.[name] : row[name], times.get(name)),
+      sort: this.sorts && document.columns ? () => this.sortBy(name) : undefined,
+    }));
+  }
+
+  get sorted() {
+    const first = (this.sort || (this.sorts ? this.columns[0]?.name : "") || "").split(",")[0];
+    return first ? { name: first.replace(/^-/, ""), descending: first.startsWith("-") } : undefined;
+  }
+
+  sortBy(name) {
+    const { sorted } = this;
+    this.sort = sorted?.name === name && !sorted.descending ? `-${name}` : name;
+    this.run();
+  }
+
+  render() {
+    const { view, pages, entity } = this;
+    const columns = visibleColumns(this.app, view.name, this.columns);
+    return html`<h1>${view.summary}</h1>
+      <form class="tools" @submit=${(event) => this.submit(event)}>
+        ${this.parameters.map(
+          (each) => html`<label>${each.name}
+            ${control({
+              content: contentOf(each.content),
+              text: this.values[each.name] ?? "",
+              required: each.required,
+              options: this.choices(each.name),
+              changed: (text) => this.change(each, text),
+            })}
+          </label>`,
+        )}
+        <span class="buttons">
+          ${columnsMenu(this.app, view.name, this.columns)}
+          <button type="submit" class="main">Show</button>
+          ${entity?.operations.includes("create")
+            ? html`<button type="button" id="create" @click=${() => this.app.record.create(entity)}>New …</button>`
+            : nothing}
+        </span>
+      </form>
+      ${problemNote(pages.problem)}
+      ${grid({
+        pages,
+        caption: view.summary,
+        columns,
+        sorted: this.sorted,
+        open: (row) => entity && this.app.record.open(entity, row),
+        keyOf: (row) => (entity ? entity.identity.map((name) => shownText(row[name])).join("/") : undefined),
+      })}
+      ${pager(pages)}
+      ${view.explain ? this.explained() : nothing}`;
+  }
+
+  explained() {
+    const toggle = (open) => {
+      if (open === Boolean(this.explains)) return;
+      this.explains = open;
+      if (open && !this.plan) this.explain();
+    };
+    return html`<details class="panel" id="explain" ?open=${this.explains} @toggle=${(event) => toggle(event.target.open)}>
+      <summary>Explain this list</summary>
+      ${problemNote(this.planProblem)}
+      ${this.plan
+        ? html`<dl>
+            ${Object.entries(this.plan).map(
+              ([name, value]) => html`<dt>${name}</dt>
+                <dd>${Array.isArray(value) ? value.map((each) => html`<div>${shownText(each)}</div>`) : shownText(value)}</dd>`,
+            )}
+          </dl>`
+        : nothing}
+    </details>`;
+  }
+
+  change({ name }, text) {
+    this.values[name] = text;
+    if (this.choices(name) || contentOf(this.view.parameters.find((each) => each.name === name).content).options) {
+      this.run();
+    }
+    this.app.update();
+  }
+
+  submit(event) {
+    event.preventDefault();
+    this.run();
+  }
+
+  reload() {
+    return this.pages.turn("same");
+  }
+}
+
+function membersOf(items) {
+  return [...new Set(items.flatMap((each) => Object.keys(each)))];
+}

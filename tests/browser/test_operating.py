@@ -1,0 +1,132 @@
+"""Shards, a re-shard from start to end and one taken back, the doctor's report; strangers; colours; small screens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from services._samples.issues import ACME
+from shardweave.access.tokens import encode_token
+from shardweave.database.data_folder import DataFolder
+from shardweave.schema.entity import now_ms
+from tests.browser.conftest import Tracker, opened
+from tests.integration.local_server import LocalServer
+
+PLACES = ("view/issueGrid", "entity/issue", "shards/issue", "doctor")
+CONTRASTS = """() => {
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, place) => sum + c * [0.2126, 0.7152, 0.0722][place], 0);
+  const ground = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const color = parts(getComputedStyle(each).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const silent = !walker.currentNode.data.trim() || element.closest(":disabled, noscript");
+    if (silent || !element.checkVisibility()) continue;
+    const [high, low] = [light(parts(getComputedStyle(element).color)), light(ground(element))].sort((a, b) => b - a);
+    found.push([(high + 0.05) / (low + 0.05), walker.currentNode.data.trim().slice(0, 40)]);
+  }
+  return found;
+}"""
+
+
+def state(page: Page) -> str:
+    return page.locator("#state").inner_text()
+
+
+def test_a_re_shard_is_estimated_started_watched_and_ends(page: Page, tracker: Tracker) -> None:
+    page.goto(f"{tracker.server.address}/explorer#/shards/project")
+    expect(page.locator("#shards tbody tr")).to_have_count(4)
+    page.get_by_role("button", name="Count all records").click()
+    expect(page.locator("#fill + p")).to_contain_text("counted just now")
+    page.locator("#charBits").fill("3")
+    expect(page.locator("#shards-to")).to_have_text("64 shards")
+    page.locator("#chars").fill("2")
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.locator("dl.estimate")).to_contain_text("shards to")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#state")).to_contain_text("from 4 to 64 shards")
+    expect(page.locator("#abort")).to_be_visible()
+    seen = set()
+    while not state(page).startswith("Stable"):
+        seen.add(page.locator(".phases [aria-current]").inner_text())
+        page.wait_for_timeout(50)
+    assert {"Copying", "Trying"} <= seen
+    expect(page.locator("#state")).to_contain_text("64 shards are read")
+    expect(page.locator("#shards tbody tr")).to_have_count(64)
+    assert len(tracker.request("GET", "/v1/projects?index=projectsByName")["items"]) == 2
+
+
+def test_a_re_shard_is_taken_back(page: Page, tracker: Tracker) -> None:
+    page.goto(f"{tracker.server.address}/explorer#/shards/issue")
+    page.locator("#rate").fill("50")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#state")).to_contain_text("from 4 to 16 shards")
+    page.locator("#abort").click()
+    expect(page.locator("#state")).to_contain_text("Stable", timeout=30_000)
+    expect(page.locator("#state")).to_contain_text("4 shards are read")
+
+
+def test_the_doctors_report_of_a_service_that_asks_for_no_token(browser: Browser, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    server = LocalServer.start(data, "--service", "user_service", "--empty")
+    try:
+        with opened(browser, server) as page:
+            page.goto(f"{server.address}/explorer#/doctor")
+            expect(page.get_by_role("alert")).to_contain_text("run `shardweave doctor`")
+            command = ("doctor", "--service", "user_service", "--data", str(data))
+            done = subprocess.run([sys.executable, "-P", "-m", "shardweave.cli", *command], check=False)
+            assert done.returncode == 0
+            page.reload()
+            expect(page.locator("#verdict")).to_have_text("clean")
+    finally:
+        assert server.stop() == 0
+
+
+def test_who_is_no_operator_is_told_so(browser: Browser, tracker: Tracker) -> None:
+    data = tracker.server.log.with_name("data")
+    claims = {"sub": "eve", "tenant": str(ACME.tenant_id)}
+    token = encode_token(claims, DataFolder(data).token_secret(), now=now_ms() // 1000, seconds=3600)
+    with opened(browser, tracker.server) as page:
+        page.goto(f"{tracker.server.address}/explorer")
+        expect(page.get_by_role("alert")).to_contain_text("The caller is not known")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Use").click()
+        expect(page.get_by_role("alert")).to_contain_text("There is no such path")
+        page.get_by_label("Token").fill(f"Bearer {tracker.token}")
+        page.get_by_role("button", name="Use").click()
+        expect(page.locator(".grid tbody tr")).not_to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_has_contrast_enough(browser: Browser, tracker: Tracker, scheme: str) -> None:
+    with opened(browser, tracker.server, color_scheme=scheme) as page:
+        page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
+        for place in PLACES:
+            page.goto(f"{tracker.server.address}/explorer#/{place}")
+            expect(page.locator("main table, main .problem, #verdict").first).to_be_visible()
+            found = page.evaluate(CONTRASTS)
+            assert len(found) > 20
+            assert [each for each in found if each[0] < 4.5] == [], json.dumps(place)
+
+
+def test_a_narrow_screen_scrolls_in_one_direction(browser: Browser, tracker: Tracker) -> None:
+    with opened(browser, tracker.server, viewport={"width": 360, "height": 740}) as page:
+        page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
+        for place in PLACES:
+            page.goto(f"{tracker.server.address}/explorer#/{place}")
+            expect(page.locator("main table, main .problem, #verdict").first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, place

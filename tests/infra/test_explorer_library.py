@@ -1,0 +1,14 @@
+"""The library of the Explorer's page is what its npm package has, which the lock file pins by its hash."""
+
+from __future__ import annotations
+
+import json
+
+from requirements.explorer_files import HASHES, INTO, hashes, taken
+
+
+def test_the_committed_files_are_those_of_the_package() -> None:
+    files = taken()
+    assert json.loads(HASHES.read_text()) == hashes(files)
+    for name, content in files.items():
+        assert (INTO / name).read_bytes() == content, name
