@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import sqlite3
 import statistics
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks.tables import Table
@@ -17,11 +19,14 @@ from shardweave.local.loading import load
 from shardweave.schema.shard_maps import StaticMaps
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.embedded.waiting import WAIT
 
 TITLE = "embedded table: CPU and log of loading 20,000 users, and of creates one by one"
 USERS = 20_000
 DAY = dt.date(2025, 1, 1)
-ROUNDS, CREATES = 6, 50
+CREATES = 64
+ROUNDS = WAIT // CREATES
+"""As many creates as write the entries in indexes once."""
 
 
 def run() -> list[Table]:
@@ -44,11 +49,24 @@ def run() -> list[Table]:
         table.close()
         size = path.stat().st_size / 1000 / written
         table = EmbeddedTable(definition.layout, path)
-        milliseconds, kilobytes = creates(Store(definition, table, maps=StaticMaps()), later, path)
+        with closing(sqlite3.connect(path)) as reader:
+            # A read that goes on keeps the log from being begun again.
+            reader.execute("BEGIN")
+            reader.execute("SELECT 1 FROM items").fetchone()
+            milliseconds, kilobytes = creates(Store(definition, table, maps=StaticMaps()), later, path)
         table.close()
     rows = [
         [f"loading {written:,} records", loading, loading, 1.0, "", "", size],
-        ["a create", min(milliseconds), statistics.median(milliseconds), "", statistics.median(kilobytes), 20, ""],
+        ["a create", min(milliseconds), statistics.median(milliseconds), "", statistics.median(kilobytes), "", ""],
+        [
+            "a create, with its share of the indexes",
+            "",
+            statistics.mean(milliseconds),
+            "",
+            statistics.mean(kilobytes),
+            20,
+            "",
+        ],
     ]
     return [
         Table(
@@ -56,8 +74,9 @@ def run() -> list[Table]:
             ["write", "best CPU ms / record", "median", "target", "KB of log", "target", "KB of the file"],
             rows,
             f"{USERS:,} users and their e-mails into a new file, as many in a transaction as it holds; then {ROUNDS} "
-            f"times {CREATES} users, each in a transaction of its own. A user is in {len(INDEXES)} indexes. The whole "
-            "process: models, keys, checks, SQLite.",
+            f"times {CREATES} users, each in a transaction of its own. A user is in {len(INDEXES)} indexes; entries of "
+            f"{WAIT:,} users are written together, by one of the creates. The last row is the mean of all creates. The "
+            "whole process: models, keys, checks, SQLite.",
         )
     ]
 
@@ -88,5 +107,5 @@ def creates(store: Store, users: list[User], path: Path) -> tuple[list[float], l
 
 
 def log_bytes(path: Path) -> int:
-    """The bytes of the table's write-ahead log. It is not begun again while so little is written."""
+    """The bytes of the table's write-ahead log."""
     return path.with_name(f"{path.name}-wal").stat().st_size

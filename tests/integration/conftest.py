@@ -143,7 +143,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTable]:
+def open_table(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenTable]:
     """Makes tables of the test's backend, and closes them at its end. None removes expired records by itself: an
     emulator does that by the machine's clock, whatever the test's clock says. A query leaves them out in any case."""
     opened: list[Table] = []
@@ -151,7 +151,8 @@ def open_table(backend: str, request: pytest.FixtureRequest) -> Iterator[OpenTab
     def open_one(layout: TableLayout) -> Table:
         name = f"contract-{os.getpid()}-{next(_numbers)}"
         if backend == "embedded":
-            table: Table = EmbeddedTable(layout, None, name=name)
+            # So few entries wait that tests meet both those that wait and those that were written.
+            table: Table = EmbeddedTable(layout, tmp_path / name, name=name, wait=3)
         elif backend in EMULATORS:
             clients = request.getfixturevalue("ministack_clients")
             url = request.getfixturevalue("ministack_url")

@@ -31,7 +31,7 @@ from tests.integration.question_shapes import SHAPES
 from tests.integration.test_query_model import KEYS, FlakyTable, place_in, wait_for_all
 
 STEPS, WALKS = 40, 28
-HASH, RANGE = KeyColumn("hashKey", "S", "hash", "hash"), KeyColumn("rangeKey", "S", "range", "range")
+HASH, RANGE = KeyColumn("hashKey", "S", "hash"), KeyColumn("rangeKey", "S", "range")
 FLOOR = {
     "forwards": 200, "backwards": 200, "cut forwards": 30, "cut backwards": 30, "failed backwards": 5,
     "empty backwards": 15, "at the gap": 50, "one side removed": 15, "between stages, turned": 3, "end reached": 50,

@@ -74,7 +74,7 @@ def _replace(path: Path) -> None:
 
 def _forget(path: Path) -> None:
     database = sqlite3.connect(path)
-    database.execute("DELETE FROM settings WHERE name = 'columns'")
+    database.execute("DELETE FROM settings WHERE name = 'numbers'")
     database.commit()
     database.close()
 

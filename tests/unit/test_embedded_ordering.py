@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from shardweave.errors import InvalidRequest
 from shardweave.table.embedded.ordering import PLACE_BYTES, KeyColumn, number_bytes, segment_bounds, tie_bytes
 
-TEXT = KeyColumn("name", "S", "range", "key_1")
-HASH = KeyColumn("name", "S", "hash", "key_0")
+TEXT = KeyColumn("name", "S", "range")
+HASH = KeyColumn("name", "S", "hash")
 
 
 @st.composite

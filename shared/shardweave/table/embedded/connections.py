@@ -9,6 +9,8 @@ is NORMAL: a commit that returned is in the operating system's cache, so it surv
 A power failure may lose the last commits, but never a part of one. A new file is readable only by its owner (mode
 0600); SQLite uses the same mode for the files beside it.
 
+SQLite logs each page that a write changes as a whole; therefore the pages of a new file are small (`PAGE_BYTES`).
+
 A table in memory is one private connection under one re-entrant lock, which serves readers and writers in turn.
 
 SQLite's errors are distinguished by their codes: an operation on a busy file may be repeated, one on a full disk or a
@@ -30,12 +32,12 @@ from ...errors import (
     ConfigurationError,
     TableError,
     TableFull,
-    TableNotFound,
     TableUnavailable,
     TableUnusable,
     Throttled,
 )
 from ...errors.outcomes import note_maybe_written
+from .waiting import Follower
 
 R = TypeVar("R")
 
@@ -45,7 +47,9 @@ BUSY_STEP_SECONDS = 0.02
 
 _STATEMENTS = 512
 _WRITER_CACHE_KIB, _READER_CACHE_KIB = 8 * 1024, 1024
-_CHECKPOINT_PAGES = 8000
+PAGE_BYTES = 1024
+_LOG_BYTES = 32 * 1024 * 1024
+"""The length of the log from which its content is moved into the file."""
 
 
 class Connections:
@@ -102,7 +106,9 @@ class Connections:
             try:
                 return work(reader)
             finally:
-                reader.execute("ROLLBACK")
+                if reader.in_transaction:
+                    # Nothing was written but the connection's own tables, which stay as they are.
+                    reader.execute("COMMIT")
 
         return self.read(in_transaction)
 
@@ -214,11 +220,15 @@ class Connections:
             isolation_level=None,
             check_same_thread=False,
             cached_statements=_STATEMENTS,
+            factory=Follower,
         )
         if self._path is not None:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            connection.execute("PRAGMA temp_store = MEMORY")
             _use_write_ahead_log(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes}")
             connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         return connection
 
@@ -270,10 +280,10 @@ def _table_error(error: sqlite3.Error) -> TableError:
     if kind in _UNUSABLE:
         what, fix = _UNUSABLE[kind]
         return TableUnusable(f"The table's file {what} ({text}); nothing was changed.", fix=fix)
-    if "no such index" in text:
-        return TableNotFound(
-            "Another process has removed the index from the table's file.",
-            fix="open the table again, with the same layout in every process",
+    if "no such table" in text:
+        return TableUnusable(
+            f"Another process has replaced the table's file by one of another format ({text}).",
+            fix="open the table again",
         )
     return TableUnavailable(f"SQLite failed: {text}.", fix="check the file, its folder and the free space")
 

@@ -8,10 +8,13 @@ open sees the one content or the other.
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 from ...errors import TableUnusable
+
+_ANY = "SELECT 1 FROM sqlite_master"
 
 
 def copy_table(source: Path, target: Path, *, wait_seconds: float = 60.0) -> None:
@@ -22,7 +25,25 @@ def copy_table(source: Path, target: Path, *, wait_seconds: float = 60.0) -> Non
             if not target.exists():
                 target.touch(0o600)
             with closing(sqlite3.connect(target, timeout=wait_seconds)) as written:
-                read.backup(written)
+                if _page_bytes(written) == _page_bytes(read) or not written.execute(_ANY).fetchone():
+                    read.backup(written)
+                else:
+                    _copy_pages(read, written, target.parent)
     except sqlite3.Error as error:
         fix = "see that the file is whole, and that there is room"
         raise TableUnusable(f"{source.name} could not be copied: {error}", where=str(target), fix=fix) from error
+
+
+def _page_bytes(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_size").fetchone()[0])
+
+
+def _copy_pages(read: sqlite3.Connection, written: sqlite3.Connection, folder: Path) -> None:
+    """Copy into a file whose pages have another size, which a file that is in use can't change."""
+    with tempfile.TemporaryDirectory(dir=folder) as beside:
+        again = Path(beside) / "copy"
+        again.touch(0o600)
+        read.execute(f"PRAGMA page_size = {_page_bytes(written)}")
+        read.execute("VACUUM INTO ?", (str(again),))
+        with closing(sqlite3.connect(again)) as same_size:
+            same_size.backup(written)

@@ -1,14 +1,15 @@
 """The SQLite tables of a table: their creation, and their migration when the layout changes.
 
-Format (`FORMAT`): a row of `items` is an item: its image (see `item_blobs`), its size by DynamoDB's rule, its tie, when
-it expires, and its key columns, NULL where it lacks the attribute. The table's key and each secondary index are
-SQLite indexes over those columns, so SQLite keeps them right in the write's own transaction and a page is a seek.
-`change_log` is the stream, `tokens` the recent transactions, `settings` what was declared. The file's user version
-counts the changes of the layout, so a process that still has the old one notices before it writes.
+Format (`FORMAT`): a row of `items` is an item: its image (see `item_blobs`), its size by DynamoDB's rule, when it
+expires, and a random stamp. `entries` holds the keys of the table and of all indexes (see `entries`), `indexed` which
+items' entries wait (see `waiting`), `change_log` is the stream, `tokens` the recent transactions, `settings` what was
+declared. The file's user version counts the changes of the layout, so a process that still has the old one notices
+before it writes. Pages have `PAGE_BYTES` (see `connections`): SQLite logs whole pages, and a write changes a few bytes
+in each.
 
-A layout that adds an index fills its columns and builds it, one that removes an index drops it (its columns stay,
-unused), all in the one transaction that opens the file; both read every item at most once. The table's key, which is
-always in `key_0` and `key_1`, and the keys of an index of one name never change.
+A layout that adds an index makes its entries, one that removes an index removes them, all in the one transaction that
+opens the file; it reads every item at most once. The table's key and the keys of an index of one name never change. A
+file of format 1, which had a column for each key and a SQLite index for each index, is migrated when it is opened.
 """
 
 from __future__ import annotations
@@ -16,50 +17,62 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigurationError, InvalidRequest, TableUnusable
+from ...errors import ConfigurationError, TableUnusable
 from ..layout import IndexLayout, KeyAttribute, TableLayout
 from ..values import Item
+from . import waiting
+from .entries import NO_TIE, delete_index, insert_sorted, secondary_entries
 from .item_blobs import decode
-from .ordering import KeyColumn, Role
-from .sqlite_layout import KeyIndex, SqliteLayout, compile_schema, key_attributes
+from .ordering import KeyColumn, place_bytes
+from .request_checks import check_key
+from .sqlite_layout import NUMBER_BYTES, KeyIndex, SqliteLayout, compile_schema, key_columns
 
-FORMAT = 1
+FORMAT = 2
 
-_BACKFILL_ROWS = 500
-_SETTINGS = {"format", "identity", "layout", "columns", "sqlNames", "nextNumber"}
+_ROWS = 500
+_SETTINGS = {"format", "identity", "layout", "numbers", "nextNumber"}
+_FIRST_REVISION = 1_000_001
+"""Far above those of format 1, so that no process takes a file of one format for one of the other."""
+
+_FORMER_SETTINGS: dict[str, Any] = {"columns": [], "sqlNames": {}}
+"""Versions that know only format 1 look for these before they say that they can't read another format."""
 
 _TABLES = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
-  id INTEGER PRIMARY KEY, tie BLOB NOT NULL, size INTEGER NOT NULL, ttl INTEGER, {columns}, image BLOB NOT NULL
+  id INTEGER PRIMARY KEY, size INTEGER NOT NULL, ttl INTEGER, stamp INTEGER NOT NULL, image BLOB NOT NULL
 );
-CREATE UNIQUE INDEX items_key ON items (key_0, key_1);
 CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL;
-CREATE TABLE changes (
+CREATE TABLE entries (
+  place BLOB, range BLOB, tie BLOB, item INTEGER NOT NULL, PRIMARY KEY (place, range, tie)
+) WITHOUT ROWID;
+CREATE TABLE indexed (through INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS changes (
   sequence INTEGER PRIMARY KEY, created REAL NOT NULL, by_service INTEGER NOT NULL, old BLOB, new BLOB
 );
-CREATE TABLE tokens (token TEXT PRIMARY KEY, content BLOB NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
-CREATE INDEX tokens_created ON tokens (created);
+CREATE TABLE IF NOT EXISTS tokens (
+  token TEXT PRIMARY KEY, content BLOB NOT NULL, created REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tokens_created ON tokens (created);
+INSERT INTO indexed VALUES (0);
 """
 
-_TEXT_KEY = KeyColumn("", "S", "hash", "key_0"), KeyColumn("", "S", "range", "key_1")
-
-Columns = dict[tuple[str, Role], KeyColumn]
+_TEXT_KEY = KeyColumn("", "S", "hash"), KeyColumn("", "S", "range")
 
 
-def open_schema(writer: sqlite3.Connection, layout: TableLayout) -> SqliteLayout:
+def open_schema(writer: sqlite3.Connection, layout: TableLayout, wait: int = 0) -> SqliteLayout:
     """Create the tables in an empty file, or migrate an existing file to `layout`, in the caller's transaction. Raises
     ConfigurationError if the file contains something else, or a table that can't be migrated."""
-    attributes = key_attributes(layout)
+    key_columns(layout)
     revision = read_revision(writer)
     if revision == 0:
-        return _create(writer, layout, attributes)
-    return _follow(writer, layout, attributes, revision)
+        return _create(writer, layout, wait)
+    return _follow(writer, layout, revision, wait)
 
 
 def read_revision(connection: sqlite3.Connection) -> int:
@@ -83,62 +96,88 @@ def stored_items(path: Path, keys: Sequence[tuple[str, str]]) -> dict[tuple[str,
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             for key in keys:
-                encoded = [column.encode(value) for column, value in zip(_TEXT_KEY, key, strict=True)]
-                row = connection.execute("SELECT image FROM items WHERE key_0 = ? AND key_1 = ?", encoded).fetchone()
-                if row is not None:
-                    found[key] = decode(row[0])
+                image = _stored_image(connection, *(c.encode(v) for c, v in zip(_TEXT_KEY, key, strict=True)))
+                if image is not None:
+                    found[key] = decode(image)
     except sqlite3.Error:
         return {}
     return found
 
 
-def _create(
-    writer: sqlite3.Connection, layout: TableLayout, attributes: dict[tuple[str, Role], KeyAttribute]
-) -> SqliteLayout:
+def holds_index(connection: sqlite3.Connection, schema: SqliteLayout, name: str | None) -> bool:
+    """Whether the file still has an index, which another process may have removed."""
+    if name is None or read_revision(connection) == schema.revision:
+        return True
+    numbers: dict[str, int] = _read_settings(connection)["numbers"]
+    return numbers.get(name) == int.from_bytes(schema.indexes[name].number, "big")
+
+
+def _stored_image(connection: sqlite3.Connection, hash_key: bytes, range_key: bytes) -> bytes | None:
+    """The image of an item, in a file of any format."""
+    try:
+        row = connection.execute(
+            "SELECT image FROM entries JOIN items ON id = item WHERE place = ? AND range = ? AND tie = ?",
+            (bytes(NUMBER_BYTES) + place_bytes(hash_key), range_key, NO_TIE),
+        ).fetchone()
+    except sqlite3.OperationalError:
+        row = connection.execute(
+            "SELECT image FROM items WHERE key_0 = ? AND key_1 = ?", (hash_key, range_key)
+        ).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def _create(writer: sqlite3.Connection, layout: TableLayout, wait: int) -> SqliteLayout:
     if writer.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ConfigurationError("The file is a SQLite database of something else.", fix="choose another path")
-    columns = _add_columns({}, attributes, 0)
-    sql_names = {index.name: f"items_index_{number}" for number, index in enumerate(layout.indexes)}
-    schema = compile_schema(layout, columns, sql_names, secrets.token_hex(8), 1)
-    declared = ", ".join(f"{column.name} BLOB" for column in schema.columns)
-    for statement in _TABLES.format(columns=declared).split(";"):
-        writer.execute(statement)
-    for index in schema.secondary():
-        _build(writer, index)
-    _save(writer, schema, next_number=max(len(columns), len(sql_names)))
+    numbers = {index.name: number for number, index in enumerate(layout.indexes, 1)}
+    schema = compile_schema(layout, numbers, secrets.token_hex(8), _FIRST_REVISION, wait)
+    _make_tables(writer)
+    _save(writer, schema, numbers, next_number=len(numbers) + 1)
     return schema
 
 
-def _follow(
-    writer: sqlite3.Connection,
-    layout: TableLayout,
-    attributes: dict[tuple[str, Role], KeyAttribute],
-    revision: int,
-) -> SqliteLayout:
+def _make_tables(writer: sqlite3.Connection) -> None:
+    for statement in _TABLES.split(";"):
+        writer.execute(statement)
+
+
+def _follow(writer: sqlite3.Connection, layout: TableLayout, revision: int, wait: int) -> SqliteLayout:
     settings = _read_settings(writer)
     _refuse_conflicts(settings, layout)
-    identity, number = settings["identity"], settings["nextNumber"]
-    sql_names: dict[str, str] = settings["sqlNames"]
-    stored: Columns = {(column[0], column[2]): KeyColumn(*column) for column in settings["columns"]}
+    identity = settings["identity"]
+    if settings["format"] == 1:
+        return _migrate(writer, layout, identity, revision, wait)
+    numbers: dict[str, int] = settings["numbers"]
     if settings["layout"] == _layout_form(layout):
-        return compile_schema(layout, stored, sql_names, identity, revision)
+        return compile_schema(layout, numbers, identity, revision, wait)
 
-    columns = _add_columns(stored, attributes, number)
-    added = [index.name for index in layout.indexes if index.name not in sql_names]
-    dropped = set(sql_names) - {index.name for index in layout.indexes}
-    for name in dropped:
-        writer.execute(f"DROP INDEX {sql_names.pop(name)}")
-    for offset, name in enumerate(added):
-        sql_names[name] = f"items_index_{number + offset}"
-    schema = compile_schema(layout, columns, sql_names, identity, revision + 1)
-    new = [column for key, column in columns.items() if key not in stored]
-    for column in new:
-        writer.execute(f"ALTER TABLE items ADD COLUMN {column.name} BLOB")
-    if new or settings["layout"]["ttl"] != layout.ttl_attribute:
-        _fill(writer, schema, new)
-    for name in added:
-        _build(writer, schema.indexes[name])
-    _save(writer, schema, next_number=number + max(len(new), len(added)))
+    number: int = settings["nextNumber"]
+    for name in set(numbers) - {index.name for index in layout.indexes}:
+        delete_index(writer, numbers.pop(name))
+    added = [index.name for index in layout.indexes if index.name not in numbers]
+    numbers |= {name: number + offset for offset, name in enumerate(added)}
+    schema = compile_schema(layout, numbers, identity, revision + 1, wait)
+    _fill(writer, schema, [schema.indexes[name] for name in added], settings["layout"]["ttl"] != layout.ttl_attribute)
+    _save(writer, schema, numbers, next_number=number + len(added))
+    return schema
+
+
+def _migrate(writer: sqlite3.Connection, layout: TableLayout, identity: str, revision: int, wait: int) -> SqliteLayout:
+    """Bring a file of format 1 into this format, with the indexes of `layout`."""
+    numbers = {index.name: number for number, index in enumerate(layout.indexes, 1)}
+    schema = compile_schema(layout, numbers, identity, _FIRST_REVISION + revision, wait)
+    writer.execute("ALTER TABLE items RENAME TO former_items")
+    writer.execute("DROP INDEX items_ttl")
+    _make_tables(writer)
+    writer.execute(
+        "INSERT INTO items SELECT id, size, NULL, random() & 0x7fffffff, image FROM former_items ORDER BY id"
+    )
+    writer.execute("DROP TABLE former_items")
+    for rows in _batches(writer):
+        keys = ((check_key(schema, {name: item[name] for name in layout.key_names}).entry, row) for row, item in rows)
+        insert_sorted(writer, [(*entry, row) for entry, row in keys])
+    _fill(writer, schema, list(schema.secondary()), True)
+    _save(writer, schema, numbers, next_number=len(numbers) + 1)
     return schema
 
 
@@ -149,7 +188,12 @@ def _read_settings(writer: sqlite3.Connection) -> dict[str, Any]:
         settings = {name: json.loads(value) for name, value in writer.execute("SELECT name, value FROM settings")}
     except ValueError:
         settings = {}
-    missing = _SETTINGS - set(settings)
+    if settings.get("format", FORMAT) not in (1, FORMAT):
+        raise ConfigurationError(
+            f"The file has format {settings['format']}; this version reads formats 1 and {FORMAT}.",
+            fix="open it with the version that wrote it",
+        )
+    missing = (_SETTINGS - {"numbers"} if settings.get("format") == 1 else _SETTINGS) - set(settings)
     if missing:
         raise TableUnusable(
             f"The table's file is damaged: its settings lack {', '.join(sorted(missing))}.",
@@ -158,24 +202,7 @@ def _read_settings(writer: sqlite3.Connection) -> dict[str, Any]:
     return settings
 
 
-def _add_columns(stored: Columns, attributes: dict[tuple[str, Role], KeyAttribute], number: int) -> Columns:
-    """The column of each attribute and role: the stored one, or a new one numbered from `number`."""
-    columns: Columns = {}
-    for (attribute, role), key in attributes.items():
-        column = stored.get((attribute, role))
-        if column is None:
-            column = KeyColumn(attribute, key.type, role, f"key_{number}")
-            number += 1
-        columns[attribute, role] = column
-    return columns
-
-
 def _refuse_conflicts(settings: dict[str, Any], layout: TableLayout) -> None:
-    if settings["format"] != FORMAT:
-        raise ConfigurationError(
-            f"The file has format {settings['format']}; this version reads format {FORMAT}.",
-            fix="open it with the version that wrote it",
-        )
     stored, wanted = settings["layout"], _layout_form(layout)
     if stored["key"] != wanted["key"]:
         raise ConfigurationError(
@@ -192,48 +219,43 @@ def _refuse_conflicts(settings: dict[str, Any], layout: TableLayout) -> None:
             )
 
 
-def _fill(writer: sqlite3.Connection, schema: SqliteLayout, columns: list[KeyColumn]) -> None:
-    """Fill the TTL and these columns for every item."""
-    assignments = ", ".join(f"{column.name} = ?" for column in columns)
-    update = f"UPDATE items SET ttl = ?{', ' * bool(columns)}{assignments} WHERE id = ?"
+def _fill(writer: sqlite3.Connection, schema: SqliteLayout, added: list[KeyIndex], new_ttl: bool) -> None:
+    """Write the entries of added indexes, and of the indexes that are left all those that wait; and the TTLs anew."""
+    through, last = waiting.state(writer)
+    if not (added or new_ttl or through < last):
+        return
+    everywhere = list(schema.secondary())
+    for rows in _batches(writer):
+        found = [
+            (*entry, row)
+            for row, item in rows
+            for entry in secondary_entries(schema, item, everywhere if row > through else added)
+        ]
+        insert_sorted(writer, found)
+        if new_ttl:
+            writer.executemany("UPDATE items SET ttl = ? WHERE id = ?", [(schema.ttl(item), row) for row, item in rows])
+    writer.execute("UPDATE indexed SET through = ?", (last,))
+
+
+def _batches(writer: sqlite3.Connection) -> Iterator[list[tuple[int, Item]]]:
+    """Every item with its row, some at a time."""
     last = 0
     while True:
-        rows = writer.execute(
-            "SELECT id, image FROM items WHERE id > ? ORDER BY id LIMIT ?", (last, _BACKFILL_ROWS)
-        ).fetchall()
+        rows = writer.execute("SELECT id, image FROM items WHERE id > ? ORDER BY id LIMIT ?", (last, _ROWS)).fetchall()
         if not rows:
             return
-        for row, image in rows:
-            item = decode(image)
-            writer.execute(update, (schema.ttl(item), *(_if_valid(column, item) for column in columns), row))
+        yield [(row, decode(image)) for row, image in rows]
         last = rows[-1][0]
 
 
-def _if_valid(column: KeyColumn, item: Item) -> bytes | None:
-    """The value if it is valid for the index: an item written before the index existed may have any value, and is then
-    not in the index."""
-    try:
-        return column.encode(item[column.attribute]) if column.attribute in item else None
-    except InvalidRequest:
-        return None
-
-
-def _build(writer: sqlite3.Connection, index: KeyIndex) -> None:
-    columns = ", ".join((index.hash.name, *index.order))
-    writer.execute(
-        f"CREATE INDEX {index.sql_name} ON items ({columns})"
-        f" WHERE {index.hash.name} IS NOT NULL AND {index.range.name} IS NOT NULL"
-    )
-
-
-def _save(writer: sqlite3.Connection, schema: SqliteLayout, *, next_number: int) -> None:
+def _save(writer: sqlite3.Connection, schema: SqliteLayout, numbers: Mapping[str, int], *, next_number: int) -> None:
     settings = {
         "format": FORMAT,
         "identity": schema.identity,
         "layout": _layout_form(schema.layout),
-        "columns": [[column.attribute, column.type, column.role, column.name] for column in schema.columns],
-        "sqlNames": {index.layout.name: index.sql_name for index in schema.secondary() if index.layout},
+        "numbers": dict(numbers),
         "nextNumber": next_number,
+        **_FORMER_SETTINGS,
     }
     writer.executemany(
         "INSERT OR REPLACE INTO settings VALUES (?, ?)", [(name, json.dumps(value)) for name, value in settings.items()]

@@ -3,7 +3,8 @@
 Format: text is its UTF-8 bytes, binary is itself. A number is its sign (00, 01 for zero, 02), its magnitude as one byte
 and its significant digits; a negative one has magnitude and digits complemented and ends in a byte above every digit.
 Guarantees: two keys of one type are equal, or in order, exactly when their bytes are, for all numbers of 38 digits. A
-hash key is preceded by four bytes of a hash, which determine the arbitrary order of scans.
+hash key is preceded by four bytes of a hash, which determine the arbitrary order of scans. In the entries of indexes a
+long hash key is represented by a digest (`place_bytes`), since it is only ever compared for equality.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..layout import KeyType
 from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Value, number_text, to_attribute_value
 
 PLACE_BYTES = 4
+_DIGEST_BYTES = 12
 
 Role = Literal["hash", "range"]
 
@@ -29,15 +31,14 @@ _ABOVE_DIGITS = b"~"
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A key attribute in one role, and the SQL column that holds it. An attribute that serves in both has two."""
+    """A key attribute in one role. An attribute that serves in both has two."""
 
     attribute: str
     type: KeyType
     role: Role
-    name: str
 
     def encode(self, value: Value) -> bytes:
-        """The column's bytes. Raises InvalidRequest for a value that can't be this key, ValueRefused for one that
+        """The value's bytes. Raises InvalidRequest for a value that can't be this key, ValueRefused for one that
         can't be stored at all."""
         ordered = self._ordered(value)
         if self.role == "range":
@@ -81,10 +82,18 @@ def number_bytes(value: int | Decimal) -> bytes:
     return bytes((2, magnitude - _LOWEST_MAGNITUDE)) + significant
 
 
+def place_bytes(hash_key: bytes) -> bytes:
+    """An encoded hash key in at most 16 bytes that begin with its place. A digest of a longer one has exactly 16, so it
+    never equals a short one."""
+    if len(hash_key) < PLACE_BYTES + _DIGEST_BYTES:
+        return hash_key
+    return hash_key[:PLACE_BYTES] + blake2b(hash_key, digest_size=_DIGEST_BYTES).digest()
+
+
 def tie_bytes(hash_key: bytes, range_key: bytes) -> bytes:
     """The order of items with the same index keys: a hash of the table's key, so that it is not the order of that
     key."""
-    return blake2b(len(hash_key).to_bytes(2, "big") + hash_key + range_key, digest_size=16).digest()
+    return blake2b(len(hash_key).to_bytes(2, "big") + hash_key + range_key, digest_size=8).digest()
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:

@@ -25,6 +25,7 @@ from .capacity import read_units
 from .item_blobs import decode
 from .request_checks import Place, check_count, check_distinct, check_key, check_projection
 from .sqlite_layout import SqliteLayout
+from .writes import FIND
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 
@@ -70,12 +71,10 @@ def _read(
     reader: sqlite3.Connection, place: Place, projection: frozenset[str] | None
 ) -> tuple[dict[str, Value] | None, int]:
     """The item, or None, and its size."""
-    row = reader.execute(
-        "SELECT size, image FROM items WHERE key_0 = ? AND key_1 = ?", (place.hash, place.range)
-    ).fetchone()
+    row = reader.execute(FIND, place.entry).fetchone()
     if row is None:
         return None, 0
-    size, image = row
+    _, size, image = row
     item = decode(image)
     if projection is not None:
         item = {name: value for name, value in item.items() if name in projection}

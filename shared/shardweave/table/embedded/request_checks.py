@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...errors import InvalidRequest, RecordTooLarge
 from ..values import MAX_ITEM_BYTES, Item, Value
+from .entries import Entry, key_entry
 from .item_blobs import normal_form, normal_value
 from .ordering import tie_bytes
 from .sqlite_layout import KeyIndex, SqliteLayout
@@ -19,11 +20,12 @@ from .sqlite_layout import KeyIndex, SqliteLayout
 
 @dataclass(frozen=True)
 class Place:
-    """The place of an item: its key, and the values of the table's key columns."""
+    """The place of an item: its key, the encoded keys, and its entry in the table's key."""
 
     key: dict[str, Value]
     hash: bytes
     range: bytes
+    entry: Entry
 
     @property
     def tie(self) -> bytes:
@@ -89,8 +91,6 @@ def refuse_other_attributes(key: Item, names: Collection[str], what: str) -> Non
 def _place(schema: SqliteLayout, item: Item) -> Place:
     hash_column, range_column = schema.table.hash, schema.table.range
     hash_value, range_value = item[hash_column.attribute], item[range_column.attribute]
-    return Place(
-        {hash_column.attribute: hash_value, range_column.attribute: range_value},
-        hash_column.encode(hash_value),
-        range_column.encode(range_value),
-    )
+    hash_key, range_key = hash_column.encode(hash_value), range_column.encode(range_value)
+    key = {hash_column.attribute: hash_value, range_column.attribute: range_value}
+    return Place(key, hash_key, range_key, key_entry(schema, hash_key, range_key))

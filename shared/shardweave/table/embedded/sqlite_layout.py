@@ -1,8 +1,8 @@
-"""A table's layout in SQLite: the column of each key attribute, and the SQL index for each read.
+"""A table's layout, compiled for SQLite: the number of each index, and where its keys are among an item's key columns.
 
 Guarantees: a pure, immutable value, compiled once. Each key attribute has one column for each role that it serves in
-(hash or range), so indexes that share an attribute share the column. The table's key orders the items of one hash
-key by range key; a secondary index by range key, then by tie (see `ordering`), so its order is total.
+(hash or range), so indexes that share an attribute encode it once. The table's key orders the items of one hash key by
+range key; a secondary index by range key, then by tie (see `ordering`), so its order is total.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ...errors import ConfigurationError
-from ..layout import IndexLayout, KeyAttribute, TableLayout
+from ..layout import IndexLayout, TableLayout
 from ..values import Item, Value
 from .ordering import KeyColumn, Role
 
+NUMBER_BYTES = 2
 _MAX_TTL = 2**62
 
 
 @dataclass(frozen=True)
 class KeyIndex:
-    """The table's key (`layout` is None) or a secondary index. `order`: the columns that order one hash key."""
+    """The table's key (`layout` is None) or a secondary index. `number` precedes the places of its entries; `columns`
+    are the positions of hash and range among the layout's."""
 
-    sql_name: str
+    number: bytes
+    columns: tuple[int, int]
     hash: KeyColumn
     range: KeyColumn
-    order: tuple[str, ...]
     layout: IndexLayout | None = None
     projected: frozenset[str] | None = None
 
@@ -50,13 +52,15 @@ class KeyIndex:
 @dataclass(frozen=True)
 class SqliteLayout:
     """The layout, compiled. `columns` starts with the table's hash and range key; `indexes[None]` is the table's key.
-    `revision` is the file's: another process that changes the layout raises it."""
+    `revision` is the file's: another process that changes the layout raises it. So many items may `wait` for their
+    entries in secondary indexes (see `waiting`); 0: none does."""
 
     layout: TableLayout
     identity: str
     revision: int
     columns: tuple[KeyColumn, ...]
     indexes: Mapping[str | None, KeyIndex] = field(repr=False)
+    wait: int = 0
 
     @property
     def table(self) -> KeyIndex:
@@ -74,15 +78,15 @@ class SqliteLayout:
         return int(value)
 
 
-def key_attributes(layout: TableLayout) -> dict[tuple[str, Role], KeyAttribute]:
+def key_columns(layout: TableLayout) -> dict[tuple[str, Role], KeyColumn]:
     """Every key attribute in each role that it serves in, the table's first. Raises ConfigurationError for a layout
     that contradicts itself."""
     pairs = [(layout.hash_key, layout.range_key)]
     pairs += [(index.hash_key, index.range_key) for index in layout.indexes]
-    found: dict[tuple[str, Role], KeyAttribute] = {}
+    found: dict[tuple[str, Role], KeyColumn] = {}
     for hash_key, range_key in pairs:
-        found.setdefault((hash_key.name, "hash"), hash_key)
-        found.setdefault((range_key.name, "range"), range_key)
+        found.setdefault((hash_key.name, "hash"), KeyColumn(hash_key.name, hash_key.type, "hash"))
+        found.setdefault((range_key.name, "range"), KeyColumn(range_key.name, range_key.type, "range"))
     types: dict[str, str] = {}
     for key in (key for pair in pairs for key in pair):
         if types.setdefault(key.name, key.type) != key.type:
@@ -97,28 +101,25 @@ def key_attributes(layout: TableLayout) -> dict[tuple[str, Role], KeyAttribute]:
 
 
 def compile_schema(
-    layout: TableLayout,
-    columns: Mapping[tuple[str, Role], KeyColumn],
-    sql_names: Mapping[str, str],
-    identity: str,
-    revision: int,
+    layout: TableLayout, numbers: Mapping[str, int], identity: str, revision: int, wait: int
 ) -> SqliteLayout:
-    """The schema of a layout whose columns and SQL indexes have these names."""
+    """The schema of a layout whose indexes have these numbers."""
+    columns = key_columns(layout)
+    positions = {key: position for position, key in enumerate(columns)}
 
-    def key_index(sql_name: str, index: IndexLayout | None) -> KeyIndex:
+    def key_index(number: int, index: IndexLayout | None) -> KeyIndex:
         name = None if index is None else index.name
         hash_key, range_key = layout.keys_of(name)
-        range_column = columns[range_key.name, "range"]
         return KeyIndex(
-            sql_name=sql_name,
+            number=number.to_bytes(NUMBER_BYTES, "big"),
+            columns=(positions[hash_key.name, "hash"], positions[range_key.name, "range"]),
             hash=columns[hash_key.name, "hash"],
-            range=range_column,
-            order=(range_column.name,) if index is None else (range_column.name, "tie"),
+            range=columns[range_key.name, "range"],
             layout=index,
             projected=layout.projected(name),
         )
 
-    indexes: dict[str | None, KeyIndex] = {None: key_index("items_key", None)}
+    indexes: dict[str | None, KeyIndex] = {None: key_index(0, None)}
     for index in layout.indexes:
-        indexes[index.name] = key_index(sql_names[index.name], index)
-    return SqliteLayout(layout, identity, revision, tuple(columns.values()), indexes)
+        indexes[index.name] = key_index(numbers[index.name], index)
+    return SqliteLayout(layout, identity, revision, tuple(columns.values()), indexes, wait)

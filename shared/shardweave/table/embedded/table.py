@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import InvalidRequest, ShardweaveError, TableUnusable
+from ...errors import InvalidRequest, ShardweaveError, TableError, TableUnusable
 from .. import Guard
 from ..layout import TableLayout
 from ..operations import (
@@ -41,6 +42,7 @@ from .pages import query, scan
 from .reads import batch_get, get_item, transact_get
 from .sqlite_layout import SqliteLayout
 from .transactions import plan_transaction, transact
+from .waiting import WAIT, write_all
 from .writes import plan, plan_batch, write_batch, write_one
 
 R = TypeVar("R")
@@ -54,7 +56,8 @@ _GIVE_BACK = "DELETE FROM settings WHERE name = 'room'"
 
 class EmbeddedTable:
     """A table at `path` (None: in memory, private to this object). `clock` gives epoch seconds; the stream's
-    retention and the tokens of transactions follow it. A write waits `busy_seconds` for its turn."""
+    retention and the tokens of transactions follow it. A write waits `busy_seconds` for its turn. In a file, the
+    entries of up to `wait` new items in secondary indexes are written together."""
 
     def __init__(
         self,
@@ -64,12 +67,14 @@ class EmbeddedTable:
         name: str = "local",
         clock: Callable[[], float] = time.time,
         busy_seconds: float = BUSY_SECONDS,
+        wait: int = WAIT,
     ) -> None:
         self._name = name
         self._clock = clock
+        self._wrote = False
         try:
             self._connections = Connections(None if path is None else Path(path), busy_seconds=busy_seconds)
-            self._schema = self._opened(layout)
+            self._schema = self._opened(layout, 0 if path is None else wait)
         except ShardweaveError as error:
             error.where = error.where or str(path or "")
             raise
@@ -89,9 +94,9 @@ class EmbeddedTable:
             TransactWrite: self._transact,
         }
 
-    def _opened(self, layout: TableLayout) -> SqliteLayout:
+    def _opened(self, layout: TableLayout, wait: int) -> SqliteLayout:
         try:
-            return self._connections.write(lambda writer: open_schema(writer, layout))
+            return self._connections.write(lambda writer: open_schema(writer, layout, wait))
         except BaseException:
             self._connections.close()
             raise
@@ -140,6 +145,13 @@ class EmbeddedTable:
         self._connections.stop_waiting()
 
     def close(self) -> None:
+        """Close the table. Entries that wait are written before, if this object wrote and no other holds the file: the
+        next process need not make them to read."""
+        if self._wrote and self._schema.wait:
+            self._wrote = False
+            self._connections.stop_waiting()
+            with contextlib.suppress(TableError):
+                self._in_write(lambda writer: write_all(self._schema, writer))
         self._connections.close()
 
     # -- reads
@@ -147,7 +159,10 @@ class EmbeddedTable:
     def _read(self, operation: GetItem | BatchGet | Query | Scan, guard: Guard | None) -> Any:
         execute = _READS[type(operation)]
         _call(guard)
-        return self._connections.read(lambda reader: execute(self._schema, reader, operation))
+        # A read of an index looks first what waits.
+        reads_twice = self._schema.wait and isinstance(operation, (Query, Scan)) and operation.index is not None
+        lend = self._connections.snapshot if reads_twice else self._connections.read
+        return lend(lambda reader: execute(self._schema, reader, operation))
 
     def _read_snapshot(self, operation: TransactGet, guard: Guard | None) -> TransactGetAnswer:
         _call(guard)
@@ -198,6 +213,7 @@ class EmbeddedTable:
             _call(guard)
             return work(writer)
 
+        self._wrote = True
         return self._connections.write(guarded)
 
 

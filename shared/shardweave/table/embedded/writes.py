@@ -4,14 +4,14 @@ A write is planned without reading the table (`plan`), decided with the stored i
 item, its key columns) and stored (`store`: the row, the change log), all in one SQLite transaction. A write that leaves
 the item as it was stores and logs nothing, but costs its units.
 
-Cost: a seek, a row with its indexes, and a row of the log. Only the indexes whose keys changed are touched.
+Cost: a seek, a row with its entries, and a row of the log. A new item's entries in secondary indexes may wait (see
+`waiting`). A change touches entries only if keys of indexes changed.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...errors import ConditionFailed, InvalidRequest
 from ..conditions import Condition
@@ -26,7 +26,7 @@ from ..operations import (
     WriteAnswer,
 )
 from ..values import Item, Value
-from . import change_log
+from . import change_log, entries, waiting
 from .capacity import index_units, write_units
 from .expressions import check_condition
 from .item_blobs import decode, encode
@@ -37,13 +37,19 @@ from .updates import UpdatePlan, apply_update, check_update
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 
+FIND = """SELECT items.id, size, image FROM entries CROSS JOIN items ON items.id = entries.item
+  WHERE place = ? AND range = ? AND tie = ?"""
+"""Reads the item of an entry: of a key, there is one at most."""
+
+_INSERT = "INSERT INTO items VALUES (?, ?, ?, random() & 0x7fffffff, ?)"
+
 Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
 
 
 @dataclass(frozen=True)
 class WritePlan:
     """A checked write: a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`).
-    `size`, `image` and `columns` are the item's."""
+    `size` and `image` are the item's."""
 
     place: Place
     condition: Condition | None
@@ -51,7 +57,6 @@ class WritePlan:
     item: dict[str, Value] | None = None
     size: int = 0
     image: bytes | None = None
-    columns: dict[str, bytes | None] = field(default_factory=dict)
     update: UpdatePlan | None = None
     passive: bool = False
 
@@ -68,15 +73,15 @@ class Stored:
 
 @dataclass(frozen=True)
 class Decision:
-    """The effect of a write: from `old` to `new`, where None means that there is no item. `columns` are the key columns
-    that change."""
+    """The effect of a write: from `old` to `new`, where None means that there is no item. `moves`: whether keys of
+    indexes change."""
 
     place: Place
     old: Stored | None
     new: dict[str, Value] | None
     new_size: int = 0
     image: bytes | None = None
-    columns: dict[str, bytes | None] = field(default_factory=dict)
+    moves: bool = True
 
     @property
     def changes_nothing(self) -> bool:
@@ -95,8 +100,8 @@ def plan(schema: SqliteLayout, action: Action) -> WritePlan:
         check_condition(condition)
     if isinstance(action, PutItem):
         place, item, size = check_item(schema, action.item)
-        columns = _encode(schema.columns[2:], item)
-        return WritePlan(place, condition, on_failure, item, size, encode(item), columns)
+        entries.check_columns(schema.columns[2:], item)
+        return WritePlan(place, condition, on_failure, item, size, encode(item))
     place = check_key(schema, action.key)
     if isinstance(action, UpdateItem):
         return WritePlan(place, condition, on_failure, update=check_update(schema, action))
@@ -116,13 +121,12 @@ def decide(schema: SqliteLayout, connection: sqlite3.Connection, write: WritePla
     if write.update is not None:
         new, size = apply_update(write.update, write.place.key if old is None else old.item)
         changed = schema.columns[2:] if old is None else _changed(schema, old.item, new)
-        return Decision(write.place, old, new, size, encode(new), _encode(changed, new))
+        entries.check_columns(changed, new)
+        return Decision(write.place, old, new, size, encode(new), bool(changed))
     if write.item is None:
         return Decision(write.place, old, None)
-    columns = write.columns
-    if old is not None:
-        columns = {column.name: columns[column.name] for column in _changed(schema, old.item, write.item)}
-    return Decision(write.place, old, write.item, write.size, write.image, columns)
+    moves = old is None or bool(_changed(schema, old.item, write.item))
+    return Decision(write.place, old, write.item, write.size, write.image, moves)
 
 
 def store(
@@ -137,7 +141,7 @@ def store(
     elif new is not None:
         _insert(schema, writer, decision, new)
     elif old is not None:
-        writer.execute("DELETE FROM items WHERE id = ?", (old.row,))
+        _delete(schema, writer, decision.place, old)
     change_log.append(writer, now, None if old is None else old.image, decision.image, by_service=by_service)
 
 
@@ -152,9 +156,7 @@ def units(schema: SqliteLayout, decision: Decision, *, transactional: bool = Fal
 
 def find(connection: sqlite3.Connection, place: Place) -> Stored | None:
     """The stored item of a key, or None."""
-    row = connection.execute(
-        "SELECT id, size, image FROM items WHERE key_0 = ? AND key_1 = ?", (place.hash, place.range)
-    ).fetchone()
+    row = connection.execute(FIND, place.entry).fetchone()
     if row is None:
         return None
     identity, size, image = row
@@ -210,32 +212,39 @@ def write_batch(
 
 
 def _insert(schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision, new: dict[str, Value]) -> None:
-    place, columns = decision.place, decision.columns
-    names = ", ".join(column.name for column in schema.columns)
-    writer.execute(
-        f"INSERT INTO items (tie, size, ttl, image, {names}) VALUES (?, ?, ?, ?{', ?' * len(schema.columns)})",
-        (place.tie, decision.new_size, schema.ttl(new), decision.image, place.hash, place.range, *columns.values()),
-    )
+    values = decision.new_size, schema.ttl(new), decision.image
+    if not schema.wait:
+        row = writer.execute(_INSERT, (None, *values)).lastrowid
+        entries.insert(writer, row, [decision.place.entry, *entries.secondary_entries(schema, new)])
+        return
+    through, last = waiting.state(writer)
+    writer.execute(_INSERT, (last + 1, *values))
+    entries.insert(writer, last + 1, [decision.place.entry])
+    if last + 1 - through >= schema.wait:
+        waiting.write_all(schema, writer)
+
+
+def _delete(schema: SqliteLayout, writer: sqlite3.Connection, place: Place, old: Stored) -> None:
+    waiting.write_with(schema, writer, old.row)
+    entries.delete(writer, [place.entry, *entries.secondary_entries(schema, old.item)])
+    writer.execute("DELETE FROM items WHERE id = ?", (old.row,))
 
 
 def _update(
     schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision, old: Stored, new: dict[str, Value]
 ) -> None:
-    changed: dict[str, Value] = {"size": decision.new_size, "image": decision.image, **decision.columns}
+    if decision.moves:
+        waiting.write_with(schema, writer, old.row)
+        before, after = (dict.fromkeys(entries.secondary_entries(schema, item)) for item in (old.item, new))
+        entries.delete(writer, [entry for entry in before if entry not in after])
+        entries.insert(writer, old.row, [entry for entry in after if entry not in before])
+    writer.execute("UPDATE items SET size = ?, image = ? WHERE id = ?", (decision.new_size, decision.image, old.row))
     ttl = schema.ttl(new)
     if ttl != schema.ttl(old.item):
-        changed["ttl"] = ttl
-    assignments = ", ".join(f"{name} = ?" for name in changed)
-    writer.execute(f"UPDATE items SET {assignments} WHERE id = ?", (*changed.values(), old.row))
+        writer.execute("UPDATE items SET ttl = ? WHERE id = ?", (ttl, old.row))
 
 
 def _changed(schema: SqliteLayout, old: Item, new: Item) -> list[KeyColumn]:
-    """The key columns of indexes whose attribute differs. Types count: Python alone takes True for 1."""
+    """The columns of indexes whose attribute differs. Types count: Python alone takes True for 1."""
     pairs = ((column, old.get(column.attribute), new.get(column.attribute)) for column in schema.columns[2:])
     return [column for column, before, after in pairs if type(before) is not type(after) or before != after]
-
-
-def _encode(columns: Iterable[KeyColumn], item: Item) -> dict[str, bytes | None]:
-    return {
-        column.name: column.encode(item[column.attribute]) if column.attribute in item else None for column in columns
-    }

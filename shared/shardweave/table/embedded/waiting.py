@@ -1,0 +1,98 @@
+"""Items whose entries in secondary indexes wait, so that a create changes few pages of the file.
+
+An item of eleven indexes changes a page of each when its entries are written, and SQLite logs whole pages. In a file,
+the entries of a new item are therefore not written with it: they follow from the item, which is. Once `WAIT` items have
+come together, all their entries are written in order, in the transaction of the last one, so that items share pages.
+
+A table in memory logs nothing, and none of its entries wait.
+
+Guarantees: the items whose rows come after `indexed.through` have no entry of a secondary index in the file, all others
+have every one. Such rows are only added, or written with the same keys, until `write_all`: whoever removes one or
+changes its keys calls `write_with` first. Entries of the table's key never wait. A read of an index that begins with
+`follow`, in its snapshot, reads the waiting entries from a table in memory that belongs to its connection.
+
+Cost: a read of an index asks for two numbers more, and makes the entries of the items that came since the connection's
+last one; the first read of a process makes up to `WAIT`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from .entries import insert_sorted, secondary_entries
+from .item_blobs import decode
+from .sqlite_layout import SqliteLayout
+
+WAIT = 2048
+
+_STATE = "SELECT through, (SELECT max(id) FROM items) FROM indexed"
+_STAMP = "SELECT stamp FROM items WHERE id = ?"
+_INSERT = "INSERT INTO temp.waiting VALUES (?, ?, ?, ?)"
+_TABLE = """CREATE TEMP TABLE IF NOT EXISTS waiting (
+  place BLOB, range BLOB, tie BLOB, item INTEGER, PRIMARY KEY (place, range, tie)
+) WITHOUT ROWID"""
+
+
+class Follower(sqlite3.Connection):
+    """A connection that reads. `followed`: the rows whose entries are in its own table, after the first up to the
+    second, and the second's stamp: another row of that number, after a backup was put back, has another."""
+
+    followed: tuple[int, int, int] | None = None
+
+
+def state(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The last row whose entries are all written, and the last row that is there or was before that one."""
+    through, last = connection.execute(_STATE).fetchone()
+    return through, max(through, last or 0)
+
+
+def follow(schema: SqliteLayout, reader: sqlite3.Connection) -> bool:
+    """Whether entries wait in the snapshot of `reader`; if so, its table `waiting` has them until the next call."""
+    if not schema.wait:
+        return False
+    assert isinstance(reader, Follower)
+    through, last = state(reader)
+    if through == last:
+        return False
+    before, reader.followed = reader.followed, None
+    goes_on = before is not None and before[0] == through and _stamp(reader, before[1]) == before[2]
+    if before is None or not goes_on or before[1] < last:
+        reader.execute("PRAGMA query_only = OFF")
+        try:
+            if before is None or not goes_on:
+                reader.execute(_TABLE)
+                reader.execute("DELETE FROM temp.waiting")
+            first = before[1] if before is not None and goes_on else through
+            reader.executemany(_INSERT, list(_rows(schema, reader, first, last)))
+        finally:
+            reader.execute("PRAGMA query_only = ON")
+    reader.followed = through, last, _stamp(reader, last)
+    return True
+
+
+def _stamp(connection: sqlite3.Connection, row: int) -> int:
+    found = connection.execute(_STAMP, (row,)).fetchone()
+    return -1 if found is None else int(found[0])
+
+
+def write_with(schema: SqliteLayout, writer: sqlite3.Connection, row: int) -> None:
+    """Write the entries that wait if those of `row` are among them."""
+    if schema.wait and row > state(writer)[0]:
+        write_all(schema, writer)
+
+
+def write_all(schema: SqliteLayout, writer: sqlite3.Connection) -> None:
+    """Write the entries that wait."""
+    through, last = state(writer)
+    if through < last:
+        insert_sorted(writer, list(_rows(schema, writer, through, last)))
+        writer.execute("UPDATE indexed SET through = ?", (last,))
+
+
+def _rows(
+    schema: SqliteLayout, connection: sqlite3.Connection, after: int, last: int
+) -> Iterator[tuple[bytes, bytes, bytes, int]]:
+    for row, image in connection.execute("SELECT id, image FROM items WHERE id > ? AND id <= ?", (after, last)):
+        for entry in secondary_entries(schema, decode(image)):
+            yield *entry, row
