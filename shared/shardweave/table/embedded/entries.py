@@ -41,7 +41,8 @@ def secondary_entries(schema: SqliteLayout, item: Item, indexes: Sequence[KeyInd
     index may have, keeps the item out of the index."""
     keys = [_encoded(column, item) for column in schema.columns]
     hash_key, range_key = keys[0], keys[1]
-    assert hash_key is not None and range_key is not None
+    assert hash_key is not None
+    assert range_key is not None
     tie = tie_bytes(hash_key, range_key)
     found: list[Entry] = []
     for index in schema.secondary() if indexes is None else indexes:
