@@ -37,6 +37,34 @@ def test_an_issue_without_a_value_leaves_the_order_and_stays_in_all_others() -> 
     assert numbers(grid(client, BRIDGE, "num")) == [1, 2, 3]
 
 
+def test_a_grid_is_filtered_by_fields_in_any_order() -> None:
+    client = load_told()
+    for name, kind in (("weight", "number"), ("spot", "text"), ("checked", "date")):
+        _declare(client, name, kind)
+    for num, values in ((1, ("10.50", "north")), (2, ("10.5", "south")), (3, ("9", "north"))):
+        _set(client, num, {"weight": values[0], "spot": values[1], "checked": f"2025-01-0{num}"})
+    for asked, found in (
+        ({"custom.weight": "10.5"}, [1, 2]),
+        ({"custom.spot": "north"}, [1, 3]),
+        ({"custom.spot": "north", "custom.weight": "10.5"}, [1]),
+        ({"custom.checked": "2025-01-02", "state": "open"}, []),
+        ({"custom.checked": "2025-01-03", "state": "open"}, [3]),
+        ({"custom.spot": "west"}, []),
+    ):
+        assert numbers(grid(client, BRIDGE, "num", **asked)) == found
+        assert numbers(grid(client, BRIDGE, "-num", **asked)) == found[::-1]
+        query = "".join(f"&{name}={value}" for name, value in asked.items())
+        told = json_of(client.get(f"/v1/issue-grid/explain?projectId={BRIDGE.project_id}{query}"))
+        assert told["filters"] == len(asked)
+    base = f"/v1/issue-grid?projectId={BRIDGE.project_id}"
+    problem = problem_of(client.get(f"{base}&custom.colour=red"), 400, "unknown_name")
+    assert (problem["where"], problem["fix"]) == ("custom.colour", "use some of checked, spot, weight")
+    problem = problem_of(client.get(f"{base}&custom.weight=much"), 400, "validation_failed")
+    assert problem["where"] == "custom.weight"
+    problem_of(client.get(f"{base}&custom=red"), 400, "unknown_name")
+    problem_of(client.get(f"{base}&custom.spot=a&custom.spot=b"), 400, "invalid_input")
+
+
 def test_values_are_of_the_fields_kind() -> None:
     client = load_told()
     _declare(client, "checked", "date")

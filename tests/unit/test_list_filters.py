@@ -90,7 +90,9 @@ def test_a_refusal_says_how_a_filter_is_asked(client: Client) -> None:
     refused = problem_of(client.get("/v1/parts?weight.prefix=2"), 400, "unknown_name")
     assert "filter.weight=" in refused["fix"]
     refused = problem_of(client.get("/v1/parts?labels=2"), 400, "unknown_name")
-    assert refused["fix"] == "no index has it: test it after reading, with `filter` of POST /v1/parts/query"
+    assert refused["fix"] == (
+        "no index has it: test it after reading, with filter.labels.PATH=, or `filter` of POST /v1/parts/query"
+    )
     for query in ("sku=a&number=2", "index=byDay&made=2024-05-01&number=2"):
         refused = problem_of(client.get(f"/v1/parts?{query}"), 400, "unsupported_query")
         assert "or test what is left in a filter: filter." in refused["fix"]

@@ -7,7 +7,6 @@ moves an issue by hand has to do it. The places bound how many fields a project 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -15,13 +14,10 @@ from uuid import UUID
 from pydantic import Field
 
 from shardweave import Database, Update, errors
-from shardweave.routing import JsonModel, JsonType, Writes, post, writes
+from shardweave.routing import JsonModel, Writes, post, writes
 
-from .grid import IssueWithValues, project_of, with_values
-from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Number, Project, Text
-
-TYPES = {FieldKind.TEXT: JsonType(Text), FieldKind.NUMBER: JsonType(Number), FieldKind.DATE: JsonType(dt.date)}
-"""What values of each kind are."""
+from .grid import TYPES, IssueWithValues, project_of, with_values
+from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
 
 
 class NewField(JsonModel):

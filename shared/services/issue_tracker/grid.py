@@ -6,6 +6,7 @@ are. Filters drop issues after reading, so a page that drops many reads further;
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from functools import reduce
 from operator import and_
@@ -16,9 +17,9 @@ from uuid import UUID
 from pydantic import Field
 
 from shardweave import Database, errors, where
-from shardweave.routing import JsonModel, Listed, RecordView, get, listed
+from shardweave.routing import JsonModel, JsonType, Listed, RecordView, get, listed
 
-from .records import COLUMNS, PLACES, Issue, Priority, Project, State, presence
+from .records import COLUMNS, PLACES, FieldKind, Issue, Number, Priority, Project, State, Text, presence
 from .sorting import LAST, sorting
 
 KINDS = {
@@ -29,6 +30,10 @@ KINDS = {
     "created": "time",
     "updated": "time",
 }
+
+
+TYPES = {FieldKind.TEXT: JsonType(Text), FieldKind.NUMBER: JsonType(Number), FieldKind.DATE: JsonType(dt.date)}
+"""What values of custom fields of each kind are."""
 
 
 class IssueWithValues(RecordView[Issue]):
@@ -78,6 +83,18 @@ def issues_by(project: Project, sort: str, only: Mapping[str, Any] = MappingProx
     return listed(Issue, conditions, index=chosen.index, filter=filter_of(only), reverse=chosen.reverse)
 
 
+def custom_values(given: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, Any]:
+    """The values of custom fields, by the places where issues hold them. Raises UnknownName, ValidationFailed."""
+    found = {}
+    for name, text in given.items():
+        shown = f"custom.{name[:40]}"
+        if name not in fields:
+            listed = ", ".join(fields) or "(it has none)"
+            raise errors.UnknownName("the project has no such custom field", where=shown, fix=f"use some of {listed}")
+        found[fields[name]] = TYPES[PLACES[fields[name]]].read(text, "custom", name)
+    return found
+
+
 def filter_of(only: Mapping[str, Any]) -> Any:
     """The filter that keeps issues with these values, None where none is given."""
     tests = [where(name) == value for name, value in only.items() if value is not None]
@@ -98,12 +115,14 @@ OnlyState = Annotated[State | None, Field(description="Only issues in this state
 OnlyPriority = Annotated[Priority | None, Field(description="Only issues of this priority.")]
 OnlyReporter = Annotated[str | None, Field(description="Only issues that this person reported.")]
 OnlyAssignee = Annotated[str | None, Field(description="Only issues of this assignee.")]
+OnlyCustom = Annotated[dict[str, str], Field(description="Only issues with this value of a custom field.")]
 
 
 @get("/v1/issue-grid", tag="issues", errors=(errors.NotFound,))
 def issue_grid(
     project_id: ProjectId,
     database: Database,
+    custom: OnlyCustom,
     sort: Sort = LAST,
     state: OnlyState = None,
     priority: OnlyPriority = None,
@@ -114,9 +133,10 @@ def issue_grid(
 
     `sort` names one column, `-` before it for the other direction: `sort=-due`. Issues that are alike in it come by
     number, the same way; `sort=state,-num` has the numbers the other way. By a custom field come the issues that have
-    a value there. `state`, `priority`, `reporter` and `assignee` filter, in any order."""
+    a value there. `state`, `priority`, `reporter`, `assignee` and `custom.NAME` filter, in any order."""
     project = project_of(database, {"project_id": project_id})
     only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
+    only |= custom_values(custom, project.custom_fields)
     found = issues_by(project, sort, only).shown_as(lambda issue: with_values(issue, project.custom_fields))
     return found.with_members(Columns(columns=columns_of(project)))
 
@@ -138,16 +158,20 @@ class GridPlan(JsonModel):
 def explain_issue_grid(
     project_id: ProjectId,
     database: Database,
+    custom: OnlyCustom,
     sort: Sort = LAST,
     state: OnlyState = None,
     priority: OnlyPriority = None,
     reporter: OnlyReporter = None,
     assignee: OnlyAssignee = None,
+    *,
     run: Annotated[bool, Field(description="Read the first page, and say what it cost.")] = False,
 ) -> GridPlan:
     """How the grid with the same parameters is read, and why."""
+    project = project_of(database, {"project_id": project_id})
     only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
-    grid = issues_by(project_of(database, {"project_id": project_id}), sort, only)
+    only |= custom_values(custom, project.custom_fields)
+    grid = issues_by(project, sort, only)
     found = database.explain(
         Issue, grid.conditions, index=grid.index, filter=grid.filter, reverse=grid.reverse, run=run
     )

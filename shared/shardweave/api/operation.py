@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..errors import ConfigurationError, ShardweaveError
-from ..wire.parameter import Parameter
+from ..wire.parameter import Parameter, ParameterFamily
 from .authorizer_claims import Caller
 from .http import JSON, Response
 
@@ -76,7 +76,8 @@ class Operation:
     which takes the rest of the path; `name` is the operation's id; `also` are other successful answers; `errors` are
     those in addition to the errors of every operation. `audited`: each request gets an entry in the audit trail; the
     default is true unless the method is GET. `counted`: requests count towards the tenant's rate limit. `instead` says
-    what to use in place of some query parameters that it does not take."""
+    what to use in place of some query parameters that it does not take. `families` are query parameters that can't be
+    listed; the description tells of them."""
 
     method: str
     path: str
@@ -89,12 +90,19 @@ class Operation:
     tag: str = ""
     path_parameters: tuple[Parameter, ...] = ()
     query_parameters: tuple[Parameter, ...] = ()
+    families: tuple[ParameterFamily, ...] = ()
     header_parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     errors: tuple[type[ShardweaveError], ...] = ()
     audited: bool | None = None
     counted: bool = True
     instead: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def full_description(self) -> str:
+        """The description, with the parameters that can't be listed."""
+        told = [f"`{each.shown}=`: {each.description}" for each in self.families]
+        return "\n\n".join(text for text in (self.description, "\n".join(f"- {each}" for each in told)) if text)
 
     @property
     def is_audited(self) -> bool:

@@ -62,6 +62,7 @@ def _operation(route: Route[..., Any], parts: Parts) -> Operation:
         tag=route.tag,
         path_parameters=arguments.path,
         query_parameters=(*arguments.query, *(PAGING if isinstance(kind, _Page) else ())),
+        families=arguments.families,
         header_parameters=(*once, *kind.conditions),
         body=arguments.body,
         errors=tuple(dict.fromkeys((*route.errors, *kind.errors, *changing, *refusals))),

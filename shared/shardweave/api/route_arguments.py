@@ -27,7 +27,7 @@ from ..schema.property import Property
 from ..values.codecs import codec_of
 from ..values.json_types import as_declared, json_form
 from ..values.json_validation import read_model
-from ..wire.parameter import Parameter
+from ..wire.parameter import Parameter, ParameterFamily
 from .caller_database import CallerDatabase
 from .operation import Body, Call
 
@@ -49,6 +49,7 @@ class Arguments:
     reads: dict[str, Read]
     path: tuple[Parameter, ...] = ()
     query: tuple[Parameter, ...] = ()
+    families: tuple[ParameterFamily, ...] = ()
     body: Body | None = None
     answered: Any = None
     of_everybody: bool = False
@@ -66,6 +67,7 @@ def arguments_of(route: Route[..., Any], parts: Parts) -> Arguments:
     reads: dict[str, Read] = {}
     path: dict[str, Parameter] = {}
     query: list[Parameter] = []
+    families: list[ParameterFamily] = []
     body: Body | None = None
     for name, declared in inspect.signature(route.function).parameters.items():
         if name not in hints or declared.kind in (
@@ -83,6 +85,9 @@ def arguments_of(route: Route[..., Any], parts: Parts) -> Arguments:
                 raise _wrong(route, f"{name!r} would be a body, and there can be none, or one", "leave one model")
             body = Body(annotation)
             reads[name] = _body_reader(annotation)
+        elif _plain(annotation) == dict[str, str]:
+            families.append(_family(name, annotation))
+            reads[name] = _family_reader(families[-1], declared)
         else:
             place = _property(route, name, annotation, declared)
             parameter = _described(place, declared)
@@ -102,7 +107,7 @@ def arguments_of(route: Route[..., Any], parts: Parts) -> Arguments:
         raise _wrong(route, "the path's parameters must stand at its end", 'give "/v1/order-notes/{order_id}", say')
     in_order = tuple(path[name] for name in in_path)
     of_everybody = any(ANY_CALLER in typing.get_args(each) for each in hints.values())
-    return Arguments(reads, in_order, tuple(query), body, hints.get("return", NOT_GIVEN), of_everybody)
+    return Arguments(reads, in_order, tuple(query), tuple(families), body, hints.get("return", NOT_GIVEN), of_everybody)
 
 
 def path_of(route: Route[..., Any]) -> str:
@@ -178,9 +183,30 @@ def _property(route: Route[..., Any], name: str, annotation: Any, declared: insp
         raise _wrong(route, f"the parameter {name!r} can't be of its type: {error}", "use a plain type") from None
 
 
+def _plain(annotation: Any) -> Any:
+    return typing.get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+
+
+def _family(name: str, annotation: Any) -> ParameterFamily:
+    """The query parameters of a `dict[str, str]`: one for each of its keys."""
+    return ParameterFamily(f"{to_camel(name)}.", "NAME", _said(annotation))
+
+
+def _family_reader(family: ParameterFamily, declared: inspect.Parameter) -> Read:
+    def read(call: Call) -> Any:
+        found = {name.removeprefix(family.prefix): text for name, text in call.query.items() if family.has(name)}
+        return NOT_GIVEN if not found and declared.default is not NOT_GIVEN else found
+
+    return read
+
+
+def _said(annotation: Any) -> str:
+    metadata = getattr(annotation, "__metadata__", ())
+    return next((each.description for each in metadata if isinstance(each, FieldInfo) and each.description), "")
+
+
 def _described(place: Property, declared: inspect.Parameter) -> Parameter:
-    metadata = getattr(place.annotation, "__metadata__", ())
-    said = next((each.description for each in metadata if isinstance(each, FieldInfo) and each.description), "")
+    said = _said(place.annotation)
     default = None if declared.default is NOT_GIVEN else declared.default
     shown = default if isinstance(default, (str, int, float, bool)) else None
     return Parameter(place.stored, said, place.annotation, shown, required=declared.default is NOT_GIVEN)

@@ -114,7 +114,7 @@ def describing_router(operations: Sequence[Operation], *, limited: bool = False)
             router_rule(operation.path),
             method=operation.method,
             summary=operation.summary,
-            description=operation.description,
+            description=operation.full_description,
             tags=[operation.tag] if operation.tag else None,
             operation_id=operation.name,
             responses=_responses(operation, limited=limited and operation.counted),
@@ -179,9 +179,10 @@ def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]], *, po
     allowed = [parameter.name for parameter in operation.query_parameters]
     found: dict[str, str] = {}
     for name, value in pairs:
-        if name not in allowed:
+        if name not in allowed and not any(each.has(name) for each in operation.families):
             fix = operation.instead.get(name.partition(".")[0], "")
-            fix = fix or (f"use some of {', '.join(allowed)}" if allowed else "leave it out, there are none here")
+            named = [*allowed, *(each.shown for each in operation.families)]
+            fix = fix or (f"use some of {', '.join(named)}" if named else "leave it out, there are none here")
             if posts:
                 fix += f"; {operation.method} takes the path's end for a record's key, POST asks what it names"
             raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)

@@ -72,14 +72,13 @@ def _asked(options: argparse.Namespace, entity: EntityType[Any]) -> tuple[QueryS
     given: dict[str, str] = {}
     for parameter in options.parameters:
         name, equals, value = parameter.partition("=")
-        if name in known and not equals:
+        is_known = name in known or any(each.has(name) for each in lists.families)
+        if is_known and not equals:
             raise InputError("the parameter has no value", where=name, fix=f"write {name}=VALUE")
-        if name not in known:
-            raise UnknownName(
-                f"there is no parameter {name[:80]!r}",
-                where="NAME=VALUE",
-                fix=f"use some of {', '.join(sorted(known))}",
-            )
+        if not is_known:
+            names = sorted(known | {each.shown for each in lists.families})
+            message = f"there is no parameter {name[:80]!r}"
+            raise UnknownName(message, where="NAME=VALUE", fix=f"use some of {', '.join(names)}")
         if name in given:
             raise InputError("the parameter is given more than once", where=name, fix="give it once")
         given[name] = value

@@ -1,8 +1,8 @@
-"""Paths of filters: into maps and lists, as in `meta.color` and `lines.0.sku`.
+r"""Paths of filters: into maps and lists, as in `meta.color` and `lines.0.sku`.
 
 A path is a property and, after points, keys of maps and places in lists, which count from 0. The stored value says
-which of the two a step is; where there is nothing at a step, the record has no value there. A key that has a point in
-it can't be named.
+which of the two a step is; where there is nothing at a step, the record has no value there. In a step, `\.` is a
+point and `\\` a backslash, so that every key can be named: `meta.os\.name`.
 
 The value has the type that is declared for it (`dict[str, Decimal]` says it, `dict[str, Any]` says none), and tests
 take and compare values of that type as those of a property. They are made after reading, and read the default of the
@@ -34,6 +34,8 @@ from .filter_compiler import compiled_test
 MAX_STEPS = 32
 """How deep a value may lie: DynamoDB keeps none deeper."""
 
+_STEP = re.compile(r"(?:[^.\\]|\\[.\\])*")
+_ESCAPED = re.compile(r"\\(.)")
 _PLACE = re.compile("0|[1-9][0-9]{0,5}")
 _NOTHING = object()
 
@@ -58,9 +60,32 @@ class AtPath(OnAttribute):
         return self.test.evaluate({} if found is _NOTHING else {_text(self.attribute, self.steps): found})
 
 
+def steps_of(path: str, where: str) -> list[str]:
+    """The property and the steps of a path. Raises UnsupportedQuery."""
+    found, place = [], 0
+    while True:
+        step = _STEP.match(path, place)
+        end = place if step is None else step.end()
+        found.append(_ESCAPED.sub(r"\1", path[place:end]))
+        if end == len(path):
+            return found
+        if path[end] != ".":
+            raise UnsupportedQuery(
+                "a backslash in a path must stand before a point or another backslash",
+                where=where,
+                fix=r"write \\ for a backslash in a key, and \. for a point",
+            )
+        place = end + 1
+
+
+def path_of(steps: Sequence[str]) -> str:
+    """The path of a property and steps: the inverse of `steps_of`."""
+    return ".".join(step.replace("\\", r"\\").replace(".", r"\.") for step in steps)
+
+
 def property_at(entity: EntityType[Any], path: str, where: str) -> Property:
     """A property, or what stands at the end of a path as if it were one. Raises UnknownName, UnsupportedQuery."""
-    name, *steps = path.split(".")
+    name, *steps = steps_of(path, where)
     each = entity.property_of(name, where)
     return _property_at(each, tuple(steps), where) if steps else each
 
@@ -68,7 +93,7 @@ def property_at(entity: EntityType[Any], path: str, where: str) -> Property:
 def test_at(entity: EntityType[Any], path: str, node: Condition, where: str) -> Condition:
     """A test of a property, or of what stands at the end of a path, over stored values. Raises UnknownName,
     UnsupportedQuery, ValidationFailed, ValueRefused."""
-    name, *steps = path.split(".")
+    name, *steps = steps_of(path, f"{where}.property")
     each = entity.property_of(name, f"{where}.property")
     if not steps:
         return compiled_test(each, node, where, stored=each.stored in entity.identity)
@@ -121,7 +146,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _text(name: str, steps: Sequence[str]) -> str:
-    return ".".join((name, *steps))
+    return path_of((name, *steps))
 
 
 def _types_at(annotation: Any, step: str, within: tuple[Any, ...]) -> Iterator[Any]:

@@ -25,6 +25,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar, Union
@@ -360,6 +361,26 @@ def json_of_text(annotation: Any, codec: Codec | None, text: str) -> Any:
         return int(text) if _WHOLE.fullmatch(text) else text
     if isinstance(codec, NumberCodec) and not _holds(annotation, Decimal):
         return json_number(text) if _DECIMAL.fullmatch(text) else text
+    return text
+
+
+def is_untyped(annotation: Any) -> bool:
+    """Whether a type says nothing of its values."""
+    return annotation in (Any, object)
+
+
+def untyped_of_text(text: str) -> Any:
+    """The value of a text in a URL where no type is declared: a number, `true` or `false` as in JSON, a text in quotes;
+    else the text itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return Decimal(text)
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        with suppress(ValueError):
+            return str(json.loads(text))
     return text
 
 

@@ -12,6 +12,7 @@ midnight in UTC, a time without a zone is refused. A key of several properties m
     properties  the properties to answer, separated by commas, in place of all that the index holds
     hydrate     true for whole records, where the index has less
     filter.p    a test after reading, also of a property that no index has (see `list_filters`)
+    filter.p.x  the same for what stands at a path in a map, a list or a nested model
 
 and the parameters of every page (see `pages`).
 """
@@ -47,7 +48,7 @@ class ConditionParameter:
 
 
 class ListQuery:
-    """The list parameters of one entity. `parameters` describes them all."""
+    """The list parameters of one entity: `parameters`, and those of `families`."""
 
     def __init__(self, entity: EntityType[Any]) -> None:
         self._entity = entity
@@ -61,9 +62,10 @@ class ListQuery:
         own = _own_parameters(entity)
         self._filters = ListFilters(entity, _annotation, {each.name: each for each in (*own, *described)})
         self.parameters: tuple[Parameter, ...] = (*own, *described, *self._filters.parameters)
+        self.families = self._filters.families
 
     def spec(self, given: Mapping[str, str]) -> QuerySpec:
-        """The query of parameters that are all among `parameters`. Raises InputError's kinds."""
+        """The query of parameters that are all in `parameters` or of `families`. Raises InputError's kinds."""
         return QuerySpec(
             entity=self._entity.token,
             conditions=self._conditions_of(given),

@@ -22,3 +22,22 @@ class Parameter:
     def default_text(self) -> str | None:
         """The default as it is written in a query string."""
         return self.default if self.default is None or isinstance(self.default, str) else json.dumps(self.default)
+
+
+@dataclass(frozen=True)
+class ParameterFamily:
+    """Query parameters that begin alike, and of which there are more than can be listed: `prefix` ends with a point,
+    and `rest` stands for what follows it in a description."""
+
+    prefix: str
+    rest: str
+    description: str
+
+    def has(self, name: str) -> bool:
+        """Whether a parameter belongs to it."""
+        return name.startswith(self.prefix) and name != self.prefix
+
+    @property
+    def shown(self) -> str:
+        """It, as a name in a text for people."""
+        return f"{self.prefix}{self.rest}"

@@ -135,6 +135,9 @@ class Collection:
         by_post = f"`filter` of POST {ROOT}/{self.entity.collection}/query"
         parameter = f"{FILTER}.{name}"
         known = any(each.name == parameter for each in self._list_query.parameters)
+        family = next((each for each in self._list_query.families if each.prefix == f"{parameter}."), None)
+        if family is not None:
+            return f"{family.shown}=, or {by_post}"
         return f"{parameter}=, or {by_post}" if known else by_post
 
     def get(self, call: Call) -> Response:
@@ -259,6 +262,7 @@ class Collection:
                 "equality, and on the last one equality, a prefix or a range.\n\n" + index_table(self._visible),
                 tag=entity.collection,
                 query_parameters=listing,
+                families=self._list_query.families,
                 errors=(*QUERY_ERRORS, *self.expansion.errors),
                 instead={
                     name: f"no index has it: test it after reading, with {self._filters_of(name)}"
