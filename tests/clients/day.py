@@ -8,7 +8,7 @@ import sys
 
 from client import Client, Issue, Prefix, Problem
 
-base_url, token, tenant_id, project_id = sys.argv[1:]
+base_url, token, project_id = sys.argv[1:]
 client = Client(base_url, headers=lambda: {"authorization": f"Bearer {token}"})
 said: dict[str, object] = {}
 
@@ -26,9 +26,9 @@ issue_id = made.record["issueId"]
 said["once"] = issue_id == again.record["issueId"] and made.rev == again.rev
 
 # Somebody takes it; somebody else has the old one at hand, and is told.
-taken = client.issues.update(tenant_id, issue_id, {"assignee": "ann"}, rev=made.rev)
+taken = client.issues.update(issue_id, {"assignee": "ann"}, rev=made.rev)
 try:
-    client.issues.update(tenant_id, issue_id, {"assignee": "bob"}, rev=made.rev)
+    client.issues.update(issue_id, {"assignee": "bob"}, rev=made.rev)
 except Problem as problem:
     said["conflict"] = [problem.code, problem.status]
 said["assignee"] = taken.record.get("assignee")
@@ -52,10 +52,10 @@ said["grid"] = [
 ]
 
 # The evening: it is done, and gone.
-closed: Issue = client.issues.update(tenant_id, issue_id, {"state": "closed"}).record
+closed: Issue = client.issues.update(issue_id, {"state": "closed"}).record
 said["state"] = closed["state"]
-client.issues.delete(tenant_id, issue_id)
-said["gone"] = client.issues.get(tenant_id, issue_id)
+client.issues.delete(issue_id)
+said["gone"] = client.issues.get(issue_id)
 try:
     client.issues.create({"projectId": project_id, "title": ""})
 except Problem as problem:

@@ -3,7 +3,7 @@ import type { Issue } from "./client.js";
 
 declare const process: { readonly argv: ReadonlyArray<string> };
 
-const [baseUrl = "", token = "", tenantId = "", projectId = ""] = process.argv.slice(2);
+const [baseUrl = "", token = "", projectId = ""] = process.argv.slice(2);
 const client = new Client({ baseUrl, headers: () => ({ authorization: `Bearer ${token}` }) });
 const said: Record<string, unknown> = {};
 
@@ -21,7 +21,7 @@ const again = await client.issues.create(body, { idempotencyKey: "day-1" });
 said["once"] = made.record.issueId === again.record.issueId && made.rev === again.rev;
 
 // Somebody takes it; somebody else has the old one at hand, and is told.
-const key = { tenantId, issueId: made.record.issueId };
+const key = made.record.issueId;
 const taken = await client.issues.update(key, { assignee: "ann" }, made.rev === null ? {} : { rev: made.rev });
 try {
   await client.issues.update(key, { assignee: "bob" }, made.rev === null ? {} : { rev: made.rev });

@@ -49,12 +49,12 @@ def wrong_lines(text: str) -> list[int]:
 
 @contextmanager
 def tracker(folder: Path) -> Iterator[list[str]]:
-    """The arguments of a program that works at the issue tracker: address, token, tenant, project."""
+    """The arguments of a program that works at the issue tracker: address, token, project."""
     data = folder / "data"
     server = LocalServer.start(data, "--service", "issue_tracker", "--day", DAY.isoformat())
     try:
         token = made_token(f"$(./run shardweave token --claim tenant={TENANT} --data {data})", data)
-        yield [server.address, token, TENANT, str(BRIDGE.project_id)]
+        yield [server.address, token, str(BRIDGE.project_id)]
     finally:
         assert server.stop() == 0
 

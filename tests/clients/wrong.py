@@ -17,8 +17,8 @@ client.issues.by_grid_num(projectId=project, limit="5")  # wrong: a limit is a n
 client.issues.by_grid_owner(projectId=project)  # wrong: there is no such index
 client.issues.create({"projectId": project})  # wrong: an issue has a title
 client.issues.create({"projectId": project, "title": "a", "titel": "b"})  # wrong: there is no such property
-client.issues.update("id", {"title": "a"})  # wrong: two properties name an issue
-print(client.issues.get("t", "i").record)  # wrong: it may not be there
+client.issues.update("t", "id", {"title": "a"})  # wrong: the id alone names an issue
+print(client.issues.get("i").record)  # wrong: it may not be there
 client.merges.create({"sourceId": "a"})  # wrong: merges are not written by hand
 client.set_custom_values({"issueId": "i"})  # wrong: the values are missing
 client.issue_grid(sort="num")  # wrong: the project is missing

@@ -13,8 +13,8 @@ client.issues.byGridNum({ projectId }, { limit: "5" }); // wrong: a limit is a n
 client.issues.byGridOwner({ projectId }); // wrong: there is no such index
 void client.issues.create({ projectId }); // wrong: an issue has a title
 void client.issues.create({ projectId, title: "a", titel: "b" }); // wrong: there is no such property
-void client.issues.update("id", { title: "a" }); // wrong: two properties name an issue
-void client.issues.get({ tenantId: "t", issueId: "i" }).then((found) => found.record); // wrong: it may not be there
+void client.issues.update({ tenantId: "t", issueId: "i" }, { title: "a" }); // wrong: the id alone names an issue
+void client.issues.get("i").then((found) => found.record); // wrong: it may not be there
 void client.merges.create({ sourceId: "a" }); // wrong: merges are not written by hand
 void client.setCustomValues({ issueId: "i" }); // wrong: the values are missing
 client.issueGrid({ sort: "num" }); // wrong: the project is missing

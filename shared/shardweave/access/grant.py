@@ -92,10 +92,17 @@ class Grant:
         said = self.said
         if not said or isinstance(given, AnyKey):
             return given
-        if isinstance(given, Mapping):
-            return said | self._named(given)
         left = [name for name in self.entity.identity if name not in said]
-        return said | {left[0]: given} if len(left) == 1 else given
+        if isinstance(given, Mapping):
+            found = said | self._named(given)
+            if missing := [name for name in left if found.get(name) is None]:
+                fix = f"give {' and '.join(left)}"
+                raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)
+            return found
+        if len(left) > 1:
+            message = f"one value does not identify the entity {self.entity.token!r}"
+            raise UnknownName(message, where="key", fix=f"give {', '.join(left)}")
+        return said | {left[0]: given} if left else given
 
     def scope(self, lookup: LookupType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a lookup is asked within: what was given, and what the claims say where that is left out."""

@@ -77,7 +77,8 @@ class Operation:
     those in addition to the errors of every operation. `audited`: each request gets an entry in the audit trail; the
     default is true unless the method is GET. `counted`: requests count towards the tenant's rate limit. `instead` says
     what to use in place of some query parameters that it does not take. `families` are query parameters that can't be
-    listed; the description tells of them."""
+    listed; the description tells of them. `short_path` is the template without the path parameters in `claims`, whose
+    values are those of the caller's claims; then the document has it instead."""
 
     method: str
     path: str
@@ -97,6 +98,18 @@ class Operation:
     audited: bool | None = None
     counted: bool = True
     instead: Mapping[str, str] = field(default_factory=dict)
+    short_path: str = ""
+    claims: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All templates under which it is reached."""
+        return (self.path, self.short_path) if self.short_path else (self.path,)
+
+    @property
+    def described_path(self) -> str:
+        """The template that the OpenAPI document has."""
+        return self.short_path or self.path
 
     @property
     def full_description(self) -> str:
@@ -116,13 +129,14 @@ def check_distinct(operations: Iterable[Operation]) -> None:
     by_place: dict[tuple[str, str], Operation] = {}
     by_name: dict[str, Operation] = {}
     for each in operations:
-        other = by_place.setdefault((each.method, _IN_PATH.sub("{}", each.path)), each)
-        if other is not each:
-            raise ConfigurationError(
-                f"{other.name!r} has this method and path already",
-                where=f"{each.name}: {each.method} {each.path}",
-                fix="give the route another path, or remove one of the two",
-            )
+        for path in each.paths:
+            other = by_place.setdefault((each.method, _IN_PATH.sub("{}", path)), each)
+            if other is not each:
+                raise ConfigurationError(
+                    f"{other.name!r} has this method and path already",
+                    where=f"{each.name}: {each.method} {path}",
+                    fix="give the route another path, or remove one of the two",
+                )
         other = by_name.setdefault(each.name, each)
         if other is not each:
             raise ConfigurationError(

@@ -2,7 +2,8 @@
 
 The router accepts only certain characters in a parameter, but a key may be any text. So before routing every key in a
 path is percent-encoded to these characters (`seal`), and decoded afterwards (`unseal`). A template's parameters are at
-its end, and the last one takes the rest of the path, so that a `/` in it works however it was encoded. How a key is
+its end, and the last one takes the rest of the path, so that a `/` in it works however it was encoded. Of two templates
+with the same beginning, the one with more parameters takes what has as many segments. How a key is
 written in a path: see `wire.key_paths`.
 """
 
@@ -27,9 +28,13 @@ class Paths:
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._methods: dict[str, set[str]] = defaultdict(set)
         for operation in operations:
-            self._methods[operation.path].add(operation.method)
+            for path in operation.paths:
+                self._methods[path].add(operation.method)
         self.fixed = tuple(template for template in self._methods if not _PARAMETER.search(template))
-        keyed = {template.partition("{")[0]: len(_PARAMETER.findall(template)) for template in self._methods}
+        keyed: dict[str, int] = {}
+        for template in self._methods:
+            begin = template.partition("{")[0]
+            keyed[begin] = max(keyed.get(begin, 0), len(_PARAMETER.findall(template)))
         self._keyed = sorted(((begin, keys) for begin, keys in keyed.items() if keys), reverse=True)
 
     def seal(self, path: str) -> str:

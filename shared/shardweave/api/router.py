@@ -45,7 +45,7 @@ from ..store.noticed import Noticed, noticing
 from ..wire.key_paths import key_of_part
 from ..wire.parameter import Parameter
 from .audit import AuditEntry, audit_entry
-from .authorizer_claims import caller_of
+from .authorizer_claims import Caller, caller_of
 from .bodies import read_document
 from .http import JSON, PageFacts, Response, decode_query
 from .operation import Answer, Beside, Call, Operation, model_of
@@ -100,7 +100,8 @@ def build_router(
     for operation in operations:
         handler = _handler(router, operation, max_body_bytes, claims, limit if operation.counted else None, posted)
         for method in (operation.method, "HEAD") if operation.method == "GET" else (operation.method,):
-            router.route(router_rule(operation.path), method=method)(handler)
+            for path in operation.paths:
+                router.route(router_rule(path), method=method)(handler)
     _answer_errors(router, paths)
     return router
 
@@ -111,7 +112,7 @@ def describing_router(operations: Sequence[Operation], *, limited: bool = False)
     router = APIGatewayHttpResolver(enable_validation=False, debug=False)
     for operation in operations:
         router.route(
-            router_rule(operation.path),
+            router_rule(operation.described_path),
             method=operation.method,
             summary=operation.summary,
             description=operation.full_description,
@@ -133,10 +134,11 @@ def _handler(
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
+        caller = caller_of(event.raw_event).acting_for(claims)
         who = Call(
-            path={name: key_of_part(unseal(key)) for name, key in keys.items()},
+            path=_path_values(operation, {name: key_of_part(unseal(key)) for name, key in keys.items()}, caller),
             time_left_ms=exchange.time_left_ms,
-            caller=caller_of(event.raw_event).acting_for(claims),
+            caller=caller,
             operation=operation.name,
         )
         exchange.audit, exchange.beside = audit_entry(operation, who, None), who.beside
@@ -157,6 +159,15 @@ def _handler(
         return _answered(response)
 
     return handle
+
+
+def _path_values(operation: Operation, given: Mapping[str, str], caller: Caller) -> Mapping[str, str]:
+    """The values of all path parameters: of a short path, also what the caller's claims say. (A caller without the
+    claim is refused by the operation.)"""
+    if operation.claims.keys() <= given.keys():
+        return given
+    said = {name: caller.claims.get(claim, "") for name, claim in operation.claims.items()}
+    return {each.name: given.get(each.name, said.get(each.name, "")) for each in operation.path_parameters}
 
 
 def _answered(response: Response) -> RouterResponse[str]:
@@ -236,7 +247,8 @@ def _described_handler(operation: Operation) -> Callable[..., Any]:
 
 def _signature(operation: Operation) -> inspect.Signature:
     """The signature of a handler that would take everything by its name."""
-    found = [_path_argument(each) for each in operation.path_parameters]
+    shown = [each for each in operation.path_parameters if each.name not in operation.claims]
+    found = [_path_argument(each) for each in shown]
     found += [_query_argument(number, each) for number, each in enumerate(operation.query_parameters)]
     found += [_header_argument(number, each) for number, each in enumerate(operation.header_parameters)]
     if operation.body is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ..errors import UnsupportedQuery
@@ -25,9 +26,11 @@ def choose(
         if not candidates:
             raise _no_consistent("the one that these conditions need")
     if not candidates:
-        supported = "; ".join(f"{view.title}: {_support(view)}" for view in entity.views.values())
+        said = _said(entity, conditions)
+        supported = "; ".join(f"{view.title}: {_support(view, said)}" for view in entity.views.values())
+        asked = ", ".join(name for name in conditions if name not in said) or "nothing"
         raise UnsupportedQuery(
-            f"no index of {entity.token!r} answers conditions on {', '.join(conditions) or 'nothing'}",
+            f"no index of {entity.token!r} answers conditions on {asked}",
             where=f"{place}conditions",
             fix=f"use what one index supports ({supported})",
         )
@@ -54,7 +57,7 @@ def _named(
         raise UnsupportedQuery(
             f"the index {index!r} can't answer this: {matched}",
             where=f"{place}index",
-            fix=f"it supports {_support(view)}",
+            fix=f"it supports {_support(view, _said(entity, conditions))}",
         )
     return view, matched, f"{index} was named"
 
@@ -93,7 +96,12 @@ def _is_sparse(entity: EntityType[Any], view: IndexView) -> bool:
     return not each.required and each.role is None
 
 
-def _support(view: IndexView) -> str:
-    parts = [f"{element.name} fixed" for element in view.hash_elements]
+def _said(entity: EntityType[Any], conditions: Conditions) -> set[str]:
+    """The properties that errors need not ask for: they are bound to claims, and are fixed already."""
+    return {name for name in entity.claims if isinstance(conditions.get(name), Equal)}
+
+
+def _support(view: IndexView, said: Collection[str]) -> str:
+    parts = [f"{element.name} fixed" for element in view.hash_elements if element.name not in said]
     names = ", ".join(element.name for element in view.range_elements)
     return " and ".join([*parts, f"then {names} from the left" if parts else f"{names} from the left"])

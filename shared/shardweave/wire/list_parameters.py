@@ -20,7 +20,7 @@ and the parameters of every page (see `pages`).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -224,17 +224,17 @@ def index_names(entity: EntityType[Any]) -> list[str]:
 
 
 def index_table(entity: EntityType[Any]) -> str:
-    """A Markdown table of the conditions and the order of each index."""
+    """A Markdown table of the conditions and the order of each index. What claims say is not asked for."""
     rows = [
         "| index | needs | then, from the left | order |",
         "| --- | --- | --- | --- |",
-        *(_index_row(view) for view in entity.views.values()),
+        *(_index_row(view, entity.claims) for view in entity.views.values()),
     ]
     return "\n".join(rows)
 
 
-def _index_row(view: IndexView) -> str:
-    needs = ", ".join(f"`{element.name}`" for element in view.hash_elements)
+def _index_row(view: IndexView, claims: Collection[str]) -> str:
+    needs = ", ".join(f"`{element.name}`" for element in view.hash_elements if element.name not in claims)
     then = ", ".join(f"`{element.name}`" for element in view.range_elements)
     order = ", ".join(
         f"`{element.name}`" + (" descending" if element.descending != view.reversed else "")

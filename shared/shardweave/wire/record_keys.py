@@ -67,6 +67,20 @@ class RecordKeys:
         """The path of a record."""
         return self._path([f"{{{each.name}}}" for each in self.parameters])
 
+    @property
+    def claims(self) -> Mapping[str, str]:
+        """The parameters of a path that are bound to claims, and their claims, if the others name a record of the
+        caller; empty if no parameter can be left out."""
+        if self.entity.origin is not None or len(self.entity.identity) == 1:
+            return NOTHING
+        found = {name: self.entity.claims[name] for name in self.entity.identity if name in self.entity.claims}
+        return found if len(found) < len(self.entity.identity) else NOTHING
+
+    @property
+    def short_template(self) -> str:
+        """The path of a record of the caller, without what the token says."""
+        return self._path([f"{{{each.name}}}" for each in self.parameters if each.name not in self.claims])
+
     def of_path(self, given: Mapping[str, str]) -> Any:
         """The store's key in the parameters of a path. Raises ValidationFailed, InvalidShardKey."""
         if self.entity.origin is not None:

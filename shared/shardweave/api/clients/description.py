@@ -141,13 +141,14 @@ def reference_of(schema: Json) -> str | None:
 
 
 def _entity(document: Json, entity: EntityType[Any], visible: EntityType[Any], keys: RecordKeys) -> EntityDescription:
-    record, collection = document["paths"][keys.template], document["paths"][f"/v1/{entity.collection}"]
+    path = keys.short_template if keys.claims else keys.template
+    record, collection = document["paths"][path], document["paths"][f"/v1/{entity.collection}"]
     parameters = {each["name"]: each["schema"] for each in collection["get"]["parameters"]}
     lists = tuple(_lists(visible, parameters))
     return EntityDescription(
         name=RecordModels(entity, keys.external).name,
         collection=entity.collection,
-        path=keys.template,
+        path=path,
         doc=entity.model.__doc__ or "",
         keys=tuple(
             Member(each["name"], each["schema"]) for each in record["get"].get("parameters", ()) if each["in"] == "path"

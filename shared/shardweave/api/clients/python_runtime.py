@@ -263,13 +263,11 @@ def _document(answer: Answer) -> Mapping[str, Any]:
 
 def record_path(collection: str, *parts: object) -> str:
     """The path of a record."""
-    texts = [_text(each) for each in parts]
-    last = len(texts) - 1
-    return "/".join([collection, *(quote(_key_part(text, last=at == last), safe="") for at, text in enumerate(texts))])
+    return "/".join([collection, *(quote(_key_part(_text(each)), safe="") for each in parts)])
 
 
-def _key_part(key: str, *, last: bool) -> str:
+def _key_part(key: str) -> str:
     """A key as a part of a path: what would not arrive is written in another form."""
-    if _UNSAFE.search(key) or (not last and "/" in key):
+    if _UNSAFE.search(key) or "/" in key:
         return "=" + quote(key, safe="").replace(".", "%2E")
     return key

@@ -239,14 +239,14 @@ function conditionsOf(conditions: object, index: string | undefined): Query {
 }
 
 function recordPath(collection: string, parts: ReadonlyArray<unknown>): string {
-  const texts = parts.map((part, place) => encodeURIComponent(keyPart(String(part), place === parts.length - 1)));
+  const texts = parts.map((part) => encodeURIComponent(keyPart(String(part))));
   return [collection, ...texts].join("/");
 }
 
 /** A key as a part of a path: what would not arrive is written in another form. */
-function keyPart(key: string, last: boolean): string {
+function keyPart(key: string): string {
   const unsafe = /[?#%\\\x00-\x1f\x7f]|(^|\/)(\.{0,2})(\/|$)/;
-  if (!unsafe.test(key) && (last || !key.includes("/"))) {
+  if (!unsafe.test(key) && !key.includes("/")) {
     return key;
   }
   const quoted = encodeURIComponent(key).replace(/[!'()*.]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -112,8 +112,12 @@ def _parts(
     if text is None and set(names) <= claimed.keys():
         return {name: claimed[name] for name in names}
     parts = [] if text is None else text.split(entity.separator, len(names) - 1)
+    left = [name for name in names if name not in claimed]
+    if parts and len(parts) == len(left) < len(names):
+        given = dict(zip(left, parts, strict=True))
+        return {name: given.get(name, claimed.get(name, "")) for name in names}
     if len(parts) < len(names):
-        fix = f"write {entity.separator.join(names)}"
+        fix = f"write {entity.separator.join(left)}"
         raise ValueRefused("a part of what names the record is missing", where=where, fix=fix)
     return dict(zip(names, parts, strict=True))
 

@@ -14,7 +14,7 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -65,7 +65,8 @@ class LookupList:
         lookups = self._entity.lookups
         if not lookups:
             return ()
-        asked = {name: ", ".join(map(_plain_name, _names(each))) for name, each in lookups.items()}
+        claims = self._entity.claims
+        asked = {name: _listed(each, claims) for name, each in lookups.items()}
         meant = "; ".join(f"`{name}` by {names}" for name, names in asked.items())
         described = f"Records with a value, consistently, in place of an index: {meant}."
         return (
@@ -155,7 +156,7 @@ class LookupList:
         for name, text in given.items():
             stored = names.get(name)
             if stored is None and name not in _BESIDE:
-                fix = f"give {', '.join(map(_plain_name, _names(lookup)))} alone, or an index"
+                fix = f"give {_listed(lookup, grant.bound)} alone, or an index"
                 raise UnsupportedQuery("it does not go with this lookup", where=name, fix=fix)
             if stored is not None and stored in read:
                 raise InputError("the property is given twice", where=name, fix="give it once")
@@ -170,6 +171,11 @@ class LookupList:
 def _plain_name(stored: str) -> str:
     """The first of the names that the equality of a property has."""
     return equality_names(stored)[0]
+
+
+def _listed(lookup: LookupType, said: Container[str]) -> str:
+    """What a list by a lookup asks for, without what claims say."""
+    return ", ".join(_plain_name(each) for each in _names(lookup) if each not in said)
 
 
 def _names(lookup: LookupType) -> list[str]:

@@ -46,7 +46,7 @@ from ...wire.list_filters import FILTER
 from ...wire.list_parameters import ListQuery, index_table
 from ...wire.paging import flag
 from ...wire.parameter import Parameter
-from ...wire.record_keys import ROOT
+from ...wire.record_keys import ROOT, RecordKeys
 from ...wire.record_models import RecordModels
 from ..child_trail import ChildTrail
 from ..expansion import MAX_RELATED, Expansion
@@ -283,6 +283,7 @@ class Collection:
             "path": self._keys.template,
             "tag": entity.collection,
             "path_parameters": self._keys.parameters,
+            **short_path(self._keys, self._keys.template),
         }
         made = Answer(201, "The new record as it is stored.", lambda: models.read, PLACE)
         return (
@@ -340,6 +341,13 @@ class Collection:
                 **keyed,
             ),
         )
+
+
+def short_path(keys: RecordKeys, template: str) -> dict[str, Any]:
+    """The members of an operation on a record that may leave out what the token says of its key."""
+    if not keys.claims:
+        return {}
+    return {"short_path": template.replace(keys.template, keys.short_template), "claims": keys.claims}
 
 
 def _returns_old(query: Mapping[str, str]) -> bool:

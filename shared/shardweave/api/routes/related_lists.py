@@ -52,17 +52,21 @@ class RelatedLists:
     def _operation(self, source: Collection, related: RelatedList) -> Operation:
         target, models = self.collections[related.target], source.models
         name = related.name[:1].upper() + related.name[1:]
-        template = models.keys.template.removeprefix(f"{ROOT}/{source.entity.collection}")
+        begin, listed = f"{ROOT}/{source.entity.collection}", f"{ROOT}/{source.entity.collection}.{related.name}"
+        keys = models.keys
+        short = keys.short_template.replace(begin, listed, 1) if keys.claims else ""
         paging = [each for each in PAGING if each.name in _PAGING]
         return Operation(
             "GET",
-            f"{ROOT}/{source.entity.collection}.{related.name}{template}",
+            keys.template.replace(begin, listed, 1),
             f"list{models.name}{name}",
             f"A page of the {target.entity.collection} of one {source.entity.token}",
             self._run(source, target, related),
             Answer(200, "The page, in the order of the ids.", lambda: target.models.page),
             tag=source.entity.collection,
-            path_parameters=models.keys.parameters,
+            path_parameters=keys.parameters,
+            short_path=short,
+            claims=keys.claims,
             query_parameters=(*paging, *target.expansion.parameters),
             errors=(NotFound, *QUERY_ERRORS, *target.expansion.errors),
         )
