@@ -55,6 +55,7 @@ class AsyncDatabase(AsyncRelations):
         waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
         threads: int = DEFAULT_THROTTLE,
+        rekey: Mapping[str, Any] | None = None,
     ) -> None:
         check_threads(threads)
         database = Database(
@@ -69,6 +70,7 @@ class AsyncDatabase(AsyncRelations):
             clock=clock,
             waiting=waiting,
             throttle=throttle,
+            rekey=rekey,
         )
         try:
             self._begin(database, threads)

@@ -66,7 +66,7 @@ class Database(Relations):
     `region`, `endpoint_url` and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
     a folder are kept in it, others are made up here where none are given, and tokens are good in this object alone.
     `clock` gives epoch milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at
-    once.
+    once. `rekey` says how records that are being brought in were stored: a mapping, or old entities by new tokens.
     """
 
     def __init__(
@@ -83,10 +83,11 @@ class Database(Relations):
         clock: Callable[[], int] = now_ms,
         waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
+        rekey: Mapping[str, Any] | None = None,
     ) -> None:
         place: dict[str, Any] = {"path": path, "name": name, "table_name": table_name}
         dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client}
-        options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle}
+        options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
         self._store, self._queries = opened_parts(schema, **place, dynamodb=dynamodb, keys=cursor_keys, **options)
         self._owned, self._closed = True, False
 

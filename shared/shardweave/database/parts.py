@@ -25,6 +25,7 @@ from ..table import Table
 from .arguments import check_options, check_schema, kind_of, named_here, token_given
 
 if TYPE_CHECKING:
+    from ..reshard.leased_maps import LeasedMaps
     from ..table.layout import TableLayout
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")
@@ -41,6 +42,7 @@ def opened_parts(
     clock: Callable[[], int],
     waiting: RetryClock | None,
     throttle: int,
+    rekey: Mapping[str, Any] | None = None,
 ) -> tuple[Store, QueryRunner]:
     """The parts over a table that is opened for them. Both go by the shard maps in force. Raises InputErrors."""
     check_schema(schema)
@@ -55,17 +57,19 @@ def opened_parts(
         else:
             table = table_in_memory(schema.layout, clock)
         try:
+            maps = None if rekey is None else maps_beside_old_forms(schema, table, clock, rekey)
             queries = QueryRunner(
                 schema,
                 table,
                 keys or kept_keys or CursorKeys("made", {"made": secrets.token_bytes(32)}),
+                maps=maps,
                 clock=clock,
                 throttle=throttle,
                 sleep=waiting.sleep,
                 jitter=waiting.random,
                 monotonic=waiting.monotonic,
             )
-            store = Store(schema, table, clock=clock, waiting=waiting, first=queries.first)
+            store = Store(schema, table, clock=clock, maps=maps, waiting=waiting, first=queries.first)
             if table_name is None:
                 store.decide_lookups()
         except BaseException:
@@ -100,6 +104,17 @@ def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, An
         if value is not None and option == "client" and not hasattr(value, "meta"):
             fix = 'give boto3.client("dynamodb"), or leave it out'
             raise InputError(f"must be a client of boto3, got {kind_of(value)}", where=option, fix=fix)
+
+
+def maps_beside_old_forms(
+    schema: Schema, table: Table, clock: Callable[[], int], rekey: Mapping[str, Any]
+) -> LeasedMaps:
+    """The shard maps in force of a table that is brought in, with the old forms. Raises ConfigurationError."""
+    from ..reshard.leased_maps import ANY_STAGE, EMBEDDED, LeasedMaps, guards_inside_writes
+    from ..schema.old_mapping import forms_given
+
+    waits = EMBEDDED if guards_inside_writes(table) else ANY_STAGE
+    return LeasedMaps(table, waits, clock=clock, forms=forms_given(schema, rekey))
 
 
 def records_of(pages: Iterator[Page[Any]], check_open: Callable[[], None]) -> Iterator[Any]:

@@ -29,7 +29,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import ConfigurationError, Fault, ReshardUnreadable
+from ..reshard.leased_maps import NO_FORMS
 from ..reshard.retrying_reads import Asking
+from ..schema.old_forms import OldForm
 from ..store.parts import StoreParts
 from ..table.metered import MeteredTable, metered
 from ..table.operations import Describe
@@ -107,7 +109,7 @@ class DoctorReport:
 
 class Doctor:
     """One examination of one table. `rate` is how many read units it spends in a second; 0 is no limit. `say` is told
-    of each repair."""
+    of each repair. Items of the old `forms`, which are being brought in, are only compared with the indexes."""
 
     def __init__(
         self,
@@ -120,8 +122,10 @@ class Doctor:
         page: int = PAGE,
         hidden: Sequence[str] = (),
         say: Callable[[str], object] = lambda line: None,
+        forms: Mapping[str, OldForm] = NO_FORMS,
     ) -> None:
         check_kinds(skip)
+        self._forms = tuple(forms.values())
         self._parts = parts
         self._clock = clock
         self._repairs = Repairs(parts) if repair else None
@@ -221,7 +225,8 @@ class Doctor:
         return True
 
     def _examined(self, items: Sequence[Item]) -> tuple[Sequence[Item], list[Confirmed]]:
-        return items, self._examiner.page(items)
+        own = [item for item in items if not any(form.is_own(item) for form in self._forms)] if self._forms else items
+        return items, self._examiner.page(own)
 
     def _take(self, confirmed: Confirmed) -> None:
         """Note what is wrong with an item, and put it right where that is asked for."""

@@ -6,7 +6,7 @@ Format:
     phase, step, round, version, ...  the fields of `ReshardState`; times in epoch milliseconds
     old, new, former   {id, bumps: [[from, char_bits, chars], ...]}
     rev        a revision, new with every change
-    format     1; absent in records that were written before it was
+    format     1; 2 while a table is brought in; absent in records that were written before it was
 
 Attributes that this version does not know are kept as they are. A version whose records an older version would
 misinterpret increases `format`; the older version then refuses all reads and writes of the entity, since it can't
@@ -32,7 +32,7 @@ from ..table.values import Item, Value
 from .phases import Phase, ReshardState, ReshardStep
 
 CONTROL = "_control"
-FORMAT = 1
+FORMAT, REKEY_FORMAT = 1, 2
 _MAPS = ("old", "new", "former")
 _OTHERS = {*_MAPS, "phase", "step", "concerned", "unknown"}
 _TYPES = {each.name: str(each.type) for each in fields(ReshardState) if each.name not in _OTHERS}
@@ -55,7 +55,8 @@ def encode_control(entity: EntityType[Any], control: ReshardState, rev: str) -> 
     """The control record of a state, with a revision."""
     plain = {name: getattr(control, name) for name in _TYPES}
     stored = {name: value for name, value in plain.items() if value is not None}
-    stored |= {"format": FORMAT, "phase": int(control.phase), "step": control.step.value}
+    written = REKEY_FORMAT if control.rekey else FORMAT
+    stored |= {"format": written, "phase": int(control.phase), "step": control.step.value}
     stored |= {"concerned": [list(each) for each in control.concerned]}
     maps = {name: _map_value(shard_map) for name in _MAPS if (shard_map := getattr(control, name)) is not None}
     return {**dict(control.unknown), **control_key(entity), **stored, **maps, REVISION: rev}
@@ -86,9 +87,9 @@ def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
     instead of other exceptions for a damaged record."""
     where = f"{entity.token}: {item.get(entity.keys.design.range_name, '')}"[:200]
     written = item.get("format", FORMAT)
-    if type(written) is int and written > FORMAT:
+    if type(written) is int and written > REKEY_FORMAT:
         raise ReshardUnreadable(
-            f"the record about its re-shard has the format {written}; this version reads format {FORMAT}",
+            f"the record about its re-shard has the format {written}; this version reads formats to {REKEY_FORMAT}",
             where=where,
             fix="use the version that wrote it, or a newer one, everywhere; nothing is read or written until then",
         )
@@ -104,7 +105,7 @@ def readable(entity: EntityType[Any], item: Item) -> Iterator[None]:
 
 
 def _check_format(written: Any) -> None:
-    if type(written) is not int or written != FORMAT:
+    if type(written) is not int or written not in (FORMAT, REKEY_FORMAT):
         raise ValueError("format")
 
 

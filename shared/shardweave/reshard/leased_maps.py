@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ..errors import ReshardRefused, ShardMapChanged, TableUnavailable, Throttled
@@ -37,6 +38,12 @@ from .control import control_key, decode_control
 from .declaration_guard import MOVING_FIX, placement_of
 from .phases import ReshardState, Waits, map_in_force
 from .timings import SHORTEST_LEASE_MS
+
+
+if TYPE_CHECKING:
+    from ..schema.old_forms import OldForm
+
+NO_FORMS: Mapping[str, OldForm] = MappingProxyType({})
 
 
 def monotonic_ms() -> int:
@@ -59,10 +66,12 @@ class _Copy:
         return map_in_force(self.declared, self.control)
 
     @property
-    def epoch(self) -> tuple[int, int, int]:
+    def epoch(self) -> tuple[int, int, int, str]:
         """A value that changes each time another map comes into force."""
         control = self.control
-        return (0, 0, 0) if control is None else (control.version, int(control.phase), control.entered_ms)
+        if control is None:
+            return 0, 0, 0, ""
+        return control.version, int(control.phase), control.entered_ms, control.rekey
 
 
 @dataclass
@@ -77,7 +86,8 @@ class _Known:
 
 class LeasedMaps:
     """The shard maps of one process for one table, also for entities of several schemas. Safe for many threads. Both
-    clocks return milliseconds. By default `exact` is used if the table allows it."""
+    clocks return milliseconds. By default `exact` is used if the table allows it. `forms` are the old forms of entities
+    whose records are brought in, by token; `bringing`: this process brings them in."""
 
     def __init__(
         self,
@@ -88,7 +98,11 @@ class LeasedMaps:
         monotonic: Callable[[], int] = monotonic_ms,
         exact: bool | None = None,
         waiting: RetryClock | None = None,
+        forms: Mapping[str, OldForm] = NO_FORMS,
+        bringing: bool = False,
     ) -> None:
+        self._forms = forms
+        self._bringing = bringing
         self.table = table
         self.clock = clock
         self._lease_ms = waits.lease_ms
@@ -108,6 +122,11 @@ class LeasedMaps:
             return MapView(entity.shard_map, lease=lease)
         if control.moving:
             self._check_placement(entity, control)
+        if control.rekey:
+            from .rekey_states import form_in_use  # only loaded while a table is brought in
+
+            form = form_in_use(entity, control, self._forms.get(entity.token), bringing=self._bringing)
+            return MapView(copy.current, lease=lease, old_form=form)
         return MapView(copy.current, control.mirror, control.marked, lease)
 
     def readable(self, entity: EntityType[Any], map_id: int, *, now: bool = False) -> ShardMap:

@@ -163,6 +163,12 @@ class ReshardState:
     rechecked: int = 0
     rate: int = 0
     """Records a second that one mover may write; 0 means no limit."""
+    rekey: str = ""
+    """How far its table is brought in (see `rekey_states`); empty if it is not."""
+    rekey_form: str = ""
+    """The fingerprint of the old form."""
+    rekey_ms: int = 0
+    """When that state began."""
     unknown: tuple[tuple[str, Any], ...] = ()
     """Unknown fields that another version wrote, by name."""
 
@@ -264,6 +270,8 @@ def started(
     while another one is in progress, ReshardRefused if the target is not possible."""
     if control is not None and control.moving:
         raise under_way(control.aborting)
+    if control is not None and control.rekey:
+        raise Conflict("its records are being brought in", where="entity", fix="let that end: `shardweave rekey status`")
     if control is not None and now_ms - control.entered_ms < waits.skew_ms:
         raise Conflict(
             "the last re-shard ended too short a time ago for every process to know",

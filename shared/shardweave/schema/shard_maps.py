@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import CursorExpired, ShardMapChanged
 from ..keys.sharding import ShardMap
 from .entity_type import EntityType
+
+if TYPE_CHECKING:
+    from .old_forms import OldForm
 
 
 class Lease(Protocol):
@@ -36,12 +39,14 @@ class Lease(Protocol):
 @dataclass(frozen=True)
 class MapView:
     """The maps for reads and writes. `shard_map` is the map in force; on `mirror`, if any, every write is repeated in
-    the same transaction; records under `marked`, which is one of the two, get a mark with the version."""
+    the same transaction; records under `marked`, which is one of the two, get a mark with the version. Every write is
+    also repeated in the `old_form`, if any."""
 
     shard_map: ShardMap
     mirror: ShardMap | None = None
     marked: ShardMap | None = None
     lease: Lease | None = None
+    old_form: OldForm | None = None
 
 
 class ShardMaps(Protocol):

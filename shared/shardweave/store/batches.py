@@ -149,7 +149,7 @@ class Batches:
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
                 continue
-            alone = step.draft.generated and not plan.parents
+            alone = step.draft.generated and not plan.parents and moment.old_form is None
             item = unconditional_item(plan.actions, generated=alone)
             if item is not None:
                 found[position] = Plain(step, item, WriteOutcome("written", plan.record), moment)

@@ -144,7 +144,7 @@ class Store:
 
     def _moment(self, entity: EntityType[Any]) -> AttemptContext:
         view = self._maps.view(entity)
-        return AttemptContext(self._clock(), view.shard_map, view.mirror, view.marked, view.lease)
+        return AttemptContext(self._clock(), view.shard_map, view.mirror, view.marked, view.lease, view.old_form)
 
     # -- one record
 

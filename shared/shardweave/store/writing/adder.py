@@ -39,7 +39,8 @@ class Adder:
     def run(self, step: AddStep) -> WritePlan:
         """Carry out one addition. Raises the errors of an update."""
         entity, moment = step.entity, self.moment_of(step.entity)
-        alone = step.visibility is None and step.rev is None and moment.mirror is None
+        single = moment.mirror is None and moment.old_form is None
+        alone = step.visibility is None and step.rev is None and single
         if not (alone and added_by_table(entity, step.additions)):
             return self.writer.run(step)
         key = self._key(step, moment)

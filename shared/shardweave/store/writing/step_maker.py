@@ -110,7 +110,8 @@ class StepMaker:
 
     def _has_one_place(self, entity: EntityType[Any]) -> bool:
         seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
-        return not seen_first and self._moment_of(entity).shard_map.sole is not None
+        moment = self._moment_of(entity)
+        return not seen_first and moment.shard_map.sole is not None and moment.old_form is None
 
 
 def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...keys.sharding import ShardMap
 from ...schema.entity_type import MARK, REVISION, EntityType
@@ -17,6 +17,9 @@ from ...schema.upgrades import VERSION
 from ...table.conditions import Compare, Condition, Exists, Missing, Not, Or
 from ...table.operations import Action, UpdateItem, key_or_item
 from ...table.values import Item, Value, item_bytes
+
+if TYPE_CHECKING:
+    from ...schema.old_forms import OldForm
 
 
 class ActionRole(enum.Enum):
@@ -34,6 +37,8 @@ class ActionRole(enum.Enum):
     KEPT = "what is kept for an idempotency key"
     MIRROR = "the copy of a record in another shard space"
     REMNANT = "what events said of a record that is not shown"
+    OLD_FORM = "the record in the form of another program"
+    SOURCE = "the old item that a record is brought from"
 
 
 @dataclass(frozen=True)
@@ -59,13 +64,14 @@ class WriteAction:
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """The clock time and the shard maps (see `MapView`) of one attempt to read or write."""
+    """The clock time, the shard maps and the old form (see `MapView`) of one attempt to read or write."""
 
     now_ms: int
     shard_map: ShardMap
     mirror: ShardMap | None = None
     marked: ShardMap | None = None
     lease: Lease | None = field(default=None, compare=False)
+    old_form: OldForm | None = field(default=None, compare=False)
 
     @property
     def seconds(self) -> int:
@@ -73,7 +79,8 @@ class AttemptContext:
 
     def has_maps_of(self, other: AttemptContext) -> bool:
         """Whether both contexts have the same shard maps."""
-        return (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
+        same_form = (self.old_form is None) == (other.old_form is None)
+        return same_form and (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
 
 
 PrimaryKey = tuple[Any, Any]

@@ -314,7 +314,7 @@ class DeleteStep(WriteStep):
         if self.direct:
             assert not isinstance(self.rev, frozenset), "one revision needs no reading"
             place, *others = locations(self.entity, self.identity, moment.shard_map, moment.now_ms)
-            if others:
+            if others or moment.old_form is not None:
                 raise ShardMapChanged("the record can be in several places now", where=self.entity.token, fix="retry")
             actions = remove_actions(self.entity, place.key, self.identity, has_revision(self.rev), moment)
             return WritePlan(actions, removes=True)

@@ -9,6 +9,7 @@ single write whose first attempt got no answer, and which is then refused, is Ou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...errors import (
     OutcomeUnknown,
     ParentMissing,
     RecordUnreadable,
+    RevisionConflict,
     ShardMapChanged,
     ShardweaveError,
     TransactionCanceled,
@@ -117,6 +119,8 @@ class Writer:
                 plans, leases = self._with_parents(steps, plans, placed)
                 if len(plans) != 1 or not plans[0].is_one_action:
                     plans = combined(steps, plans, placed)
+                if any(moment.old_form is not None for moment in moments):
+                    plans = _with_old_forms(steps, plans, sightings, moments)
                 planned = [action for plan in plans for action in plan.actions]
                 planned += [] if keeping is None else keeping(plans)
                 moving = {
@@ -152,10 +156,26 @@ class Writer:
             if uncertain:
                 raise outcome_unknown()
             _look_again_at_marks(refused, moments)
+            if any(moment.old_form is not None for moment in moments):
+                self._follow(steps, refused, moments)
             steps, seen = self._again(steps, refused, moments, placed), None
             if not pauses.pause():
                 blamed = next(position for position, each in enumerate(refused) if each)
                 raise placed(kept_changing(steps[blamed]), blamed)
+
+    def _follow(
+        self, steps: Sequence[WriteStep], refused: Sequence[Refused], moments: Sequence[AttemptContext]
+    ) -> None:
+        """Bring each record after its old item, if another program has changed that."""
+        for step, own, moment in zip(steps, refused, moments, strict=True):
+            for each in (planned for planned, _ in own if planned.part is ActionRole.OLD_FORM):
+                from .old_form_actions import following_step
+
+                assert moment.old_form is not None
+                key = moment.old_form.key(each.key_or_item)
+                (old,) = self._reader.items([key])
+                with suppress(RevisionConflict):
+                    self.run(following_step(step.entity, step.identity, moment.old_form, key, old))
 
     def _prepare(self, steps: Sequence[WriteStep]) -> None:
         if not self._readiness.announced and any(step.makes for step in steps):
@@ -254,6 +274,18 @@ class Writer:
             except ShardweaveError as error:
                 raise placed(error, position) from None
         return tuple(renewed)
+
+
+def _with_old_forms(
+    steps: Sequence[WriteStep],
+    plans: Sequence[WritePlan],
+    sightings: Sequence[ReadResult],
+    moments: Sequence[AttemptContext],
+) -> tuple[WritePlan, ...]:
+    """The plans, with the old items of records that are being brought in."""
+    from .old_form_actions import with_old_form  # only loaded while a table is brought in
+
+    return tuple(map(with_old_form, steps, plans, sightings, moments))
 
 
 def _of_counter(

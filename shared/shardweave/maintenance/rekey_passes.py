@@ -1,0 +1,294 @@
+"""The passes of bringing a table in: each reads all old items or all records of an entity once.
+
+    bring     each record is made what its old item says
+    sweep     records without an old item are deleted
+    verify    old items and records are compared, in both directions
+    look      as the first half of verify, in a table in which nothing has been brought in
+    purge     the old items are deleted
+    undo      the records are deleted
+
+Guarantees: bring and sweep write a record in one transaction with a check that its old item is as it was read, if both
+are in one table; else the old item is read again afterwards, and the record follows in the next pass. Verify only
+counts what differed at one moment: the record was in the same revision before and after its old item was read.
+
+Costs: a consistent read of each item; a read of each record, or old item, in batches; a write of each that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import (
+    BatchIncomplete,
+    ImmutableProperty,
+    RevisionConflict,
+    ShardMapChanged,
+    ShardweaveError,
+    TableUnavailable,
+    Throttled,
+    TransactionConflict,
+    ValueRefused,
+)
+from ..schema.entity_type import REVISION, EntityType
+from ..schema.old_forms import OldForm
+from ..store.locations import ReadResult
+from ..store.parts import StoreParts
+from ..store.reader import Reader
+from ..store.writing.old_form_actions import BringStep, TakeStep
+from ..table import Table
+from ..table.concurrency import run_concurrently
+from ..table.operations import DeleteItem
+from ..table.values import Item
+
+MAX_EXAMPLES = 20
+OF_THE_TABLE = (BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled, TransactionConflict)
+"""The errors that say nothing of a record."""
+
+
+@dataclass(frozen=True)
+class NotBrought:
+    """An old item, or a record, that can't be brought in or compared: its key, and the reason."""
+
+    key: tuple[str, str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class PassCounts:
+    """The results of a pass. `read` counts the items of the entity that were read, `same` those that were right,
+    `written` and `removed` what was done, `differing` what was not equal, `changed` what other programs changed in that
+    moment, which is left to the next pass, `refused` what can't be brought in."""
+
+    read: int = 0
+    same: int = 0
+    written: int = 0
+    removed: int = 0
+    differing: int = 0
+    changed: int = 0
+    refused: int = 0
+    examples: tuple[NotBrought, ...] = ()
+
+    def __add__(self, other: PassCounts) -> PassCounts:
+        return PassCounts(
+            *(getattr(self, name) + getattr(other, name) for name in COUNTED),
+            examples=(self.examples + other.examples)[:MAX_EXAMPLES],
+        )
+
+
+COUNTED = ("read", "same", "written", "removed", "differing", "changed", "refused")
+
+
+class Passes:
+    """The work of passes on pages of items. `old_table` is where the old items are, if it is another table."""
+
+    def __init__(self, parts: StoreParts, entity: EntityType[Any], form: OldForm, old_table: Table | None) -> None:
+        self._parts = parts
+        self._entity = entity
+        self._form = form
+        self._here = old_table is None
+        self._old_reader = (
+            parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
+        )
+
+    def own(self, items: Sequence[Item]) -> list[Item]:
+        """The live old items of the entity among some items."""
+        seconds = self._parts.moment_of(self._entity).seconds
+        return [each for each in items if self._form.is_own(each) and not self._is_expired(each, seconds)]
+
+    def records(self, items: Sequence[Item]) -> list[Item]:
+        """The live records of the entity among some items."""
+        moment, hash_name = self._parts.moment_of(self._entity), self._entity.keys.design.hash_name
+        return [
+            item
+            for item in items
+            if self._parts.schema.entity_of_key(str(item[hash_name])) is self._entity
+            and not self._entity.is_expired(item, moment.seconds)
+        ]
+
+    # -- of old items
+
+    def bring(self, items: Sequence[Item]) -> PassCounts:
+        """Bring records after their old items."""
+        return self._each_old(items, self._brought)
+
+    def look(self, items: Sequence[Item]) -> PassCounts:
+        """Compare old items with their records as they were read."""
+        return self._each_old(items, lambda old, seen: PassCounts(differing=1))
+
+    def verify(self, items: Sequence[Item]) -> PassCounts:
+        """Compare old items with their records, each that differs once more."""
+        return self._each_old(items, lambda old, seen: self._compared(self._form.key(old), self._identity(old)))
+
+    def purge(self, items: Sequence[Item]) -> PassCounts:
+        """Delete old items."""
+        return _sum(run_concurrently(self._purged, [each for each in items if self._form.is_own(each)]))
+
+    def _each_old(self, items: Sequence[Item], differing: Callable[[Item, ReadResult], PassCounts]) -> PassCounts:
+        own = self.own(items)
+        identities: list[Item] = []
+        readable: list[Item] = []
+        counts = [PassCounts(read=len(own))]
+        for old in own:
+            try:
+                identities.append(self._identity(old))
+                readable.append(old)
+            except ShardweaveError as error:
+                counts.append(self._refused(old, error))
+        seen = self._parts.reader.find_now([(self._entity, identity) for identity in identities])
+
+        def one(pair: tuple[Item, ReadResult]) -> PassCounts:
+            old, found = pair
+            if found.found is not None and self._form.is_same(old, found.found.item):
+                return PassCounts(same=1)
+            try:
+                return differing(old, found)
+            except OF_THE_TABLE:
+                raise
+            except RevisionConflict:
+                return PassCounts(changed=1)
+            except ShardweaveError as error:
+                return self._refused(old, error)
+
+        return _sum([*counts, *run_concurrently(one, list(zip(readable, seen, strict=True)))])
+
+    def _identity(self, old: Item) -> dict[str, Any]:
+        """The identity of an old item's record. Raises a ShardweaveError if the item can't become a record."""
+        entity, values = self._entity, self._form.read(old)
+        missing = [name for name in (*entity.identity, entity.timestamp) if name and values.get(name) is None]
+        if missing:
+            raise ValueRefused("the old item has no value", where=", ".join(missing), fix="give a default in the mapping")
+        entity.load(values)
+        entity.check_timestamp(values, self._parts.moment_of(entity).now_ms)
+        identity = {name: values[name] for name in entity.identity}
+        entity.complete(values, self._parts.moment_of(entity).shard_map)
+        return identity
+
+    def _brought(self, old: Item, seen: ReadResult) -> PassCounts:
+        step = BringStep(self._entity, self._identity(old), self._form, old, self._here)
+        try:
+            plan = self._parts.writer.run(step, seen)
+        except ImmutableProperty:
+            # Another program has deleted the record and made it anew.
+            key = self._form.key(old)
+            taken = TakeStep(
+                self._entity, step.identity, None, form=self._form, key=key, instead=old, here=self._here
+            )
+            self._parts.writer.run(taken)
+            plan = self._parts.writer.run(step)
+        return PassCounts(written=1) if plan.writes else PassCounts(same=1)
+
+    def _purged(self, old: Item) -> PassCounts:
+        try:
+            condition = self._form.unchanged(self._form.image(self._form.read(old)))
+        except ShardweaveError as error:
+            return self._refused(old, error)
+        refusal = self._parts.sender.send([DeleteItem(self._form.key(old), condition)])
+        return PassCounts(read=1, removed=1) if refusal is None else PassCounts(read=1, changed=1)
+
+    # -- of records
+
+    def sweep(self, items: Sequence[Item]) -> PassCounts:
+        """Delete records without an old item."""
+        return self._each_record(items, self._swept)
+
+    def verify_records(self, items: Sequence[Item]) -> PassCounts:
+        """Compare records with their old items, if they have none."""
+        return self._each_record(items, lambda record, key: self._compared(key, self._named(record)))
+
+    def undo(self, items: Sequence[Item]) -> PassCounts:
+        """Delete records."""
+
+        def one(record: Item) -> PassCounts:
+            step = TakeStep(self._entity, self._named(record), None, form=self._form, key=NO_KEY, here=False)
+            try:
+                return PassCounts(read=1, removed=int(self._parts.writer.run(step).writes))
+            except OF_THE_TABLE:
+                raise
+            except ShardweaveError as error:
+                return self._refused(record, error)
+
+        return _sum(run_concurrently(one, self.records(items)))
+
+    def _each_record(self, items: Sequence[Item], lacking: Callable[[Item, Item], PassCounts]) -> PassCounts:
+        records = self.records(items)
+        keys: list[Item] = []
+        readable: list[Item] = []
+        counts = [PassCounts(read=len(records))]
+        for record in records:
+            try:
+                keys.append(self._form.key(self._form.image(record)))
+                readable.append(record)
+            except ShardweaveError as error:
+                counts.append(self._refused(record, error))
+        there = self._old_items(keys)
+
+        def one(pair: tuple[Item, Item]) -> PassCounts:
+            record, key = pair
+            if self._name(key) in there:
+                return PassCounts()
+            try:
+                return lacking(record, key)
+            except OF_THE_TABLE:
+                raise
+            except RevisionConflict:
+                return PassCounts(changed=1)
+            except ShardweaveError as error:
+                return self._refused(record, error)
+
+        return _sum([*counts, *run_concurrently(one, list(zip(readable, keys, strict=True)))])
+
+    def _swept(self, record: Item, key: Item) -> PassCounts:
+        step = TakeStep(self._entity, self._named(record), None, form=self._form, key=key, here=self._here)
+        return PassCounts(removed=int(self._parts.writer.run(step).writes))
+
+    def _named(self, record: Item) -> dict[str, Any]:
+        return {name: record[name] for name in self._entity.identity}
+
+    # -- both
+
+    def _compared(self, key: Item, identity: Item) -> PassCounts:
+        """Whether an old item and its record differ at one moment."""
+        wanted = [(self._entity, identity)]
+        while True:
+            (before,) = self._parts.reader.find_now(wanted)
+            old = self._old_items([key]).get(self._name(key))
+            (after,) = self._parts.reader.find_now(wanted)
+            if _revision(before) == _revision(after):
+                break
+        if old is not None and self._is_expired(old, self._parts.moment_of(self._entity).seconds):
+            old = None
+        if old is None or after.found is None:
+            return PassCounts(differing=int((old is None) != (after.found is None)))
+        return PassCounts(differing=int(not self._form.is_same(old, after.found.item)))
+
+    def _old_items(self, keys: Sequence[Item]) -> dict[tuple[Any, Any], Item]:
+        return {self._name(item): item for item in self._old_reader.items(keys) if item is not None}
+
+    def _name(self, item: Item) -> tuple[Any, Any]:
+        hash_name, range_name = self._form.key_names
+        return item[hash_name], item[range_name]
+
+    def _is_expired(self, old: Item, seconds: int) -> bool:
+        ttl = self._entity.ttl
+        return ttl is not None and self._entity.is_expired({ttl: old.get(self._form.renamed.get(ttl, ttl))}, seconds)
+
+    def _refused(self, item: Item, error: ShardweaveError) -> PassCounts:
+        names = self._form.key_names if self._form.is_own(item) else self._parts.table.layout.key_names
+        key = tuple(str(item.get(name, "")) for name in names)
+        return PassCounts(refused=1, examples=(NotBrought((key[0], key[1]), str(error)),))
+
+
+NO_KEY: Item = {}
+
+
+def _revision(seen: ReadResult) -> Any:
+    return None if seen.found is None else (seen.found.item.get(REVISION), seen.found.generation)
+
+
+def _sum(counts: Sequence[PassCounts]) -> PassCounts:
+    total = PassCounts()
+    for each in counts:
+        total += each
+    return total

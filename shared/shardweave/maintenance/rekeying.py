@@ -1,0 +1,326 @@
+"""Bringing a table in: the records of an entity, which another program or an earlier declaration stored in an old form,
+get their own keys while they are used.
+
+    start     the state is FOLLOW: programs write the old items, and each `run` brings the records after them
+    switch    DUAL: Database reads and writes the records; each write is repeated on the old item in one transaction
+    back      FOLLOW again: nothing is lost, since the old items are as the records are
+    finish    FINISH: Database writes the records alone; `run` deletes the old items when every process knows it
+    abort     UNDO: `run` deletes the records; the old items stay as they are
+
+Guarantees: each record has its old item's content, or follows it in the next run; in DUAL both are written together,
+and a write is refused, and repeated after it, if another program has changed the old item, so that neither change is
+lost; `switch` is refused unless a whole run of the state could bring in every item; `finish` unless a run that began
+when every process knew the state found no difference. From `finish` on there is no way back. A run may be stopped, or
+die, anywhere: the next one continues. Every pass may be repeated.
+
+With the old items in another table there is no DUAL, since one transaction could not be sure to write both: programs
+that write them have to stop before `finish`, which leaves them as they are.
+
+State that is kept (see `progress`): the pass, its lanes and counts, and the results of the last whole run.
+
+Costs: those of the passes (see `rekey_passes`): three reads of everything a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import ConfigurationError, Conflict
+from ..reshard.coordinator import Coordinator, Seen
+from ..reshard.phases import Waits
+from ..reshard.rekey_states import DUAL, FINISH, FOLLOW, UNDO, begun, passed_on, settled_in_ms
+from ..reshard.retrying_reads import Asking
+from ..schema.entity_type import EntityType
+from ..schema.old_forms import OldForm
+from ..store.parts import StoreParts
+from ..table import Table
+from .progress import Progress
+from .rekey_passes import COUNTED, NotBrought, PassCounts, Passes
+from .walk import PAGE, Lanes, Pace, Walk, entity_lanes, saved_places, table_lanes
+
+SAVED_SECONDS = 5.0
+RUNS: Mapping[str, tuple[str, ...]] = {
+    FOLLOW: ("bring", "sweep", "verify", "verify_records"),
+    DUAL: ("bring", "sweep", "verify", "verify_records"),
+    FINISH: ("purge",),
+    UNDO: ("undo",),
+    "": ("look",),
+}
+"""The passes of a run in each state."""
+OF_RECORDS = ("sweep", "verify_records", "undo")
+
+
+@dataclass(frozen=True)
+class RekeyReport:
+    """The state, and the results of the current or last run by pass. `waiting_ms` is the time that has to pass first;
+    `done`: the run is complete."""
+
+    entity: str
+    state: str
+    passes: Mapping[str, PassCounts] = field(default_factory=dict)
+    waiting_ms: int = 0
+    done: bool = False
+    began_ms: int = 0
+
+    @property
+    def refused(self) -> int:
+        """The items that can't be brought in or compared."""
+        return sum(each.refused for each in self.passes.values())
+
+    @property
+    def differing(self) -> int:
+        """The records that were not as their old items at the end of the run."""
+        return sum(self.passes[name].differing for name in ("verify", "verify_records", "look") if name in self.passes)
+
+    @property
+    def changed(self) -> int:
+        """What has to be looked at again, since it was changed in that moment."""
+        return sum(each.changed for each in self.passes.values())
+
+
+class Rekey:
+    """Bringing in one entity's records. `parts` are those of a store that brings tables in (`LeasedMaps(bringing=True)`);
+    `old_table` is the table of the old items, if it is another one; `rate` is how many items are read in a second."""
+
+    def __init__(
+        self,
+        parts: StoreParts,
+        coordinator: Coordinator,
+        form: OldForm,
+        clock: Callable[[], int],
+        waits: Waits,
+        *,
+        old_table: Table | None = None,
+        rate: float = 0,
+        page: int = PAGE,
+    ) -> None:
+        self._parts, self._coordinator, self._form = parts, coordinator, form
+        self._entity: EntityType[Any] = form.entity
+        self._clock, self._waits, self._rate, self._page = clock, waits, rate, page
+        self._here = old_table is None
+        self._old_table = old_table or parts.table
+        self._asking = Asking(parts.table, parts.waiting)
+        self._old_asking = Asking(self._old_table, parts.waiting)
+        self._passes = Passes(parts, self._entity, form, old_table)
+        self._progress = Progress(parts, f"rekey#{self._entity.token}")
+        names = self._old_table.layout.key_names
+        if form.key_names != names:
+            raise ConfigurationError(
+                f"the mapping's keys are {' and '.join(form.key_names)}, those of the table {' and '.join(names)}",
+                where="mapping: hashKey",
+                fix="give both, as the table has them; for a table of its own, give the schema these names too",
+            )
+
+    # -- commands
+
+    def status(self) -> RekeyReport:
+        """The state, and the results of the current or last run."""
+        seen = self._coordinator.read(self._entity)
+        state = "" if seen is None else seen.control.rekey
+        report = self._decoded(self._progress.read() or {}, state)
+        return replace(report, waiting_ms=self._waiting(seen))
+
+    def start(self) -> None:
+        """Begin. Raises Conflict if records are there or being moved, ConfigurationError for an entity that can't be
+        brought in."""
+        self._check_possible()
+        seen = self._coordinator.read(self._entity)
+        current = self._parts.moment_of(self._entity).shard_map
+        following = begun(None if seen is None else seen.control, current, self._form, self._clock())
+        if self._has_records():
+            raise Conflict(
+                "there are records of it with their own keys already",
+                where=self._entity.token,
+                fix="remove them, or give the entity another token",
+            )
+        self._replace(seen, following)
+
+    def switch(self) -> None:
+        """Let Database read and write. Raises Conflict unless a run could bring in everything."""
+        if not self._here:
+            raise Conflict(
+                "the old items are in another table, which no transaction includes",
+                where="rekey",
+                fix="stop who writes them, `run` until nothing differs, then `finish`",
+            )
+        report = self._whole_run("switch")
+        if report.refused:
+            raise Conflict(f"{report.refused} items can't be brought in", where="rekey", fix="see `rekey status`")
+        self._pass_on(DUAL)
+
+    def back(self) -> None:
+        """Leave the records to programs that write the old items."""
+        self._pass_on(FOLLOW)
+
+    def finish(self) -> None:
+        """Write the records alone from now on. Raises Conflict unless a run that began when every process knew the
+        state found no difference."""
+        seen = self._coordinator.read(self._entity)
+        if self._here and seen is not None and seen.control.rekey == FOLLOW:
+            raise Conflict("Database does not write the records yet", where="rekey", fix="`switch` first")
+        report = self._whole_run("finish")
+        assert seen is not None
+        if report.began_ms < seen.control.rekey_ms + (self._waits.skew_ms if self._here else 0):
+            wait = settled_in_ms(seen.control, self._waits, self._clock())
+            raise Conflict(
+                "the last run began before every process knew the state",
+                where="rekey",
+                fix=f"run it again in {-(-wait // 1000)} s" if wait else "run it again",
+            )
+        if report.refused or report.differing or report.changed:
+            raise Conflict(
+                f"{report.differing + report.changed} records differ and {report.refused} can't be compared",
+                where="rekey",
+                fix="run it again; if it stays so, another program still writes the old items: stop it",
+            )
+        self._pass_on(FINISH)
+        if not self._here:
+            self._pass_on("")
+
+    def abort(self) -> None:
+        """Take the records back."""
+        self._pass_on(UNDO)
+
+    # -- running
+
+    def run(
+        self,
+        follow: Callable[[RekeyReport], object] = lambda report: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> RekeyReport:
+        """The passes of the state, from where an earlier run came to, to the end, or until `stop` says so. Raises
+        Conflict when another process does the same, or has changed the state."""
+        seen = self._coordinator.read(self._entity)
+        state = "" if seen is None else seen.control.rekey
+        waiting = self._waiting(seen)
+        if waiting and state in (FINISH, UNDO):
+            return RekeyReport(self._entity.token, state, waiting_ms=waiting)
+        saved = self._progress.read() or {}
+        report = self._decoded(saved, state)
+        if saved.get("of") != self._run_name(seen) or report.done:
+            saved, report = {}, RekeyReport(self._entity.token, state, began_ms=self._clock())
+        for name in RUNS[state]:
+            if name in report.passes and saved.get("pass") != name:
+                continue
+            report, ended = self._pass(name, seen, saved, report, follow, stop)
+            if not ended:
+                return report
+            saved = {}
+        report = replace(report, done=True)
+        self._save(seen, report)
+        if state in (FINISH, UNDO) and not (report.refused or report.changed):
+            self._pass_on("")
+            report = replace(report, state="")
+        return report
+
+    def _pass(
+        self, name: str, seen: Seen | None, saved: Mapping[str, Any], report: RekeyReport, follow: Any, stop: Any
+    ) -> tuple[RekeyReport, bool]:
+        """One pass on. False if it was stopped."""
+        lanes: Lanes = table_lanes()
+        if name in OF_RECORDS:
+            lanes = entity_lanes(self._entity, self._parts.moment_of(self._entity))
+        goes_on = saved.get("pass") == name
+        places = saved_places(saved.get("lanes"), lanes) if goes_on else None
+        counts = report.passes[name] if places is not None and name in report.passes else PassCounts()
+        asking = self._asking if name in OF_RECORDS else self._old_asking
+        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, page=self._page)
+        pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
+        kept_at = waiting.monotonic()
+        for results in walk.rounds():
+            before = counts.read
+            for each in results:
+                counts += each
+            report = replace(report, passes={**report.passes, name: counts})
+            stopping = stop() and not walk.done
+            if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
+                self._check_state(seen)
+                self._save(seen, report, {"pass": name, "lanes": [place.encode() for place in walk.places]})
+                kept_at = waiting.monotonic()
+            follow(report)
+            if stopping:
+                return report, False
+            pace.did(counts.read - before)
+        report = replace(report, passes={**report.passes, name: counts})
+        self._check_state(seen)
+        self._save(seen, report)
+        return report, True
+
+    # -- parts
+
+    def _check_possible(self) -> None:
+        entity = self._entity
+        written = {model for each in self._parts.schema.projections.values() for model in each.writes}
+        reasons = (
+            ("it has numbered properties", bool(entity.sequences)),
+            ("it is written from events", entity.model in written),
+        )
+        for reason, holds in reasons:
+            if holds:
+                fix = "import its records (`shardweave import`), or add that afterwards"
+                raise ConfigurationError(f"{reason}, so it can't be brought in", where=entity.token, fix=fix)
+
+    def _has_records(self) -> bool:
+        lanes = entity_lanes(self._entity, self._parts.moment_of(self._entity))
+        walk = Walk(self._asking, self._entity, lanes, self._passes.records, page=self._page)
+        return any(records for found in walk.rounds() for records in found)
+
+    def _whole_run(self, command: str) -> RekeyReport:
+        seen = self._coordinator.read(self._entity)
+        saved = self._progress.read() or {}
+        report = self._decoded(saved, "" if seen is None else seen.control.rekey)
+        if seen is None or saved.get("of") != self._run_name(seen) or not report.done or not seen.control.rekey:
+            raise Conflict(f"no run is complete in this state, so there is no {command}", where="rekey", fix="`run` first")
+        return report
+
+    def _pass_on(self, state: str) -> None:
+        seen = self._coordinator.read(self._entity)
+        if seen is None:
+            raise Conflict("nothing is being brought in", where=self._entity.token, fix="`rekey start`")
+        self._replace(seen, passed_on(seen.control, state, self._clock()))
+        if not state:
+            self._progress.read()
+            self._progress.clear()
+
+    def _replace(self, seen: Seen | None, following: Any) -> None:
+        if not self._coordinator.replace(self._entity, seen, following, leave_step=False):
+            raise Conflict("another command was faster", where=self._entity.token, fix="see `rekey status`")
+
+    def _check_state(self, seen: Seen | None) -> None:
+        now = self._coordinator.read(self._entity)
+        if self._run_name(now) != self._run_name(seen):
+            raise Conflict("the state has been changed", where=self._entity.token, fix="`run` again")
+
+    def _waiting(self, seen: Seen | None) -> int:
+        if seen is None or not seen.control.rekey:
+            return 0
+        return settled_in_ms(seen.control, self._waits, self._clock())
+
+    @staticmethod
+    def _run_name(seen: Seen | None) -> str:
+        return "" if seen is None else f"{seen.control.rekey} {seen.control.rekey_ms} {seen.control.rekey_form}"
+
+    def _save(self, seen: Seen | None, report: RekeyReport, more: Mapping[str, Any] | None = None) -> None:
+        if not report.state:
+            return
+        passes = {name: {each: getattr(counts, each) for each in COUNTED} for name, counts in report.passes.items()}
+        examples = {
+            name: [[*each.key, each.reason] for each in counts.examples] for name, counts in report.passes.items()
+        }
+        state = {"of": self._run_name(seen), "passes": passes, "examples": examples, "done": report.done}
+        self._progress.save({**state, "began": report.began_ms, **(more or {})})
+
+    def _decoded(self, saved: Mapping[str, Any], state: str) -> RekeyReport:
+        examples = saved.get("examples", {})
+        passes = {
+            name: PassCounts(
+                **{each: int(counts[each]) for each in COUNTED},
+                examples=tuple(NotBrought((one[0], one[1]), one[2]) for one in examples.get(name, ())),
+            )
+            for name, counts in saved.get("passes", {}).items()
+        }
+        began, done = int(saved.get("began", 0)), bool(saved.get("done"))
+        return RekeyReport(self._entity.token, state, passes, done=done, began_ms=began)
+

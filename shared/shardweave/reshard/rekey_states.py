@@ -1,0 +1,86 @@
+"""The states of bringing a table in: an entity's records exist in an old form, and get their own keys while they are
+used (see `maintenance.rekeying`).
+
+    state       who writes                                                  Database reads and writes
+    FOLLOW      programs in the old form; the rekey copies after them       no: ReshardRefused
+    DUAL        Database in both forms, in one transaction; and, if need    yes, if it has the old form
+                be, programs in the old form, whom the rekey follows
+    FINISH      Database, in its own form alone; the old items are left     yes
+    UNDO        nobody but programs in the old form; the records are        no
+                removed again
+
+    FOLLOW -> DUAL -> FINISH -> (none)       DUAL -> FOLLOW -> UNDO -> (none)
+
+The state is in the entity's control record, so every process uses a copy of it that is valid for one lease. Only
+adjacent states are in use at the same time, if a state lasts `skew_ms` before its next one removes something.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import Conflict, ReshardRefused
+from ..keys.sharding import ShardMap
+from ..schema.entity_type import EntityType
+from ..schema.old_forms import OldForm
+from .phases import ReshardState, Waits
+
+FOLLOW, DUAL, FINISH, UNDO = "follow", "dual", "finish", "undo"
+STATES = (FOLLOW, DUAL, FINISH, UNDO)
+FOLLOWING = {FOLLOW: (DUAL, FINISH, UNDO), DUAL: (FOLLOW, FINISH), FINISH: ("",), UNDO: ("",)}
+
+
+def form_in_use(
+    entity: EntityType[Any], control: ReshardState, form: OldForm | None, *, bringing: bool
+) -> OldForm | None:
+    """The old form in which writes are repeated. Raises ReshardRefused for a process that must not read or write."""
+    if control.rekey == FINISH:
+        return None
+    if form is not None and form.fingerprint != control.rekey_form:
+        raise ReshardRefused(
+            "its records are brought in from another old form",
+            where=entity.token,
+            fix="use the mapping with which it was started",
+        )
+    if bringing:
+        return None
+    if control.rekey != DUAL:
+        raise ReshardRefused(
+            "its records are being brought in, and are still read and written in their old form",
+            where=entity.token,
+            fix="use the old program until `shardweave rekey switch`",
+        )
+    if form is None:
+        raise ReshardRefused(
+            "its records are being brought in, and every write has to be repeated in their old form",
+            where=entity.token,
+            fix="give the mapping: Database(schema, rekey=mapping)",
+        )
+    return form
+
+
+def begun(control: ReshardState | None, current: ShardMap, form: OldForm, now_ms: int) -> ReshardState:
+    """The state of a new rekey. Raises Conflict while something else moves the entity's records."""
+    if control is not None and (control.moving or control.rekey):
+        what = "brought in already" if control.rekey else "being moved"
+        raise Conflict(f"its records are {what}", where=form.entity.token, fix="let that end first")
+    version = 1 if control is None else control.version
+    base = control or ReshardState(version, replace(current, version=version), entered_ms=now_ms, stepped_ms=now_ms)
+    return replace(base, rekey=FOLLOW, rekey_form=form.fingerprint, rekey_ms=now_ms)
+
+
+def passed_on(control: ReshardState, state: str, now_ms: int) -> ReshardState:
+    """The control value in another state. Raises Conflict if that state does not follow the present one."""
+    if state not in FOLLOWING.get(control.rekey, ()):
+        at = f"it is in {control.rekey!r}" if control.rekey else "nothing is being brought in"
+        raise Conflict(f"{at}, so it can't go to {state or 'its end'!r}", where="rekey", fix="see `shardweave rekey status`")
+    form = control.rekey_form if state else ""
+    return replace(control, rekey=state, rekey_form=form, rekey_ms=now_ms)
+
+
+def settled_in_ms(control: ReshardState, waits: Waits, now_ms: int) -> int:
+    """How long it takes until every process knows the state."""
+    return max(0, control.rekey_ms + waits.skew_ms - now_ms)

@@ -1,0 +1,155 @@
+"""Writing beside an old form: each write of a record repeated on its old item, and records brought after their old
+items.
+
+    create    Put the old item [nothing there]
+    replace   Update the old item: what changed [it says what the record said before]
+    remove    Delete the old item [as above]
+
+These are in the transaction of the record's write. If another program has changed the old item meanwhile, the whole
+write is refused; then the record is first brought after its old item, by a step of its own, and the write is planned
+again from that. So neither of two programs undoes the other's change. An update leaves attributes alone that were
+added to the old item in between.
+
+    bring     the record is created or replaced as its old item says [the old item is as it was read]
+    take      the record is deleted [there is no old item]
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import AlreadyExists, ImmutableProperty, RevisionConflict
+from ...schema.entity_type import REVISION, EntityType
+from ...schema.old_forms import OldForm, changes
+from ...table.conditions import Compare, Condition, Missing, Or
+from ...table.operations import Action, ConditionCheck, DeleteItem, PutItem, UpdateItem
+from ...table.values import Item, Value
+from ..locations import ReadResult
+from .prepare import PreparedRecord
+from .write_actions import ActionRole, AttemptContext, WriteAction
+from .write_steps import Context, DeleteStep, Refused, WritePlan, WriteStep, creation, replacement
+
+
+def with_old_form(step: WriteStep, plan: WritePlan, seen: ReadResult, moment: AttemptContext) -> WritePlan:
+    """A plan that also writes the record's old item. Raises ValueRefused."""
+    form = moment.old_form
+    if form is None or not plan.writes or isinstance(step, (BringStep, TakeStep)):
+        return plan
+    before = None if seen.found is None else form.image(seen.found.item)
+    after = None if plan.written is None else form.image(plan.written)
+    return replace(plan, actions=(*plan.actions, WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM)))
+
+
+def _repeated(form: OldForm, before: Item | None, after: Item | None, moment: AttemptContext) -> Action:
+    if before is None:
+        assert after is not None, "a write without a record before has one after"
+        return PutItem(after, nothing_there(form, moment.seconds))
+    unchanged = form.unchanged(before)
+    if after is None:
+        return DeleteItem(form.key(before), unchanged)
+    changed, removed = changes(before, after)
+    if not changed and not removed:
+        return ConditionCheck(form.key(before), unchanged)
+    return UpdateItem(form.key(before), changed, removed, condition=unchanged)
+
+
+def nothing_there(form: OldForm, seconds: int) -> Condition:
+    """The condition that there is no live old item."""
+    absent, ttl = Missing(form.key_names[0]), form.entity.ttl
+    return absent if ttl is None else Or((absent, Compare(form.renamed.get(ttl, ttl), "<=", seconds)))
+
+
+@dataclass(frozen=True)
+class BringStep(WriteStep):
+    """Reads a record, and makes it what its old item says, in one transaction with a check that the old item is as it
+    was read; `here`: it is in the same table, so that it can be checked."""
+
+    form: OldForm
+    old: Item
+    here: bool = True
+
+    @property
+    def makes(self) -> bool:
+        return True
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        if seen.found is not None and self.form.is_same(self.old, seen.found.item):
+            return WritePlan()
+        values = self.form.read(self.old)
+        item: dict[str, Value] = {name: values[name] for name in self.entity.properties if name in values}
+        extra = {name: value for name, value in values.items() if name not in item and name != REVISION}
+        given = values.get(REVISION) if self.form.keeps_revision else None
+        item[REVISION] = given if isinstance(given, str) else context.new_revision()
+        draft = PreparedRecord(item)
+        if seen.found is None:
+            plan = creation(self.entity, draft, seen, moment, context, self.met, extra)
+        else:
+            _check_place(self.entity, seen.found.item, item)
+            # What the old item has no more is not kept as an unknown attribute.
+            known = replace(context, generated_names=context.generated_names | frozenset(seen.found.item))
+            plan = replacement(self.entity, draft, seen, moment, known, self.met, extra)
+        return _checked(plan, self.form, self.old) if self.here else plan
+
+    def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
+        _check_source(self, refused)
+        return super().again(refused, moment)
+
+
+@dataclass(frozen=True)
+class TakeStep(DeleteStep):
+    """Reads a record, and deletes it, if there is no old item, or only `instead` of what its record says."""
+
+    form: OldForm | None = None
+    key: Item | None = None
+    instead: Item | None = None
+    here: bool = True
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        plan = super().plan(seen, moment, context)
+        assert self.form is not None and self.key is not None
+        if not plan.writes or not self.here:
+            return plan
+        if self.instead is not None:
+            return _checked(plan, self.form, self.instead)
+        check = ConditionCheck(self.key, nothing_there(self.form, moment.seconds))
+        return replace(plan, actions=(*plan.actions, WriteAction(check, ActionRole.SOURCE)))
+
+    def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
+        _check_source(self, refused)
+        return super().again(refused, moment)
+
+
+def following_step(entity: EntityType[Any], identity: Item, form: OldForm, key: Item, old: Item | None) -> WriteStep:
+    """The step that brings a record after what is in the place of its old item. Raises ValueRefused, and AlreadyExists
+    if that is another record's."""
+    if old is None:
+        return TakeStep(entity, identity, None, form=form, key=key)
+    read = form.read(old)
+    if any(read.get(name) != value for name, value in identity.items()):
+        raise AlreadyExists(
+            "another record has the key of its old item", where=", ".join(entity.identity), fix="give it another"
+        )
+    return BringStep(entity, identity, form, old)
+
+
+def _checked(plan: WritePlan, form: OldForm, old: Item) -> WritePlan:
+    if not plan.writes:
+        return plan
+    check = ConditionCheck(form.key(old), form.unchanged(form.image(form.read(old))))
+    return replace(plan, actions=(*plan.actions, WriteAction(check, ActionRole.SOURCE)))
+
+
+def _check_place(entity: EntityType[Any], stored: Item, item: Item) -> None:
+    different = [name for name in entity.properties if name in entity.immutable and stored.get(name) != item.get(name)]
+    if different:
+        raise ImmutableProperty(
+            "the old item was made anew with another value", where=", ".join(different), fix="bring it in again"
+        )
+
+
+def _check_source(step: WriteStep, refused: Refused) -> None:
+    if any(planned.part is ActionRole.SOURCE for planned, _ in refused):
+        raise RevisionConflict("the old item was changed meanwhile", where=step.entity.token, fix="read it again")
