@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from shardweave.errors import (
     AlreadyExists,
+    ConditionFailed,
     ConfigurationError,
     Conflict,
     NotFound,
@@ -24,9 +25,11 @@ from shardweave.errors import (
     ShardweaveError,
 )
 from shardweave.store.operations import Add, Create, Delete, Put, Update
+from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
 from shardweave.table.layout import KeyAttribute, TableLayout
+from shardweave.table.operations import UpdateItem
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, member_schema
 
 RECORDS = 12
@@ -82,7 +85,8 @@ def test_the_whole_way_from_hand_made_items_to_records() -> None:
     assert len(made.records()) == RECORDS
     plain = made.new_store(forms=False)
     found = plain.get(Member, "m5")
-    assert found is not None and (found.points, found.team) == (7, "t2")
+    assert found is not None
+    assert (found.points, found.team) == (7, "t2")
     assert made.faults() == {}
 
 
@@ -92,7 +96,9 @@ def test_writes_of_every_kind_are_repeated_on_the_old_item() -> None:
     store.write(Add(Member, "m1", {"points": 5}))
     store.put({"memberId": "m2", "team": "other"}, Member)
     store.batch_write(
-        [Put({"memberId": "b1", "points": 4}, Member)], [Delete(Member, "m5")], updates=[Update(Member, "m6", {"team": "x"})]
+        [Put({"memberId": "b1", "points": 4}, Member)],
+        [Delete(Member, "m5")],
+        updates=[Update(Member, "m6", {"team": "x"})],
     )
     store.transact([Create({"memberId": "c1"}, Member), Update(Member, "m7", {"email": "a@b"}), Delete(Member, "m8")])
     rev = store.get(Member, "m9").rev  # type: ignore[union-attr]
@@ -376,10 +382,6 @@ def test_increments_of_two_programs_beside_a_run_are_all_there() -> None:
             made.new_store().write(Add(Member, "m1", {"points": 1}))
 
     def theirs() -> None:
-        from shardweave.errors import ConditionFailed
-        from shardweave.table.conditions import Compare
-        from shardweave.table.operations import UpdateItem
-
         for _ in range(15):
             while True:
                 points = made.old(by_hand(1))["points"]
@@ -397,7 +399,7 @@ def test_increments_of_two_programs_beside_a_run_are_all_there() -> None:
     def guarded(work: Any) -> None:
         try:
             work()
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - told in the thread of the test
             failures.append(error)
 
     threads = [threading.Thread(target=guarded, args=(work,)) for work in (ours, theirs, runs)]

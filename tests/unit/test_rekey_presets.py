@@ -65,7 +65,11 @@ def golden_schema() -> Schema:
     )
 
 
-ENTITY_MANAGER = {"preset": "entity_manager", "config": GOLDEN["config"], "entities": {"person": "user", "mail": "email"}}
+ENTITY_MANAGER = {
+    "preset": "entity_manager",
+    "config": GOLDEN["config"],
+    "entities": {"person": "user", "mail": "email"},
+}
 
 
 def golden_world(token: str, records: list[Any]) -> RekeyWorld:
@@ -183,7 +187,11 @@ def test_items_of_onetable() -> None:
 
 
 def test_an_id_that_only_the_key_has_is_read_from_it() -> None:
-    mapping = {"entities": {"member": {"attributes": {"PK": "M#${memberId}", "SK": "x"}}}, "hashKey": "PK", "rangeKey": "SK"}
+    mapping = {
+        "entities": {"member": {"attributes": {"PK": "M#${memberId}", "SK": "x"}}},
+        "hashKey": "PK",
+        "rangeKey": "SK",
+    }
     made = RekeyWorld(member_schema(), mapping)
     item = {"PK": "M#a#b", "SK": "x", "created": NOW, "points": 1}
     made.put(item)

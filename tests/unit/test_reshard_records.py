@@ -9,7 +9,7 @@ import pytest
 from shardweave.errors import ReshardUnreadable
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.admin import ReshardAdmin
-from shardweave.reshard.control import FORMAT, control_key, decode_control, encode_control
+from shardweave.reshard.control import FORMAT, REKEY_FORMAT, control_key, decode_control, encode_control
 from shardweave.reshard.phases import Phase, ReshardStep
 from shardweave.reshard.work_items import WorkItem, decode_work, encode_work, work_key
 from shardweave.table.operations import GetItem, PutItem, UpdateItem
@@ -38,7 +38,7 @@ DAMAGED: dict[str, Any] = {
     "more shards than there can be": {"old": {"id": 1, "bumps": [[0, 2, 40]]}},
     "bumps out of order": {"old": {"id": 1, "bumps": [[9, 2, 1], [0, 2, 2]]}},
 }
-NEWER = {"format": FORMAT + 1, "phase": 9, "step": "fancy"}
+NEWER = {"format": REKEY_FORMAT + 1, "phase": 9, "step": "fancy"}
 
 
 def moving() -> ReshardWorld:
@@ -83,7 +83,7 @@ def test_a_control_record_that_can_not_be_read_stops_everything_and_is_named(cha
 def test_a_record_of_a_newer_format_says_which_it_has() -> None:
     world = moving()
     changed(world, **NEWER)
-    with pytest.raises(ReshardUnreadable, match="has the format 2; this version reads format 1"):
+    with pytest.raises(ReshardUnreadable, match="has the format 3; this version reads formats to 2"):
         world.store.get(Note, "n")
 
 
@@ -106,7 +106,7 @@ def test_what_a_version_that_knows_more_wrote_besides_is_kept_to_the_end_and_aft
     assert world.control(Note).unknown == (("newer", {"than": 1}),)
 
 
-@pytest.mark.parametrize("change", [{"step": "fancy"}, {"side": "x"}, {"token": None}, {"format": FORMAT + 1}])
+@pytest.mark.parametrize("change", [{"step": "fancy"}, {"side": "x"}, {"token": None}, {"format": REKEY_FORMAT + 1}])
 def test_a_work_item_that_can_not_be_read_is_named(change: dict[str, Any]) -> None:
     item = WorkItem(1, int(Phase.DUAL_OLD), 0, ReshardStep.COPY, next(iter(moving().work(Note))).side, 0, 1, "token")
     record = {name: value for name, value in {**encode_work(NOTES, item), **change}.items() if value is not None}

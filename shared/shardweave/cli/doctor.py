@@ -2,11 +2,13 @@
 
     shardweave doctor --table NAME
     shardweave doctor --table NAME --repair
+    shardweave doctor --table NAME --as mapping.json
 
 It reads every item, the related items that must exist, and every index. Concurrent writes and re-shards cause no false
 alarms. It can be stopped at any time: started again with the same options, it continues. With `--repair` it makes safe
 repairs, on condition of the state that was read, and reports them; contradictions that need a decision are reported
-with both keys and not changed. docs/doctor.md lists the kinds of faults.
+with both keys and not changed. docs/doctor.md lists the kinds of faults. With `--as`, it first says what bringing the
+items of another program in (see `rekey`) would change, and does not take those items for faults.
 
 The exit code is 0 if no faults are left, 1 if `--repair` can fix the rest, 2 if a person is needed.
 """
@@ -18,11 +20,14 @@ import json
 from contextlib import ExitStack
 
 from ..errors import ConfigurationError
-from ..maintenance.doctor import Doctor, DoctorReport, check_kinds
+from ..maintenance.doctor import NEEDS_A_PERSON, Doctor, DoctorReport, check_kinds
 from ..maintenance.fault_kinds import KINDS, Severity
+from ..schema.old_forms import OldForm
+from ..service.build import Service
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
+from .rekey import NO_WAITS, add_mapping_argument, forms_of, mapping_of, rekey_of
 
 MOST_RATE = 1_000_000
 
@@ -33,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip", action="append", default=[], metavar="KIND", help="a kind of fault to leave out")
     parser.add_argument("--rate", type=int, default=0, metavar="N", help="read units a second, at most (default: any)")
     parser.add_argument("--json", action="store_true", help="write one JSON document")
+    add_mapping_argument(parser)
     add_table_arguments(parser)
 
 
@@ -43,9 +49,11 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
         raise ConfigurationError("a rate is a number of read units a second", where="--rate", fix=fix)
     with ExitStack() as stack:
-        service = open_service(options)
+        service = open_service(options, rekey=mapping_of(options))
         stack.callback(service.close)
         lines = ProgressLines(streams.say)
+        forms = forms_of(service)
+        refused = sum(_looked(service, form, streams) for form in forms.values()) if options.mapping else 0
         doctor = Doctor(
             service.parts.store.parts,
             streams.clock,
@@ -53,10 +61,24 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             skip=options.skip,
             rate=options.rate,
             say=streams.say,
+            forms=forms,
         )
         report = doctor.run(lambda so_far: lines.tell(lambda: progress_line(so_far)))
     streams.write(json.dumps(report.document(), ensure_ascii=False) if options.json else readable(report))
-    return report.code
+    return max(report.code, NEEDS_A_PERSON if refused else 0)
+
+
+def _looked(service: Service, form: OldForm, streams: Streams) -> int:
+    """Say what bringing an entity's old items in would change, and return how many can't be brought in."""
+    found = rekey_of(service, form, NO_WAITS, streams).look()
+    new = found.differing
+    streams.say(
+        f"{form.entity.token}: {counted(found.read, 'old item')}: {new:,} would be brought in, {found.same:,} are, "
+        f"{found.refused:,} can't be"
+    )
+    for example in found.examples:
+        streams.say(f"    {' '.join(example.key)}: {example.reason}")
+    return found.refused
 
 
 def progress_line(report: DoctorReport) -> str:

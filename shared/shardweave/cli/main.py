@@ -89,6 +89,7 @@ COMMANDS = (
     Command("rewrite", "rewrite", "write every record once more, as its declaration is now"),
     Command("doctor", "doctor", "prove that a table is right, say what is not, and repair what is safe"),
     Command("scan", "scan", "all records of an entity as JSON lines, also while they move", asks=True),
+    Command("rekey", "rekey", "bring records of another program, or of an earlier declaration, in while they are used"),
     Command("export", "export", "write records into a folder, for an import elsewhere"),
     Command("import", "import_", "bring records in that an export wrote"),
     Command("backup", "backup", "copy the table of a data folder, also while it is served"),

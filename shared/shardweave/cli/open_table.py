@@ -11,6 +11,7 @@ import argparse
 import secrets
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..database.data_folder import DataFolder
 from ..database.project import data_folder
@@ -46,16 +47,16 @@ def folder_path(text: str) -> Path:
     return Path(text)
 
 
-def open_service(options: argparse.Namespace, *, create: bool = False) -> Service:
-    """The service on the chosen table; `create` creates a missing data folder. Raises ConfigurationError, SchemaError,
-    TableError."""
+def open_service(options: argparse.Namespace, *, create: bool = False, rekey: Any = None) -> Service:
+    """The service on the chosen table; `create` creates a missing data folder; `rekey` is a mapping, see
+    `schema.old_mapping`. Raises ConfigurationError, SchemaError, TableError."""
     folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     if options.table is None:
         schema = service_schema(service, key_format(chosen))
         table = folder.open_table(schema, service, chosen, create=create)
         settings = Settings(folder.cursor_keys(), service, chosen, waits=LOCAL, external_keys=folder.external_keys)
-        return build(settings, open_table=lambda _: table)
+        return build(settings, open_table=lambda _: table, rekey=rekey)
     return build(
         Settings(
             cursor_keys=folder.cursor_keys(),
@@ -66,7 +67,8 @@ def open_service(options: argparse.Namespace, *, create: bool = False) -> Servic
             region=options.region,
             waits=WAITS_OF_ANY_STAGE,
             external_keys=folder.external_keys,
-        )
+        ),
+        rekey=rekey,
     )
 
 

@@ -71,10 +71,8 @@ class PassCounts:
     examples: tuple[NotBrought, ...] = ()
 
     def __add__(self, other: PassCounts) -> PassCounts:
-        return PassCounts(
-            *(getattr(self, name) + getattr(other, name) for name in COUNTED),
-            examples=(self.examples + other.examples)[:MAX_EXAMPLES],
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in COUNTED}
+        return PassCounts(**sums, examples=(self.examples + other.examples)[:MAX_EXAMPLES])
 
 
 COUNTED = ("read", "same", "written", "removed", "differing", "changed", "refused")
@@ -88,9 +86,7 @@ class Passes:
         self._entity = entity
         self._form = form
         self._here = old_table is None
-        self._old_reader = (
-            parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
-        )
+        self._old_reader = parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
 
     def own(self, items: Sequence[Item]) -> list[Item]:
         """The live old items of the entity among some items."""
@@ -158,7 +154,9 @@ class Passes:
         entity, values = self._entity, self._form.read(old)
         missing = [name for name in (*entity.identity, entity.timestamp) if name and values.get(name) is None]
         if missing:
-            raise ValueRefused("the old item has no value", where=", ".join(missing), fix="give a default in the mapping")
+            raise ValueRefused(
+                "the old item has no value", where=", ".join(missing), fix="give a default in the mapping"
+            )
         entity.load(values)
         entity.check_timestamp(values, self._parts.moment_of(entity).now_ms)
         identity = {name: values[name] for name in entity.identity}
@@ -172,9 +170,7 @@ class Passes:
         except ImmutableProperty:
             # Another program has deleted the record and made it anew.
             key = self._form.key(old)
-            taken = TakeStep(
-                self._entity, step.identity, None, form=self._form, key=key, instead=old, here=self._here
-            )
+            taken = TakeStep(self._entity, step.identity, None, form=self._form, key=key, instead=old, here=self._here)
             self._parts.writer.run(taken)
             plan = self._parts.writer.run(step)
         return PassCounts(written=1) if plan.writes else PassCounts(same=1)

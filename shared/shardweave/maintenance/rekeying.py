@@ -81,8 +81,8 @@ class RekeyReport:
 
 
 class Rekey:
-    """Bringing in one entity's records. `parts` are those of a store that brings tables in (`LeasedMaps(bringing=True)`);
-    `old_table` is the table of the old items, if it is another one; `rate` is how many items are read in a second."""
+    """Bringing in one entity's records. `parts` are those of a store with `LeasedMaps(bringing=True)`; `old_table` is
+    the table of the old items, if it is another one; `rate` is how many items are read in a second."""
 
     def __init__(
         self,
@@ -121,6 +121,15 @@ class Rekey:
         state = "" if seen is None else seen.control.rekey
         report = self._decoded(self._progress.read() or {}, state)
         return replace(report, waiting_ms=self._waiting(seen))
+
+    def look(self) -> PassCounts:
+        """What bringing the old items in would change, without writing anything."""
+        walk = Walk(self._old_asking, self._entity, table_lanes(), self._passes.look, page=self._page)
+        counts = PassCounts()
+        for results in walk.rounds():
+            for each in results:
+                counts += each
+        return counts
 
     def start(self) -> None:
         """Begin. Raises Conflict if records are there or being moved, ConfigurationError for an entity that can't be
@@ -169,9 +178,9 @@ class Rekey:
                 where="rekey",
                 fix=f"run it again in {-(-wait // 1000)} s" if wait else "run it again",
             )
-        if report.refused or report.differing or report.changed:
+        if report.refused or report.differing:
             raise Conflict(
-                f"{report.differing + report.changed} records differ and {report.refused} can't be compared",
+                f"{report.differing} records differ and {report.refused} can't be compared",
                 where="rekey",
                 fix="run it again; if it stays so, another program still writes the old items: stop it",
             )
@@ -261,6 +270,10 @@ class Rekey:
             if holds:
                 fix = "import its records (`shardweave import`), or add that afterwards"
                 raise ConfigurationError(f"{reason}, so it can't be brought in", where=entity.token, fix=fix)
+        old = None if self._form.old is None else self._coordinator.read(self._form.old)
+        if old is not None and (old.control.moving or old.control.absorbed_until is not None):
+            fix = "declare the old entity with the shard space that it has now, under a schema of its own"
+            raise ConfigurationError("the old entity was re-sharded", where=entity.token, fix=fix)
 
     def _has_records(self) -> bool:
         lanes = entity_lanes(self._entity, self._parts.moment_of(self._entity))
@@ -272,7 +285,9 @@ class Rekey:
         saved = self._progress.read() or {}
         report = self._decoded(saved, "" if seen is None else seen.control.rekey)
         if seen is None or saved.get("of") != self._run_name(seen) or not report.done or not seen.control.rekey:
-            raise Conflict(f"no run is complete in this state, so there is no {command}", where="rekey", fix="`run` first")
+            raise Conflict(
+                f"no run is complete in this state, so there is no {command}", where="rekey", fix="`run` first"
+            )
         return report
 
     def _pass_on(self, state: str) -> None:
@@ -323,4 +338,3 @@ class Rekey:
         }
         began, done = int(saved.get("began", 0)), bool(saved.get("done"))
         return RekeyReport(self._entity.token, state, passes, done=done, began_ms=began)
-

@@ -39,7 +39,6 @@ from .declaration_guard import MOVING_FIX, placement_of
 from .phases import ReshardState, Waits, map_in_force
 from .timings import SHORTEST_LEASE_MS
 
-
 if TYPE_CHECKING:
     from ..schema.old_forms import OldForm
 
@@ -101,9 +100,9 @@ class LeasedMaps:
         forms: Mapping[str, OldForm] = NO_FORMS,
         bringing: bool = False,
     ) -> None:
-        self._forms = forms
-        self._bringing = bringing
         self.table = table
+        self.forms = forms
+        self._bringing = bringing
         self.clock = clock
         self._lease_ms = waits.lease_ms
         self._monotonic = monotonic
@@ -125,7 +124,7 @@ class LeasedMaps:
         if control.rekey:
             from .rekey_states import form_in_use  # only loaded while a table is brought in
 
-            form = form_in_use(entity, control, self._forms.get(entity.token), bringing=self._bringing)
+            form = form_in_use(entity, control, self.forms.get(entity.token), bringing=self._bringing)
             return MapView(copy.current, lease=lease, old_form=form)
         return MapView(copy.current, control.mirror, control.marked, lease)
 

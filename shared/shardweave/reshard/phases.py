@@ -271,7 +271,9 @@ def started(
     if control is not None and control.moving:
         raise under_way(control.aborting)
     if control is not None and control.rekey:
-        raise Conflict("its records are being brought in", where="entity", fix="let that end: `shardweave rekey status`")
+        raise Conflict(
+            "its records are being brought in", where="entity", fix="let that end: `shardweave rekey status`"
+        )
     if control is not None and now_ms - control.entered_ms < waits.skew_ms:
         raise Conflict(
             "the last re-shard ended too short a time ago for every process to know",

@@ -76,7 +76,9 @@ def passed_on(control: ReshardState, state: str, now_ms: int) -> ReshardState:
     """The control value in another state. Raises Conflict if that state does not follow the present one."""
     if state not in FOLLOWING.get(control.rekey, ()):
         at = f"it is in {control.rekey!r}" if control.rekey else "nothing is being brought in"
-        raise Conflict(f"{at}, so it can't go to {state or 'its end'!r}", where="rekey", fix="see `shardweave rekey status`")
+        raise Conflict(
+            f"{at}, so it can't go to {state or 'its end'!r}", where="rekey", fix="see `shardweave rekey status`"
+        )
     form = control.rekey_form if state else ""
     return replace(control, rekey=state, rekey_form=form, rekey_ms=now_ms)
 

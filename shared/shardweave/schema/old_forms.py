@@ -36,9 +36,10 @@ class OldForm:
     """The old form of an entity's records.
 
     `key_names` are the old table's keys. `made` are the attributes that `make` computes from an old item's other
-    attributes. `is_own` says whether an item is of this form; `fill` gives the properties that an item does not have
-    as attributes. `renamed` has the old name of each property that has another one. With `keeps_revision` the old items
-    have this library's revisions. `fingerprint` distinguishes forms.
+    attributes. `old` is the entity that declares the form, if one does. `is_own` says whether an item is of this form;
+    `fill` gives the properties that an item does not have as attributes. `renamed` has the old name of each property
+    that has another one. With `keeps_revision` the old items have this library's revisions. `fingerprint` distinguishes
+    forms.
     """
 
     entity: EntityType[Any]
@@ -51,6 +52,7 @@ class OldForm:
     filled: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
     keeps_revision: bool = False
+    old: EntityType[Any] | None = None
 
     @cached_property
     def _new_names(self) -> Mapping[str, str]:
@@ -92,9 +94,7 @@ class OldForm:
 
     def image(self, stored: Item) -> dict[str, Value]:
         """The old item of a stored record, or of what `read` returned. Raises ValueRefused if it has no key."""
-        content = {
-            self.renamed.get(name, name): value for name, value in stored.items() if name not in self._internal
-        }
+        content = {self.renamed.get(name, name): value for name, value in stored.items() if name not in self._internal}
         made = {name: value for name, value in self.make(content).items() if value is not None}
         if any(name not in made for name in self.key_names):
             raise ValueRefused(
@@ -146,9 +146,7 @@ class OldForm:
     def _check_exact(self, item: Item, values: Mapping[str, Value]) -> None:
         image = self.image(values)
         lost = [name for name, value in item.items() if name not in image and value is not None and name != MARK]
-        wrong = [
-            name for name, value in image.items() if name != REVISION and not self._is_in(item, name, value)
-        ]
+        wrong = [name for name, value in image.items() if name != REVISION and not self._is_in(item, name, value)]
         if lost or wrong:
             raise ValueRefused(
                 "the item is not what its properties make of it",

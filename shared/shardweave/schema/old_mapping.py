@@ -13,7 +13,7 @@ Format, with templates as in `key_templates`:
 
     {"preset": "onetable", "entities": {"user": {"type": "User", "attributes": {"pk": "user#${userId}", ...}}}}
 
-    {"preset": "entity_manager", "config": {...}, "entities": {"person": "user"}}     entity -> that of the configuration
+    {"preset": "entity_manager", "config": {...}, "entities": {"person": "user"}}     entity -> the configuration's
 
 An item belongs to the first entity whose key templates and fixed attributes it has. A property that only occurs in the
 key is read from it.
@@ -41,8 +41,8 @@ OldForms = Mapping[str, OldForm]
 
 
 def forms_given(schema: Schema, given: Any) -> OldForms:
-    """The old forms that a program gives: a mapping, or, by the tokens of new entities, old forms or the old compiled
-    entities (`old_schema["user"]`). Raises ConfigurationError."""
+    """The old forms that a program gives: a mapping, or, by the tokens of new entities, the tokens of old entities of
+    the same schema, or compiled entities of an old one (`old_schema["user"]`). Raises ConfigurationError."""
     if given is None:
         return NOTHING
     if not isinstance(given, Mapping) or "entities" in given:
@@ -51,11 +51,13 @@ def forms_given(schema: Schema, given: Any) -> OldForms:
     for token, each in given.items():
         if token not in schema.entities:
             raise _wrong(f"entities.{token}", "there is no such entity", f"use one of {', '.join(schema.entities)}")
+        if isinstance(each, str) and each in schema.entities:
+            each = schema.entities[each]
         if isinstance(each, EntityType):
             each = declared_form(schema.entities[token], each)
         if not isinstance(each, OldForm):
-            fix = 'give old_schema["user"], or a mapping'
-            raise _wrong(f"entities.{token}", f"must be an entity of the old schema, got {type(each).__name__}", fix)
+            fix = f"give one of {', '.join(schema.entities)}, or a mapping"
+            raise _wrong(f"entities.{token}", f"must be an old entity, got {type(each).__name__}", fix)
         forms[token] = each
     return forms
 
@@ -119,7 +121,7 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
 
     told = [old.token, *design.key_format.delimiters, design.key_format.name, sorted(names), repr(old.shard_map.bumps)]
     told += [repr([each.name for each in part]) for part in (design.partition, design.sort, design.shard_by)]
-    return OldForm(entity, key_names, names, make, is_own, _fingerprint(told), keeps_revision=True)
+    return OldForm(entity, key_names, names, make, is_own, _fingerprint(told), keeps_revision=True, old=old)
 
 
 def _of_entity_manager(schema: Schema, mapping: Mapping[str, Any]) -> OldForms:
@@ -213,7 +215,9 @@ def _template_form(
         raise _wrong(where, f"{', '.join(changing)} is in the old key and may change", _IMMUTABLE)
     told_by = {name: value for name, value in _constants(templates, fixed) if name not in key_names}
     readable = [slot.name for key in key_names for slot in templates[key].parts if isinstance(slot, Slot)]
-    plain = {each.name for key in key_names for each in templates[key].parts if isinstance(each, Slot) and not each.form}
+    plain = {
+        each.name for key in key_names for each in templates[key].parts if isinstance(each, Slot) and not each.form
+    }
 
     def make(content: Item) -> Mapping[str, Value]:
         return {**fixed, **{name: each.render(content) for name, each in templates.items()}}
@@ -255,7 +259,9 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
 def _check_names(given: Mapping[str, Any], possible: set[str], where: str) -> None:
     unknown = [str(name)[:80] for name in given if name not in possible]
     if unknown:
-        raise _wrong(where or unknown[0], f"there is no setting {', '.join(unknown)}", f"use {', '.join(sorted(possible))}")
+        raise _wrong(
+            where or unknown[0], f"there is no setting {', '.join(unknown)}", f"use {', '.join(sorted(possible))}"
+        )
 
 
 def _wrong(where: str, message: str, fix: str) -> ConfigurationError:
@@ -265,5 +271,3 @@ def _wrong(where: str, message: str, fix: str) -> ConfigurationError:
 def _fingerprint(told: Any) -> str:
     text = json.dumps(told, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=12, person=b"shardweave.old").hexdigest()
-
-

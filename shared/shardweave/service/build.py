@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..api.app import MAX_BODY_BYTES, Api, Observe
 from ..api.expansion import MAX_RELATED, MOST_RELATED
@@ -35,7 +35,7 @@ from ..query.cursor import CursorKeys
 from ..query.fanout import DEFAULT_THROTTLE, Wait, wait_for
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS, Observer, QueryRunner
 from ..reshard.change_handler import ChangeHandler
-from ..reshard.leased_maps import LeasedMaps
+from ..reshard.leased_maps import NO_FORMS, LeasedMaps
 from ..reshard.load.throttle_recorder import ThrottleNotes
 from ..reshard.phases import Waits
 from ..reshard.timings import decode_waits
@@ -47,13 +47,21 @@ from ..table import Table
 from ..table.layout import TableLayout
 from ..table.metered import MeteredTable
 from ..table.retry import RetryClock
-from .loader import module_schema, service_graphql, service_module, service_operations, service_schema
+from .loader import (
+    module_schema,
+    service_graphql,
+    service_module,
+    service_operations,
+    service_rekey,
+    service_schema,
+)
 
 if TYPE_CHECKING:
     from ..reshard.admin import ReshardAdmin
     from ..reshard.driver import ReshardDriver
     from ..reshard.load.policy import Policy
     from ..reshard.timings import Pace
+    from ..schema.old_forms import OldForm
 
 
 @dataclass(frozen=True)
@@ -142,15 +150,18 @@ def build(
     observe: Observe | None = None,
     observe_query: Observer | None = None,
     module: ModuleType | None = None,
+    rekey: Any = None,
 ) -> Service:
     """The service of these settings; `module` is its module, where that was imported already. `clock` gives epoch
     milliseconds; time limits go by `waiting` and `wait`, see `fanout`; `observe` is told of each request,
-    `observe_query` of each query. Raises ConfigurationError, SchemaError."""
+    `observe_query` of each query. `rekey` replaces what the module says of old forms. Raises ConfigurationError,
+    SchemaError."""
     module = module or service_module(settings.service)
     schema = module_schema(module, key_format(settings.key_format)).hiding(settings.hidden_indexes)
     table = dynamodb_table(settings, schema.layout) if open_table is None else open_table(schema.layout)
     table = ThrottleNotes(table, schema, clock=clock)
-    maps = LeasedMaps(table, settings.waits, clock=clock)
+    rekey = service_rekey(module) if rekey is None else rekey
+    maps = LeasedMaps(table, settings.waits, clock=clock, forms=_forms(schema, rekey))
     limit = RateLimit(schema, table, settings.rates, clock) if settings.rates else None
     table = MeteredTable(table) if settings.rates.read_units else table
     waiting = waiting or RetryClock()
@@ -189,6 +200,14 @@ def build(
         limit=limit,
     )
     return Service(settings, parts, api)
+
+
+def _forms(schema: Schema, rekey: Any) -> Mapping[str, OldForm]:
+    if rekey is None:
+        return NO_FORMS
+    from ..schema.old_mapping import forms_given
+
+    return forms_given(schema, rekey)
 
 
 def operations_of(

@@ -1,5 +1,5 @@
 """Services as modules: one has `schema(key_format)`, `operations(parts)` if it has routes of its own, a value `graphql`
-(`GraphQL()`) if it is to answer GraphQL, and
+(`GraphQL()`) if it is to answer GraphQL, `rekey` (a mapping, see `schema.old_mapping`) while a table is brought in, and
 `sample_data(day)` if the local server is to begin with records: an iterable of records, and of events that its
 projections take, which looks back from a day and is the same each time.
 
@@ -117,6 +117,11 @@ def service_graphql(module: ModuleType) -> GraphQL | None:
             fix="write graphql = GraphQL(), or call it otherwise",
         )
     return found
+
+
+def service_rekey(module: ModuleType) -> Any:
+    """What the service says of the old form of records that are being brought in (`rekey = {...}`), None if nothing."""
+    return vars(module).get("rekey")
 
 
 def has_sample_data(module: ModuleType) -> bool:

@@ -40,7 +40,9 @@ def with_old_form(step: WriteStep, plan: WritePlan, seen: ReadResult, moment: At
         return plan
     before = None if seen.found is None else form.image(seen.found.item)
     after = None if plan.written is None else form.image(plan.written)
-    return replace(plan, actions=(*plan.actions, WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM)))
+    return replace(
+        plan, actions=(*plan.actions, WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM))
+    )
 
 
 def _repeated(form: OldForm, before: Item | None, after: Item | None, moment: AttemptContext) -> Action:
@@ -109,7 +111,8 @@ class TakeStep(DeleteStep):
 
     def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
         plan = super().plan(seen, moment, context)
-        assert self.form is not None and self.key is not None
+        assert self.form is not None
+        assert self.key is not None
         if not plan.writes or not self.here:
             return plan
         if self.instead is not None:

@@ -1,0 +1,213 @@
+"""`shardweave rekey`: brings the records of another program, or of an earlier declaration, in while they are used.
+
+    shardweave rekey start|run|switch|run|finish|run --entity user --as mapping.json --table NAME
+    shardweave rekey status|back|abort --entity user --as mapping.json --table NAME
+
+The mapping says how the old items are read; without `--as`, it is the one that the service has (`rekey = {...}`).
+`start` begins. `run` brings the records after their old items, and compares them; it can be stopped at any time, and
+repeated. From `switch` on, Database reads and writes the records, and repeats each write on the old item; `back` undoes
+that. From `finish` on it writes the records alone, and `run` deletes the old items. `abort`, after `back`, lets `run`
+delete the records. With `--from`, the old items are in another table on DynamoDB. docs/bringing-a-table-in.md says
+which programs may write meanwhile.
+
+The exit code is 0 if the run, or the command, is complete; 1 if items can't be brought in or differ, or the command is
+refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigurationError, InputError
+from ..maintenance.rekeying import Rekey, RekeyReport
+from ..reshard.coordinator import Coordinator
+from ..reshard.leased_maps import LeasedMaps, guards_inside_writes
+from ..reshard.phases import Waits
+from ..reshard.timings import decode_waits
+from ..schema.old_forms import OldForm
+from ..service.build import Service
+from ..store import Store
+from ..store.store import new_token
+from ..table import Table
+from ..table.layout import KeyAttribute, TableLayout
+from .console import Streams, counted, whole_text
+from .json_lines import parse_object
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+from .rewrite import check_rate
+from .schemas import entity_of
+
+ACTIONS = {
+    "start": "begin to bring the records in",
+    "run": "bring the records after their old items, compare them, and do what the state asks for",
+    "status": "write the state and the results of the last run, as one JSON document",
+    "switch": "let Database read and write the records, and repeat each write on the old item",
+    "back": "leave the records to the programs that write the old items again",
+    "finish": "let Database write the records alone; there is no way back",
+    "abort": "take the records back, after `back`",
+}
+NO_WAITS = Waits(lease_ms=0, accepted_ms=0, request_ms=0, clocks_ms=0)
+"""A table that checks the state inside its writes needs no waits."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, what in ACTIONS.items():
+        action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
+        action.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
+        add_mapping_argument(action)
+        action.add_argument(
+            "--from", dest="old_table", metavar="TABLE", help="the table of the old items (default: the same)"
+        )
+        action.add_argument(
+            "--rate", type=int, default=0, metavar="N", help="old items a second, at most (default: no limit)"
+        )
+        action.add_argument(
+            "--waits", metavar="WAITS", help="those of the stage (default: normal; none of a data folder)"
+        )
+        add_table_arguments(action)
+
+
+def add_mapping_argument(parser: argparse.ArgumentParser) -> None:
+    """`--as`."""
+    parser.add_argument(
+        "--as", dest="mapping", type=Path, metavar="FILE", help="a mapping (JSON) that says how old items are read"
+    )
+
+
+def mapping_of(options: argparse.Namespace) -> Any:
+    """The mapping in the file that was given; None if none was. Raises ConfigurationError."""
+    file: Path | None = options.mapping
+    if file is None:
+        return None
+    try:
+        with file.open("rb") as opened:
+            return parse_object(whole_text(opened))
+    except OSError as error:
+        raise ConfigurationError(
+            f"{file} can't be read: {error.strerror}", where="--as", fix="check the name"
+        ) from None
+    except InputError as error:
+        raise ConfigurationError(f"{file}: {error.message}", where="--as", fix=error.fix) from None
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Do it, and return the exit code."""
+    check_rate(options.rate)
+    with ExitStack() as stack:
+        service = open_service(options, rekey=mapping_of(options))
+        stack.callback(service.close)
+        entity = entity_of(options, service.parts.schema)
+        form = forms_of(service).get(entity.token)
+        if form is None:
+            fix = "give --as, or let the service have it: rekey = {...}"
+            raise ConfigurationError(
+                f"no mapping says how old items of {entity.token!r} are read", where="--as", fix=fix
+            )
+        old_table = None if options.old_table is None else _old_table(options, form)
+        if old_table is not None:
+            stack.callback(old_table.close)
+        rekey = rekey_of(service, form, _waits(options, service.parts.table), streams, old_table, options.rate)
+        if options.action == "run":
+            return _run(rekey, streams)
+        if options.action != "status":
+            getattr(rekey, options.action)()
+        streams.write(json.dumps(document(rekey.status()), ensure_ascii=False))
+    return 0
+
+
+def forms_of(service: Service) -> Mapping[str, OldForm]:
+    """The old forms that a service knows, by token."""
+    maps = service.parts.maps
+    return {} if maps is None else maps.forms
+
+
+def rekey_of(
+    service: Service,
+    form: OldForm,
+    waits: Waits,
+    streams: Streams,
+    old_table: Table | None = None,
+    rate: int = 0,
+) -> Rekey:
+    """What brings an entity's records in."""
+    schema, table = service.parts.schema, service.parts.table
+    maps = LeasedMaps(
+        table, service.settings.waits, clock=streams.clock, forms={form.entity.token: form}, bringing=True
+    )
+    store = Store(schema, table, clock=streams.clock, maps=maps)
+    coordinator = Coordinator(table, waits, new_token=new_token, clock=streams.clock)
+    return Rekey(store.parts, coordinator, form, streams.clock, waits, old_table=old_table, rate=rate)
+
+
+def _waits(options: argparse.Namespace, table: Table) -> Waits:
+    if options.waits is None and guards_inside_writes(table):
+        return NO_WAITS
+    return decode_waits(options.waits or "normal", "--waits")
+
+
+def _old_table(options: argparse.Namespace, form: OldForm) -> Table:
+    from ..table.dynamodb import DynamoDBTable
+
+    hash_name, range_name = form.key_names
+    layout = TableLayout(KeyAttribute(hash_name), KeyAttribute(range_name))
+    return DynamoDBTable(layout, options.old_table, endpoint_url=options.endpoint_url, region=options.region)
+
+
+def _run(rekey: Rekey, streams: Streams) -> int:
+    lines = ProgressLines(streams.say)
+    report = rekey.run(lambda so_far: lines.tell(lambda: _line(so_far)))
+    for line in readable(report):
+        streams.say(line)
+    return 1 if report.refused or report.differing or report.waiting_ms else 0
+
+
+def _line(report: RekeyReport) -> str:
+    name, counts = list(report.passes.items())[-1]
+    return f"{report.entity}: {name}: {counted(counts.read, 'item')} read, {counts.written + counts.removed:,} written"
+
+
+def readable(report: RekeyReport) -> list[str]:
+    """The report for people."""
+    if report.waiting_ms:
+        return [
+            f"{report.entity}: {report.state}: nothing can be removed for another {report.waiting_ms / 1000:,.0f} s"
+        ]
+    lines = []
+    for name, counts in report.passes.items():
+        told = [
+            f"{getattr(counts, each):,} {each}" for each in ("written", "removed", "differing", "changed", "refused")
+        ]
+        told = [each for each in told if not each.startswith("0 ")]
+        lines.append(f"{report.entity}: {name}: {', '.join([f'{counts.read:,} read', *told])}")
+        lines += [f"    {' '.join(each.key)}: {each.reason}" for each in counts.examples]
+    return [*lines, f"{report.entity}: {report.state or 'nothing is being brought in'}"]
+
+
+def document(report: RekeyReport) -> dict[str, Any]:
+    """The report as JSON."""
+    passes = {
+        name: {
+            "read": counts.read,
+            "written": counts.written,
+            "removed": counts.removed,
+            "differing": counts.differing,
+            "changed": counts.changed,
+            "refused": counts.refused,
+            "named": [{"key": list(each.key), "reason": each.reason} for each in counts.examples],
+        }
+        for name, counts in report.passes.items()
+    }
+    return {
+        "entity": report.entity,
+        "state": report.state,
+        "done": report.done,
+        "waitingMs": report.waiting_ms,
+        "passes": passes,
+    }

@@ -1,0 +1,194 @@
+"""Tables are brought in while programs read and write: nothing is lost, nothing is there twice, all can be read."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from shardweave.errors import ShardweaveError
+from shardweave.schema.entity_manager import schema_from_config
+from shardweave.store import Store
+from shardweave.table.operations import GetItem
+from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, golden_config, member_schema
+from tests.unit.test_rekey_presets import ENTITY_MANAGER, Person, golden_schema
+
+BY_HAND = int(os.environ.get("SHARDWEAVE_REKEYED", "60"))
+"""10,000 were brought in once."""
+GOLDEN = int(os.environ.get("SHARDWEAVE_REKEYED_GOLDEN", "60"))
+"""1,000 were."""
+
+
+class Watch:
+    """What went wrong in threads, and how often they did something."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.count = 0
+
+    def check(self, holds: bool, what: str) -> None:
+        self.count += 1
+        if not holds:
+            self.failures.append(what)
+
+
+@contextmanager
+def beside(*works: Callable[[random.Random], None]) -> Iterator[None]:
+    """Threads that do their work again and again as long as the block lasts."""
+    ended = threading.Event()
+    raised: list[BaseException] = []
+
+    def loop(seed: int, work: Callable[[random.Random], None]) -> None:
+        drawn = random.Random(seed)
+        try:
+            while not ended.wait(0.004):
+                work(drawn)
+        except Exception as error:  # noqa: BLE001 - told in the thread of the test
+            raised.append(error)
+
+    threads = [threading.Thread(target=loop, args=(seed, work)) for seed, work in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert raised == []
+
+
+def reader_of_olds(made: RekeyWorld, stable: list[dict[str, Any]], watch: Watch) -> Callable[[random.Random], None]:
+    """The other program reads items that nobody changes."""
+
+    def read(drawn: random.Random) -> None:
+        item = drawn.choice(stable)
+        found = made.olds.run(GetItem(made.form.key(item), consistent=True)).item
+        watch.check(found is not None and item.items() <= found.items(), str(made.form.key(item)))
+
+    return read
+
+
+def reader_of_records(made: RekeyWorld, store: Store, model: Any, stable: list[dict[str, Any]], watch: Watch) -> Any:
+    """Database reads records that nobody changes."""
+    name = made.entity.identity[0]
+
+    def read(drawn: random.Random) -> None:
+        item = drawn.choice(stable)
+        key = made.form.read(item)[name]
+        watch.check(store.get(model, key) is not None, str(key))
+
+    return read
+
+
+def brought_in(
+    made: RekeyWorld,
+    model: Any,
+    stable: list[dict[str, Any]],
+    theirs: Callable[[random.Random], None],
+    ours: Callable[[random.Random], None],
+) -> None:
+    """The whole way, with both programs at work."""
+    watch = Watch()
+    olds = reader_of_olds(made, stable, watch)
+    records = reader_of_records(made, made.new_store(), model, stable, watch)
+    made.rekey().start()
+    with beside(theirs, theirs, olds):
+        made.run()
+        made.run()
+        made.rekey().switch()
+    with beside(theirs, ours, ours, olds, records):
+        made.run()
+    with beside(ours, ours, olds, records):
+        made.run()
+        report = made.run()
+        assert (report.refused, report.differing) == (0, 0)
+        before = made.new_store()
+        made.rekey().finish()
+    with beside(ours, records):
+        with suppress(ShardweaveError):
+            before.update(model, made.form.read(stable[0])[made.entity.identity[0]], {})
+        assert made.run().state == ""
+    assert made.old_items() == []
+    assert watch.failures == []
+    assert watch.count > 20
+    assert made.faults() == {}
+    ids = [record[made.entity.identity[0]] for record in made.records()]
+    assert len(ids) == len(set(ids)), "none is there twice"
+    assert {made.form.read(item)[made.entity.identity[0]] for item in stable} <= set(ids), "none is lost"
+
+
+def test_records_made_by_hand() -> None:
+    made = RekeyWorld(member_schema(), HAND_MADE)
+    stable = [by_hand(number) for number in range(BY_HAND)]
+    for item in stable:
+        made.put(item)
+    store = made.new_store()
+
+    def theirs(drawn: random.Random) -> None:
+        item = by_hand(10**6 + drawn.randrange(20), points=drawn.randrange(100))
+        made.remove(item) if drawn.random() < 0.3 else made.put(item)
+
+    def ours(drawn: random.Random) -> None:
+        key = f"m{10**6 + drawn.randrange(20)}"
+        with suppress(ShardweaveError):
+            kind = drawn.randrange(3)
+            if kind == 0:
+                store.create({"memberId": key, "points": drawn.randrange(100)}, Member)
+            elif kind == 1:
+                store.update(Member, key, {"team": drawn.choice(["x", None])})
+            else:
+                store.delete(Member, key)
+
+    brought_in(made, Member, stable, theirs, ours)
+    team = made.new_store(forms=False)
+    assert all(team.get(Member, item["id"]) is not None for item in stable[:20])
+
+
+def golden_records(count: int) -> list[dict[str, Any]]:
+    """Records as Entity Manager writes them: those of the vectors, and, beyond, more made of the same users' names."""
+    vectors = golden_config()
+    old = schema_from_config(vectors["config"])["user"]
+    found = {each["record"]["userId"]: each["record"] for each in vectors["users"]}
+    items = [each["item"] for each in vectors["users"]]
+    for number in range(count):
+        if len(found) >= count:
+            break
+        item = {**items[number % len(items)], "userId": f"more{number}"}
+        found[item["userId"]] = {**item, **old.keys.build(item, old.shard_map)}
+    return list(found.values())[:count]
+
+
+@pytest.mark.parametrize("count", [GOLDEN])
+def test_records_of_entity_manager(count: int) -> None:
+    made = RekeyWorld(golden_schema(), ENTITY_MANAGER, token="person")
+    stable = golden_records(count)
+    assert len(stable) == count
+    for item in stable:
+        made.put(item)
+    assert made.form.old is not None
+    old, store = made.form.old, made.new_store()
+
+    def theirs(drawn: random.Random) -> None:
+        item = {"userId": f"t{drawn.randrange(20)}", "created": NOW - 5, "phone": str(drawn.randrange(100))}
+        whole = {**item, **old.keys.build(item, old.shard_map)}
+        made.remove(whole) if drawn.random() < 0.3 else made.put(whole)
+
+    def ours(drawn: random.Random) -> None:
+        key = f"t{drawn.randrange(20)}"
+        with suppress(ShardweaveError):
+            kind = drawn.randrange(3)
+            if kind == 0:
+                store.create({"userId": key, "firstNameCanonical": "ann", "lastNameCanonical": "lee"}, Person)
+            elif kind == 1:
+                store.update(Person, key, {"phone": str(drawn.randrange(100))})
+            else:
+                store.delete(Person, key)
+
+    brought_in(made, Person, stable, theirs, ours)
+    assert all(record["hashKey"].startswith("person!") for record in made.records())
