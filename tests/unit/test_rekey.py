@@ -24,12 +24,17 @@ from shardweave.errors import (
     ShardMapChanged,
     ShardweaveError,
 )
+from shardweave.schema.declarations import Sequence
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
 from shardweave.store.operations import Add, Create, Delete, Put, Update
 from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
 from shardweave.table.layout import KeyAttribute, TableLayout
 from shardweave.table.operations import UpdateItem
+from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, member_schema
 
 RECORDS = 12
@@ -454,3 +459,20 @@ def test_a_wrong_mapping_is_refused_with_its_place(change: Mapping[str, Any], wh
 def test_other_key_names_than_the_tables_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="PK and SK"):
         RekeyWorld(member_schema("hashKey", "rangeKey"), HAND_MADE).rekey()
+
+
+class Numbered(Entity, token="numbered"):
+    """An entity whose numbers another program could not give."""
+
+    numbered_id: str = unique_property()
+    created: Timestamp = timestamp_property()
+    number: int = 0
+
+    numbers = Sequence("number")
+
+
+def test_an_entity_that_writes_more_than_can_be_repeated_is_refused() -> None:
+    mapping = {"entities": {"numbered": {"attributes": {"hashKey": "N#${numberedId}", "rangeKey": "N"}}}}
+    made = RekeyWorld(Schema([Numbered]), mapping, token="numbered")
+    with pytest.raises(ConfigurationError, match="numbered properties"):
+        made.rekey().start()

@@ -265,6 +265,7 @@ class Rekey:
         reasons = (
             ("it has numbered properties", bool(entity.sequences)),
             ("it is written from events", entity.model in written),
+            ("its stored form has versions", bool(entity.upgrades.functions)),
         )
         for reason, holds in reasons:
             if holds:

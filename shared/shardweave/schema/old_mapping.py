@@ -99,6 +99,7 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
             ("lookups", bool(old.lookups)),
             ("a `shard_by` outside the identity", old.lookup_placed),
             ("numbered properties", bool(old.sequences)),
+            ("versions of its stored form", bool(old.upgrades.functions)),
             ("enforced relations", any(each.enforced for each in old.relations.values()) or bool(old.children)),
         )
         if has
