@@ -152,7 +152,14 @@ class RekeyWorld:
 
     def items(self, table: Table | None = None) -> list[Any]:
         """Every item."""
-        return list((table or self.inner).run(Scan(consistent=True)).items)
+        found: list[Any] = []
+        scan = Scan(consistent=True)
+        while True:
+            page = (table or self.inner).run(scan)
+            found += page.items
+            if page.last_key is None:
+                return found
+            scan = Scan(start_key=page.last_key, consistent=True)
 
     def old_items(self) -> list[Any]:
         """The old items, by key."""
