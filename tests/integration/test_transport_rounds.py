@@ -271,7 +271,8 @@ def test_an_exception_in_a_round_closes_all_of_its_connections(world: World) -> 
 
 
 def test_an_interrupt_between_request_and_reply_closes_the_connection(world: World) -> None:
-    """A12, A30: an interrupt of an event loop is no work's own, each of which is cancelled."""
+    """A12, A30: an interrupt meets the work that waits in its thread; that of an event loop meets the loop, or
+    whichever work is running just then, so that it may say nothing of the write."""
 
     def interrupt(peer: Peer, request: Request) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
@@ -286,7 +287,7 @@ def test_an_interrupt_between_request_and_reply_closes_the_connection(world: Wor
     try:
         with pytest.raises(Stopped) as raised:
             transport.run(PUT)
-        assert maybe_written(raised.value) is not world.on_loop
+        assert world.on_loop or maybe_written(raised.value)
         with pytest.raises(Stopped):
             transport.run_many(Lanes([read("a"), read("b")], 2, never))
     finally:

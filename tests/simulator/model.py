@@ -19,16 +19,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 STABLE, DUAL_OLD, DUAL_NEW, NEW_ONLY, PURGE = range(5)
 EARLIER, LATER = 0, 1
 """The generations of the old space. A new record is of the later one; the new space has one for all."""
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A stored copy of the record."""
 
     rev: int
@@ -39,8 +38,7 @@ class Copy:
     """Whether another program wrote it."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A write under way: what it was planned as, by which phase of which move, and on what."""
 
     kind: str
@@ -55,8 +53,7 @@ class Request:
     """Whether the spaces have changed their roles since."""
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """A transaction of the mover under way."""
 
     kind: str
@@ -65,8 +62,7 @@ class Move:
     """Whether its token is still the item's."""
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Everything that matters of a moment. `truth` is the revision that readers must see, 0 for none."""
 
     phase: int = STABLE
@@ -208,13 +204,13 @@ def _stray(state: State) -> State | None:
     if state.phase != PURGE or state.old[LATER] is None or state.old[LATER].stray:
         return None
     stray = Copy(_fresh(state), marked=False, stray=True)
-    return replace(state, old=(state.old[EARLIER], stray))
+    return state._replace(old=(state.old[EARLIER], stray))
 
 
 def _with_request(state: State, position: int, request: Request | None) -> State:
     requests = list(state.requests)
     requests[position] = request
-    return replace(state, requests=tuple(requests))
+    return state._replace(requests=tuple(requests))
 
 
 def _plans(state: State) -> Iterator[Request]:
@@ -252,11 +248,11 @@ def _arrived(state: State, request: Request, guards: Guards) -> State:
     elif place is None or not place.live:
         return state
     elif request.kind == "add":
-        request = replace(request, seen=place.rev)
+        request = request._replace(seen=place.rev)
     elif place.rev != request.seen:
         return state
     if request.seen != (state.truth if request.kind != "create" else 0) or (request.kind == "create" and state.truth):
-        return replace(state, broken=f"a {request.kind} was carried out on what was not the record")
+        return state._replace(broken=f"a {request.kind} was carried out on what was not the record")
     return _carried_out(state, request, guards, first_is_new)
 
 
@@ -265,21 +261,21 @@ def _carried_out(state: State, request: Request, guards: Guards, first_is_new: b
     copy = None if request.kind == "remove" else Copy(request.rev, generation=request.generation)
     old, new = list(state.old), state.new
     if not first_is_new or dual:
-        old[request.generation] = None if copy is None else replace(copy, marked=dual)
+        old[request.generation] = None if copy is None else copy._replace(marked=dual)
         if request.kind == "create" and guards.others:
             old[EARLIER] = None
     if first_is_new or dual:
         new = copy
-    return replace(state, old=tuple(old), new=new, truth=request.rev if copy is not None else 0)
+    return state._replace(old=tuple(old), new=new, truth=request.rev if copy is not None else 0)
 
 
 def _moves(state: State, guards: Guards) -> Iterator[State]:
     if state.move is not None:
-        yield replace(_moved(state, state.move, guards), move=None)
-        yield replace(state, move=None)
+        yield _moved(state, state.move, guards)._replace(move=None)
+        yield state._replace(move=None)
         return
     for kind, copy in _work(state, guards):
-        yield replace(state, move=Move(kind, copy))
+        yield state._replace(move=Move(kind, copy))
 
 
 def _work(state: State, guards: Guards) -> Iterator[tuple[str, Copy]]:
@@ -304,21 +300,21 @@ def _moved(state: State, move: Move, guards: Guards) -> State:
         if place is None or (guards.condition and place.rev != seen.rev):
             return state
         old = list(state.old)
-        old[seen.generation] = replace(place, marked=True)
-        return replace(state, old=tuple(old), new=replace(seen, marked=False))
+        old[seen.generation] = place._replace(marked=True)
+        return state._replace(old=tuple(old), new=seen._replace(marked=False))
     if move.kind == "purge":
         if place is None or place.rev != seen.rev or (guards.purge_mark and not place.marked and place.live):
             return state
         if place.stray and place.live:
-            return replace(state, broken="another program's write was removed")
+            return state._replace(broken="another program's write was removed")
         old = list(state.old)
         old[seen.generation] = None
-        return replace(state, old=tuple(old))
+        return state._replace(old=tuple(old))
     if state.new is None or (guards.sweep_revision and state.new.rev != seen.rev):
         return state
     if move.kind == "sweep" and place is not None:
         return state
-    return replace(state, new=None)
+    return state._replace(new=None)
 
 
 def _fates(state: State) -> Iterator[State]:
@@ -326,20 +322,20 @@ def _fates(state: State) -> Iterator[State]:
     if state.truth:
 
         def aged(copy: Copy | None) -> Copy | None:
-            return replace(copy, live=False) if copy is not None and copy.rev == state.truth else copy
+            return copy._replace(live=False) if copy is not None and copy.rev == state.truth else copy
 
         earlier, later = (aged(copy) for copy in state.old)
         move = state.move
         if move is not None and move.copy.rev == state.truth:
-            move = replace(move, copy=replace(move.copy, live=False))
-        yield replace(state, old=(earlier, later), new=aged(state.new), truth=0, move=move)
+            move = move._replace(copy=move.copy._replace(live=False))
+        yield state._replace(old=(earlier, later), new=aged(state.new), truth=0, move=move)
     for generation, copy in enumerate(state.old):
         if copy is not None and not copy.live:
             old = list(state.old)
             old[generation] = None
-            yield replace(state, old=tuple(old))
+            yield state._replace(old=tuple(old))
     if state.new is not None and not state.new.live:
-        yield replace(state, new=None)
+        yield state._replace(new=None)
 
 
 def _phases(state: State, guards: Guards) -> Iterator[State]:
@@ -347,11 +343,11 @@ def _phases(state: State, guards: Guards) -> Iterator[State]:
     settled = all(request is None or request.phase == state.phase for request in state.requests)
     copied = state.phase == DUAL_OLD and not state.verified and not state.aborting and _contents_equal(state)
     if copied and (settled or not guards.verification_wait):
-        yield replace(state, verified=True)
+        yield state._replace(verified=True)
     if guards.phase_wait and not settled:
         return
     if state.phase == STABLE and state.new is None:
-        yield _entered(replace(state, old=_unmarked(state.old)), DUAL_OLD)
+        yield _entered(state._replace(old=_unmarked(state.old)), DUAL_OLD)
     elif state.phase == DUAL_OLD and not state.aborting and (state.verified or not guards.verification):
         yield _entered(state, DUAL_NEW)
     elif state.phase == DUAL_NEW:
@@ -362,7 +358,7 @@ def _phases(state: State, guards: Guards) -> Iterator[State]:
         # Another program's write is taken away by hand.
         yield _turned(state)
     if state.phase == DUAL_NEW:
-        yield replace(_entered(state, DUAL_OLD), aborting=True)
+        yield _entered(state, DUAL_OLD)._replace(aborting=True)
     if state.phase == DUAL_OLD:
         yield _entered(state, STABLE)
 
@@ -375,47 +371,46 @@ def _contents_equal(state: State) -> bool:
 
 def _entered(state: State, phase: int) -> State:
     """Another phase: tokens are replaced first, so what the mover has under way belongs to none."""
-    move = None if state.move is None else replace(state.move, valid=False)
-    return replace(state, phase=phase, before=state.phase, move=move, verified=False, aborting=False)
+    move = None if state.move is None else state.move._replace(valid=False)
+    return state._replace(phase=phase, before=state.phase, move=move, verified=False, aborting=False)
 
 
 def _unmarked(old: tuple[Copy | None, Copy | None]) -> tuple[Copy | None, Copy | None]:
     """Marks of earlier versions are known to everyone from the start of a later one."""
-    earlier, later = (None if copy is None else replace(copy, marked=False) for copy in old)
+    earlier, later = (None if copy is None else copy._replace(marked=False) for copy in old)
     return earlier, later
 
 
 def _turned(state: State) -> State:
     """The end of a move: the new space is the old one of the next."""
     entered = _entered(state, STABLE)
-    copy = None if state.new is None else replace(state.new, generation=LATER)
+    copy = None if state.new is None else state.new._replace(generation=LATER)
     requests = tuple(
-        None if each is None else replace(each, turned=True, generation=LATER) for each in entered.requests
+        None if each is None else each._replace(turned=True, generation=LATER) for each in entered.requests
     )
-    return replace(entered, old=(None, copy), new=None, requests=requests, before=STABLE)
+    return entered._replace(old=(None, copy), new=None, requests=requests, before=STABLE)
 
 
 def _renamed(state: State) -> State:
     """The same state with revisions numbered by their order of appearance, and writers in one order."""
-    requests = tuple(sorted(state.requests, key=lambda each: (each is None, str(each))))
-    state = replace(state, requests=requests)
+    requests = tuple(sorted(state.requests, key=lambda each: (each is None, each or ())))
+    state = state._replace(requests=requests)
     names: dict[int, int] = {0: 0}
 
     def name(rev: int) -> int:
         return names.setdefault(rev, len(names))
 
     def copy(each: Copy | None) -> Any:
-        return None if each is None else replace(each, rev=name(each.rev))
+        return None if each is None else each._replace(rev=name(each.rev))
 
     truth = name(state.truth)
     earlier, later = (copy(each) for each in state.old)
-    return replace(
-        state,
+    return state._replace(
         truth=truth,
         old=(earlier, later),
         new=copy(state.new),
         requests=tuple(
-            None if each is None else replace(each, rev=name(each.rev), seen=name(each.seen)) for each in state.requests
+            None if each is None else each._replace(rev=name(each.rev), seen=name(each.seen)) for each in state.requests
         ),
-        move=None if state.move is None else replace(state.move, copy=copy(state.move.copy)),
+        move=None if state.move is None else state.move._replace(copy=copy(state.move.copy)),
     )
