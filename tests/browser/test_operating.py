@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from services._samples.issues import ACME
 from shardweave.access.tokens import encode_token
+from shardweave.cli.explorer import token_in, upstream_of
+from shardweave.cli.forwarding import Forwarder
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
 from tests.browser.conftest import Tracker, opened
@@ -84,7 +87,7 @@ def test_the_doctors_report_of_a_service_that_asks_for_no_token(browser: Browser
     data = tmp_path / "data"
     server = LocalServer.start(data, "--service", "user_service", "--empty")
     try:
-        with opened(browser, server) as page:
+        with opened(browser, server.address) as page:
             page.goto(f"{server.address}/explorer#/doctor")
             expect(page.get_by_role("alert")).to_contain_text("run `shardweave doctor`")
             command = ("doctor", "--service", "user_service", "--data", str(data))
@@ -100,7 +103,7 @@ def test_who_is_no_operator_is_told_so(browser: Browser, tracker: Tracker) -> No
     data = tracker.server.log.with_name("data")
     claims = {"sub": "eve", "tenant": str(ACME.tenant_id)}
     token = encode_token(claims, DataFolder(data).token_secret(), now=now_ms() // 1000, seconds=3600)
-    with opened(browser, tracker.server) as page:
+    with opened(browser, tracker.server.address) as page:
         page.goto(f"{tracker.server.address}/explorer")
         expect(page.get_by_role("alert")).to_contain_text("The caller is not known")
         page.get_by_label("Token").fill(token)
@@ -111,9 +114,26 @@ def test_who_is_no_operator_is_told_so(browser: Browser, tracker: Tracker) -> No
         expect(page.locator(".grid tbody tr")).not_to_have_count(0)
 
 
+def test_a_stage_is_opened_through_what_passes_requests_on(browser: Browser, tracker: Tracker, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(tracker.token)
+    with Forwarder(upstream_of(tracker.server.address), token_in(token)) as forwarder:
+        waiting = threading.Thread(target=forwarder.wait)
+        waiting.start()
+        try:
+            with opened(browser, forwarder.address) as page:
+                page.goto(f"{forwarder.address}/explorer")
+                expect(page.locator(".grid tbody tr")).not_to_have_count(0)
+                page.locator(".grid button.link").first.click()
+                expect(page.get_by_role("dialog")).to_contain_text("Revision")
+        finally:
+            forwarder.stop()
+            waiting.join()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_has_contrast_enough(browser: Browser, tracker: Tracker, scheme: str) -> None:
-    with opened(browser, tracker.server, color_scheme=scheme) as page:
+    with opened(browser, tracker.server.address, color_scheme=scheme) as page:
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         for place in PLACES:
             page.goto(f"{tracker.server.address}/explorer#/{place}")
@@ -124,7 +144,7 @@ def test_all_text_has_contrast_enough(browser: Browser, tracker: Tracker, scheme
 
 
 def test_a_narrow_screen_scrolls_in_one_direction(browser: Browser, tracker: Tracker) -> None:
-    with opened(browser, tracker.server, viewport={"width": 360, "height": 740}) as page:
+    with opened(browser, tracker.server.address, viewport={"width": 360, "height": 740}) as page:
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         for place in PLACES:
             page.goto(f"{tracker.server.address}/explorer#/{place}")

@@ -96,6 +96,7 @@ COMMANDS = (
     Command("restore", "restore", "put such a copy back, also while it is served"),
     Command("reshard", "reshard", "move an entity's records to another shard space"),
     Command("token", "token", "a development token, which carries claims to the local server"),
+    Command("explorer", "explorer", "the page on a deployed stage, in a browser here"),
     Command("query", "ask_query", "ask a table", asks=True),
     Command("explain", "ask_explain", "see what a query costs", asks=True),
 )
