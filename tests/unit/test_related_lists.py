@@ -286,3 +286,15 @@ def test_a_relation_may_be_given_as_it_stands_in_the_class(db: Database) -> None
         db.related(tag, Conversation.tags)
     with pytest.raises(InputError):
         db.expand("records", Conversation.tags)  # type: ignore[call-overload]
+
+
+def test_the_document_says_what_each_relation_leads_to() -> None:
+    schemas = testing.Client(SCHEMA).get("/openapi.json").json["components"]["schemas"]
+    assert schemas["Conversation"]["properties"]["expanded"]["$ref"] == "#/components/schemas/ConversationExpanded"
+    either = [{"$ref": f"#/components/schemas/{name}"} for name in ("Tag", "UnreadableRelated")]
+    assert schemas["ConversationExpanded"]["properties"] == {
+        "tags": {"type": "array", "items": {"anyOf": either}},
+        "mainTag": {"anyOf": [*either, {"type": "null"}]},
+    }
+    assert "expanded" not in schemas["Tag"]["properties"]
+    assert not any(name.startswith("x-") for schema in schemas.values() for name in schema)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..values.json_types import MAX_WHOLE_FLOAT
+from ..wire.record_models import ENTITY, EXPANDED, RELATIONS
 
 SECURITY_SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
@@ -38,6 +39,13 @@ LIMITS = {
 DIGITS = {"max_digits": "At most {} digits.", "decimal_places": "At most {} decimals."}
 
 _SCHEMAS = "#/components/schemas/"
+_UNREADABLE = "UnreadableRelated"
+UNREADABLE_RELATED = {
+    "type": "object",
+    "description": "A related record that can't be read.",
+    "properties": {"unreadable": {"$ref": f"{_SCHEMAS}UnreadableRecord"}},
+    "required": ["unreadable"],
+}
 
 
 def tidied(text: str) -> bytes:
@@ -54,10 +62,37 @@ def tidied(text: str) -> bytes:
         for name, each in schema.get("properties", {}).items():
             if _is_a_repetition(each.get("title", ""), name):
                 del each["title"]
+    _say_relations(schemas)
     _drop_unused(document["paths"], schemas)
     document.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
     document["security"] = [{name: []} for name in SECURITY_SCHEMES]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _say_relations(schemas: dict[str, Any]) -> None:
+    """Give `expanded` its type: a schema with each relation of the entity, and the records that it leads to."""
+    names: dict[str, str] = {}
+    for name in sorted(schemas, key=len):
+        if (entity := schemas[name].pop(ENTITY, None)) is not None:
+            names.setdefault(entity, name)
+    for name, schema in list(schemas.items()):
+        expanded = schema.get("properties", {}).get(EXPANDED, {})
+        relations = expanded.pop(RELATIONS, None)
+        if relations:
+            schemas.setdefault(_UNREADABLE, UNREADABLE_RELATED)
+            members = {each: _related(names.get(target), many=many) for each, (target, many) in relations.items()}
+            description = f"What the relations of {name} lead to, those that were asked for."
+            schemas[f"{name}Expanded"] = {"type": "object", "description": description, "properties": members}
+            schema["properties"][EXPANDED] = {
+                "$ref": f"{_SCHEMAS}{name}Expanded",
+                "description": expanded.get("description", ""),
+            }
+
+
+def _related(name: str | None, *, many: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {} if name is None else {"$ref": _SCHEMAS + name}
+    either = [record, {"$ref": _SCHEMAS + _UNREADABLE}]
+    return {"type": "array", "items": {"anyOf": either}} if many else {"anyOf": [*either, {"type": "null"}]}
 
 
 def _number(text: str) -> int | float:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
@@ -50,8 +50,9 @@ from .unreadable import TOLD, UNREADABLE
 
 _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_extra": {"readOnly": True}}
 EXPANDED = "expanded"
+ENTITY, RELATIONS = "x-entity", "x-relations"
+"""Marks in the schemas of records, from which the OpenAPI document gets the types of `expanded`."""
 _EMPTY = (dict, list, set, frozenset, tuple)
-_EXPANDED: Any = left_out("The relations that `expand` names.")
 _COMPUTED = "computed:"
 _KEY: Any = Field(**_NAMES_IT)
 _MAY_HAVE_KEY: Any = Field(default_factory=lambda: None, **_NAMES_IT)
@@ -244,7 +245,11 @@ class RecordModels:
         if self.entity.origin is not None:
             fields[KEY] = (str, _KEY if answered else _MAY_HAVE_KEY)
         if answered and self._expands:
-            fields[EXPANDED] = (dict[str, Any], _EXPANDED)
+            relations = {
+                name: [each.target, each.many] for name, each in self.entity.relations.items() if not each.private
+            }
+            expanded = left_out("The relations that `expand` names.", json_schema_extra={RELATIONS: relations})
+            fields[EXPANDED] = (dict[str, Any], expanded)
         for each in self.entity.properties.values():
             if shown and each.private:
                 continue
@@ -254,7 +259,10 @@ class RecordModels:
             fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
             fields |= {_COMPUTED + name: _computed(name, info, required=answered) for name, info in computed.items()}
-        return derived_model(self.name + suffix, JSON_CONFIG, fields, self.entity.model.__doc__)
+        config: ConfigDict = (
+            {**JSON_CONFIG, "json_schema_extra": {ENTITY: self.entity.token}} if answered else JSON_CONFIG
+        )
+        return derived_model(self.name + suffix, config, fields, self.entity.model.__doc__)
 
     def _field(self, each: Property, *, required: bool, default: bool) -> Any:
         declared = self._declared(each)
