@@ -45,6 +45,8 @@ _MARKS_MATTER_FROM = "\u0530"
 
 def canonical_name(name: str) -> str:
     """A name as it is searched: `Gómez-Juárez-Álvarez` -> `gomezjuarezalvarez`. Letters of every script stay."""
+    if name.isascii():
+        return "".join(filter(str.isalnum, name.lower()))
     kept = []
     base = ""
     # Taking compatibility forms apart may bring capitals to light, and those again such forms.

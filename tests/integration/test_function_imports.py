@@ -120,7 +120,54 @@ ANSWERED = {
     "a page": ("GET", "/v1/users", "limit=1", "", 200),
     "a document": ("POST", "/graphql", "", json.dumps({"query": '{ user(id: "u2") { phone } }'}), 200),
 }
-NEVER = {"boto3", "botocore.session", "http.client", "rich", "sqlite3", "urllib3", "uvicorn"}
+NEVER = {
+    "aws_lambda_powertools.event_handler.openapi.models": "describes the API, which is done when it is asked for",
+    "boto3": "is botocore and what none of them needs",
+    "botocore.session": "takes as long as all the rest; the table and secrets are asked over sockets of our own",
+    "dateutil": "is botocore's",
+    "http.client": "is botocore's",
+    "multiprocessing": "is for machines with files",
+    "pydantic.v1": "is for models of another version",
+    "rich": "is for terminals",
+    "sqlite3": "is for one machine",
+    "urllib3": "is botocore's",
+    "uvicorn": "is for one machine",
+    "xml.etree.ElementTree": "is botocore's",
+}
+"""What a start did import, or easily would again, and why no request needs it."""
+
+PACKAGES = {
+    "annotated_types",
+    "aws_lambda_powertools",
+    "botocore",
+    "functions",
+    "jmespath",
+    "pydantic",
+    "pydantic_core",
+    "services",
+    "shardweave",
+    "typing_extensions",
+    "typing_inspection",
+}
+"""What may be imported besides Python's own library; of botocore the package alone, which powertools asks for."""
+
+OF_PYTHON = "__main__", "_sysconfigdata", "_distutils_hack", "sitecustomize"
+WITH_CURSORS = {"cryptography", "_cffi_backend", "_openssl"}
+PARTS = {
+    *("access", "api", "database", "errors", "keys", "query", "reshard"),
+    *("routing", "schema", "service", "store", "table", "values", "wire"),
+}
+"""Parts of the library of which a request may need modules."""
+
+LEFT_OUT = {
+    "api": "clients explorer lambda_event",
+    "database": "async_database awaited_calls data_folder event_loop folder_copies rewrite_keys",
+    "reshard": "admin coordinator copy_actions driver independent_keys index_check mover retrying_reads stream_filter "
+    "tasks transaction_executor verify work_items write_rate",
+    "table": "embedded fault_injection lambda_stream",
+}
+"""What no request needs of them."""
+
 OF_GRAPHQL = {"graphql", *(f"shardweave.api.graphql.{each.stem}" for each in sorted(GRAPHQL.glob("*.py")))} - KNOWN
 WITHOUT_CURSORS = {"cryptography"}
 
@@ -140,10 +187,25 @@ assert answer["statusCode"] == {status}, answer
 assert {name != "a page"} or json.loads(answer["body"])["nextToken"], answer
 """
         modules = imported_by(code)
-        unwanted = NEVER | (set() if name == "a page" else WITHOUT_CURSORS)
+        unwanted = set(NEVER) | (set() if name == "a page" else WITHOUT_CURSORS)
         unwanted |= set() if name == "a document" else OF_GRAPHQL
         assert not unwanted & modules, name
+        packages = {module.partition(".")[0] for module in modules if not module.startswith(OF_PYTHON)}
+        packages -= sys.stdlib_module_names | {"tests"}
+        if name != "a document":
+            assert packages <= PACKAGES | (WITH_CURSORS if name == "a page" else set()), name
+        assert not {module for module in modules if module.startswith("botocore.")}, name
+        ours = [module.split(".")[1:] for module in modules if module.startswith("shardweave.")]
+        assert {part for part, *_ in ours} <= PARTS, name
+        assert not [of for of in ours if len(of) > 1 and of[1] in LEFT_OUT.get(of[0], "").split()], name
         assert (name == "a document") == ("graphql" in modules)
+
+
+def test_what_is_left_out_is_there() -> None:
+    """Else a new name of it would not be noticed."""
+    for part, names in LEFT_OUT.items():
+        folder = ROOT / "shared" / "shardweave" / part
+        assert set(names.split()) <= {path.stem for path in folder.iterdir()}
 
 
 def test_the_collector_rests_while_the_api_is_imported_and_no_longer() -> None:
