@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cold.start MODULE PATH QUERY [restored]`: one cold start, as a line of JSON behind what it logs.
+"""`python -m benchmarks.cold.start MODULE PATH QUERY [restored]`: one cold start, as JSON behind what it logs.
 
 The process imports a module and calls its `handler` with one request, as Lambda does; times count from before the
 import. `restored`: as SnapStart starts it. A copy of the process is made after the import, a fork whose random state is
