@@ -147,6 +147,8 @@ def test_each_answer_is_explained_lane_by_lane(page: Page, tracker: Tracker) -> 
     page.goto(f"{tracker.server.address}/explorer#/view/issueGrid")
     page.locator("#explain summary").click()
     expect(page.locator("#explain dd").first).to_have_text("gridNum")
+    expect(page.locator("#explain table.lanes tbody tr")).to_have_count(4)
+    expect(page.locator("#explain table.lanes rect").first).to_have_attribute("width", "100")
 
 
 def test_relations_are_shown_in_their_rows(page: Page, tracker: Tracker) -> None:

@@ -84,6 +84,11 @@ def test_a_grid_says_how_it_is_read(told: Person) -> None:
     ran = json_of(told.get(f"{target}&run=true"))
     assert ran["reads"] >= 4
     assert ran["units"] > 0
+    assert [each["shard"] for each in ran["shards"]] == [f"issue!{number}" for number in range(4)]
+    assert sum(each["reads"] for each in ran["shards"]) == ran["reads"]
+    assert sum(each["units"] for each in ran["shards"]) == ran["units"]
+    assert plan["shards"][0].keys() >= {"shard"}
+    assert plan["shards"][0].get("reads") is None
     problem_of(told.get(f"/v1/issue-grid/explain?projectId={BRIDGE.project_id}&sort=nothing"), 400, "unknown_name")
     lost = json_of(told.get(f"/v1/issue-grid?projectId={BRIDGE.project_id}&state=lost"))
     assert (lost["status"], lost["where"]) == (400, "state")

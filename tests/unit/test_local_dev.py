@@ -5,13 +5,17 @@ from __future__ import annotations
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
-from shardweave.local.dev import NO_BROWSER, open_when_ready, parser
+from shardweave.access.tokens import decode_token
+from shardweave.database.data_folder import DataFolder
+from shardweave.local.dev import NO_BROWSER, for_serve, open_when_ready, parser, token
 from shardweave.local.plan_lines import plan_lines
 from shardweave.query.plan import Plan
 from shardweave.query.spec import QueryStats
+from shardweave.schema.entity import now_ms
 from tests.unit.api_world import Client, user_service
 
 SAID: list[str] = []
@@ -47,9 +51,19 @@ def test_a_query_that_was_cut_or_failed_says_so(client: Client) -> None:
     assert "1 read in 1 round" in line
 
 
-def test_its_arguments_are_those_of_serve_and_one_more() -> None:
-    options = parser().parse_args(["orders.py", NO_BROWSER, "--port", "0"])
+def test_its_arguments_are_those_of_serve_and_two_more() -> None:
+    given = ["orders.py", NO_BROWSER, "--claim", "tenant=acme", "--port", "0", "--claim=team=red", "--empty"]
+    options = parser().parse_args(given)
     assert (options.given, options.no_browser, options.port) == ("orders.py", True, 0)
+    assert options.claim == [("tenant", "acme"), ("team", "red")]
+    assert for_serve(given) == ["orders.py", "--port", "0", "--empty"]
+
+
+def test_the_token_that_the_page_is_opened_with_is_an_operators(tmp_path: Path) -> None:
+    claims = decode_token(
+        token(tmp_path, {"tenant": "acme"}), DataFolder(tmp_path).token_secret(), now=now_ms() // 1000
+    )
+    assert (claims["tenant"], claims["groups"]) == ("acme", ["operators"])
 
 
 class Healthy(BaseHTTPRequestHandler):
@@ -67,17 +81,17 @@ def test_the_page_is_shown_once_the_server_answers() -> None:
     thread.start()
     shown: list[str] = []
     try:
-        open_when_ready("127.0.0.1", server.server_port, shown.append)
+        open_when_ready("127.0.0.1", server.server_port, lambda: "abc", shown.append)
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert shown == [f"http://127.0.0.1:{server.server_port}/explorer"]
+    assert shown == [f"http://127.0.0.1:{server.server_port}/explorer#token=abc"]
 
 
 def test_nothing_is_shown_where_no_server_answers() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         shown: list[str] = []
-        open_when_ready("127.0.0.1", taken.getsockname()[1], shown.append, seconds=0.01)
+        open_when_ready("127.0.0.1", taken.getsockname()[1], None, shown.append, seconds=0.01)
     assert shown == []

@@ -141,6 +141,18 @@ def issue_grid(
     return found.with_members(Columns(columns=columns_of(project)))
 
 
+class GridLane(JsonModel):
+    """What is read of one shard. What it cost is there where the first page was read."""
+
+    shard: str
+    low: str | None = Field(description="Where its interval begins.")
+    high: str | None = Field(description="Where its interval ends.")
+    reads: int | None
+    records: int | None
+    units: float | None
+    milliseconds: float | None
+
+
 class GridPlan(JsonModel):
     """How a page of the grid is read, and why."""
 
@@ -152,6 +164,7 @@ class GridPlan(JsonModel):
     filters: int = Field(description="Tests that drop issues after reading.")
     reads: int | None = Field(description="Requests that the first page took, where it was run.")
     units: float | None = Field(description="Read units that it cost, where it was run.")
+    shards: list[GridLane]
 
 
 @get("/v1/issue-grid/explain", tag="issues", errors=(errors.NotFound,))
@@ -184,4 +197,25 @@ def explain_issue_grid(
         filters=sum(value is not None for value in only.values()),
         reads=None if found.stats is None else found.stats.requests,
         units=None if found.stats is None else found.stats.units,
+        shards=_lanes_of(found),
     )
+
+
+def _lanes_of(found: Any) -> list[GridLane]:
+    """The lanes of an explanation."""
+    costs = {} if found.stats is None else {each.lane: each for each in found.stats.reports}
+    made = []
+    for each in found.lanes:
+        cost = costs.get(each.lane)
+        made.append(
+            GridLane(
+                shard=each.hash_key.partition(" ")[0],
+                low=each.low,
+                high=each.high,
+                reads=None if cost is None else cost.requests,
+                records=None if cost is None else cost.scanned,
+                units=None if cost is None else cost.units,
+                milliseconds=None if cost is None else cost.milliseconds,
+            )
+        )
+    return made

@@ -24,7 +24,7 @@ _SET_HERE = ("iss", "iat", "exp", GROUPS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("--claim", type=_claim, action="append", default=[], metavar="NAME=VALUE", help="one claim")
+    parser.add_argument("--claim", type=claim, action="append", default=[], metavar="NAME=VALUE", help="one claim")
     parser.add_argument("--group", type=_group, action="append", default=[], metavar="NAME", help="a group of its own")
     parser.add_argument("--subject", default="developer", metavar="NAME", help="who it is (default: developer)")
     parser.add_argument("--hours", type=_hours, default=12, metavar="N", help="how long it lasts (default: 12)")
@@ -46,7 +46,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     return 0
 
 
-def _claim(text: str) -> tuple[str, str]:
+def claim(text: str) -> tuple[str, str]:
+    """A claim and its value, of NAME=VALUE. Raises ArgumentTypeError."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a claim; give NAME=VALUE")

@@ -1,7 +1,7 @@
 """`shardweave dev`: `serve` for whoever writes the service.
 
 It starts again after edits, says in its log of each query what it did and why, and opens the Explorer in a browser
-where there is one.
+where there is one, with a token where claims for it are given.
 """
 
 from __future__ import annotations
@@ -13,23 +13,30 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
+from ..access.tokens import GROUPS, encode_token
+from ..cli.token import claim
+from ..database.data_folder import DataFolder
 from ..database.project import command_name
+from ..schema.entity import now_ms
 from . import serve
 
 BROWSER_SECONDS = 60
 LOOK_SECONDS = 0.3
 NO_BROWSER = "--no-browser"
+TOKEN_SECONDS = 12 * 3600
 
 
 def main(arguments: list[str]) -> int:
     """Serve until a signal comes."""
     options = parser().parse_args(arguments)
-    served = [each for each in arguments if each != NO_BROWSER]
     if not options.no_browser and options.port and has_a_screen():
-        threading.Thread(target=open_when_ready, args=(options.host, options.port), daemon=True).start()
-    return serve.main(["--reload", "--plans", *served])
+        made = partial(token, options.data, dict(options.claim)) if options.claim else None
+        threading.Thread(target=open_when_ready, args=(options.host, options.port, made), daemon=True).start()
+    return serve.main(["--reload", "--plans", *for_serve(arguments)])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,7 +47,29 @@ def parser() -> argparse.ArgumentParser:
         "Serve a service while it is written: restarts after edits, plans and costs of queries in the log."
     )
     found.add_argument(NO_BROWSER, action="store_true", help="do not open the Explorer in a browser")
+    found.add_argument(
+        "--claim",
+        type=claim,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="open it with the token of an operator who has this claim; may be given again",
+    )
     return found
+
+
+def for_serve(arguments: Sequence[str]) -> list[str]:
+    """Those of the arguments that `serve` takes."""
+    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    own.add_argument(NO_BROWSER, action="store_true")
+    own.add_argument("--claim", action="append")
+    return own.parse_known_args(arguments)[1]
+
+
+def token(folder: Path, claims: Mapping[str, str]) -> str:
+    """A development token of an operator for the server of a data folder."""
+    secret = DataFolder(folder).token_secret()
+    return encode_token({**claims, GROUPS: ["operators"]}, secret, now=now_ms() // 1000, seconds=TOKEN_SECONDS)
 
 
 def has_a_screen() -> bool:
@@ -50,14 +79,18 @@ def has_a_screen() -> bool:
 
 
 def open_when_ready(
-    host: str, port: int, show: Callable[[str], object] = webbrowser.open, seconds: float = BROWSER_SECONDS
+    host: str,
+    port: int,
+    token: Callable[[], str] | None = None,
+    show: Callable[[str], object] = webbrowser.open,
+    seconds: float = BROWSER_SECONDS,
 ) -> None:
-    """Show the Explorer as soon as the server answers; nothing where it does not in time."""
+    """Show the Explorer, with a token, as soon as the server answers; nothing where it does not in time."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         if _answers(host, port):
             shown = f"[{host}]" if ":" in host else host
-            show(f"http://{shown}:{port}/explorer")
+            show(f"http://{shown}:{port}/explorer" + ("" if token is None else f"#token={token()}"))
             return
         time.sleep(LOOK_SECONDS)
 

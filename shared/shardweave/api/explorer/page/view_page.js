@@ -4,6 +4,7 @@ import { html, nothing } from "./lit-html/lit-html.js";
 import { ask, shownText } from "./api.js";
 import { choicesFor } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
+import { bar } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
 import { contentOf, control, shown } from "./schema.js";
 
@@ -157,7 +158,7 @@ export class ViewPage {
         ? html`<dl>
             ${Object.entries(this.plan).map(
               ([name, value]) => html`<dt>${name}</dt>
-                <dd>${Array.isArray(value) ? value.map((each) => html`<div>${shownText(each)}</div>`) : shownText(value)}</dd>`,
+                <dd>${detail(name, value)}</dd>`,
             )}
           </dl>`
         : nothing}
@@ -180,6 +181,32 @@ export class ViewPage {
   reload() {
     return this.pages.turn("same");
   }
+}
+
+/** A member of an explanation: a list of objects is a table, in which numbers are bars too. */
+function detail(name, value) {
+  if (!Array.isArray(value)) return shownText(value);
+  if (!value.length || typeof value[0] !== "object") return value.map((each) => html`<div>${shownText(each)}</div>`);
+  const columns = membersOf(value);
+  const most = (column) => Math.max(0, ...value.map((each) => Number(each[column]) || 0));
+  const cell = (each, column) =>
+    typeof each[column] === "number"
+      ? bar(each[column], most(column), Number(each[column].toFixed(2)))
+      : shownText(each[column]);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${name}>
+    <table class="lanes">
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${value.map((each) => html`<tr>
+          ${columns.map((column) => html`<td>${cell(each, column)}</td>`)}
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 function membersOf(items) {
