@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .query.shorthand import between, branch, one_of, prefix, where
     from .query.spec import Page
     from .schema.access_rules import Allow
-    from .schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
+    from .schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to, has_many
     from .schema.entity import Entity, HashKey, RangeKey, desc, nanoid
     from .schema.property_options import (
         CanonicalBegin,
@@ -65,6 +65,7 @@ __all__ = [
     "Index",
     "KeyFormat",
     "Lookup",
+    "OrderedLookup",
     "Page",
     "Put",
     "RangeKey",
@@ -110,7 +111,7 @@ _PLACES = {
     "query.shorthand": ("between", "branch", "one_of", "prefix", "where"),
     "query.spec": ("Page",),
     "schema.access_rules": ("Allow",),
-    "schema.declarations": ("Index", "Lookup", "Sequence", "Unique", "belongs_to", "has_many"),
+    "schema.declarations": ("Index", "Lookup", "OrderedLookup", "Sequence", "Unique", "belongs_to", "has_many"),
     "schema.entity": ("Entity", "HashKey", "RangeKey", "desc", "nanoid"),
     "schema.property_options": (
         "CanonicalBegin",

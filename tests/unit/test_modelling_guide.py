@@ -40,7 +40,9 @@ def first_cells(text: str) -> list[str]:
 
 def kinds_of_declarations(base: type[Declaration] = Declaration) -> Iterable[type[Declaration]]:
     for each in base.__subclasses__():
-        yield from kinds_of_declarations(each) if each.__name__.startswith("_") else (each,)
+        yield from kinds_of_declarations(each)
+        if not each.__name__.startswith("_"):
+            yield each
 
 
 def test_every_class_keyword_is_listed() -> None:

@@ -32,9 +32,10 @@ from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
-from ..store.lookups.lookup_queries import lookup_of
+from ..store.lookups.lookup_asks import lookup_of
 from ..store.operations import Changes, Key, Upsert
 from ..store.relations.relation_loader import Related
+from ..table.conditions import Condition
 
 
 class CallerDatabase(Database):
@@ -162,19 +163,22 @@ class CallerDatabase(Database):
         self,
         entity: type[E] | str,
         name: str,
-        value: Any,
+        value: Any = None,
         /,
         *,
         within: Mapping[str, Any] = NOTHING,
+        reverse: bool = False,
+        filter: Condition | None = None,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
         prev_token: str | None = None,
     ) -> Page[E]:
-        """A page of the caller's records with a value."""
+        """A page of the caller's records with a value, or by an ordered lookup."""
         grant = self._grant(entity, "list")
         check_lookup(name, within)
         within = grant.scope(lookup_of(grant.entity, name), within)
         page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        page |= {"reverse": reverse, "filter": filter}
         seen: dict[str, Any] = {"visibility": grant.visibility, "scope": self._caller.scope}
         return found_page(self._store, self._queries, grant.entity, name, value, within, **page, **seen)
 

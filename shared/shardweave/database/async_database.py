@@ -246,16 +246,19 @@ class AsyncDatabase(AsyncRelations):
         self,
         entity: type[E] | str,
         name: str,
-        value: Any,
+        value: Any = None,
         /,
         *,
         within: Mapping[str, Any] = NOTHING,
+        reverse: bool = False,
+        filter: Condition | None = None,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
         prev_token: str | None = None,
     ) -> Page[E]:
         """A page of the live records with a value, through a Lookup."""
         how: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        how |= {"reverse": reverse, "filter": filter}
         asked = partial(self._database.find_by, entity, name, value, within=within, **how)
         return cast("Page[E]", await self._run(asked))
 

@@ -287,19 +287,21 @@ class Database(Relations):
         self,
         entity: type[E] | str,
         name: str,
-        value: Any,
+        value: Any = None,
         /,
         *,
         within: Mapping[str, Any] = NOTHING,
+        reverse: bool = False,
+        filter: Condition | None = None,
         limit: int = DEFAULT_LIMIT,
         next_token: str | None = None,
         prev_token: str | None = None,
     ) -> Page[E]:
-        """A page of the live records with a value, through a Lookup: consistent, in the order of their ids. The page's
-        `unreadable` has the records that can't be read. Raises LookupNotReady, LimitExceeded, InvalidCursor and other
-        InputErrors."""
+        """A page of the live records with a value, by a Lookup, in the order of their ids; by an OrderedLookup of those
+        that equal `value`, meet it (`prefix`, `between`), or of all, in the order of the values. Raises InputErrors."""
         check_lookup(name, within)
         page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
+        page |= {"reverse": reverse, "filter": filter}
         return found_page(self.store, self._queries, self.schema[entity], name, value, within, **page)
 
     # -- queries

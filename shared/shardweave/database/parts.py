@@ -19,9 +19,10 @@ from ..query.spec import Page
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import RetryClock, Store
-from ..store.lookups.lookup_queries import lookup_of, lookup_values
+from ..store.lookups.lookup_asks import lookup_ask
 from ..store.operations import Among
 from ..table import Table
+from ..table.conditions import Condition
 from .arguments import check_options, check_schema, kind_of, named_here, token_given
 
 if TYPE_CHECKING:
@@ -138,15 +139,18 @@ def found_page(
     limit: int,
     next_token: str | None,
     prev_token: str | None,
+    reverse: bool = False,
+    filter: Condition | None = None,
     visibility: Among | None = None,
     scope: str = "",
 ) -> Page[Any]:
     """A page of the live records with a value, by a lookup; its tokens are bound to what was asked, and to `scope`."""
-    walk = lookup_walk(entity, lookup_of(entity, name).name, lookup_values(entity, name, value, within), scope)
+    ask = lookup_ask(entity, name, value, within, reverse=reverse, filter=filter)
+    walk = lookup_walk(entity, ask.lookup.name, ask.values, scope, ask.signature())
     tokens, token = LookupTokens(queries.cursors, queries.now_ms), token_given(next_token, prev_token)
     with named_here(prev_token):
         state = tokens.opened(token, walk)
-        asked: dict[str, Any] = {"limit": limit, "visibility": visibility}
+        asked: dict[str, Any] = {"limit": limit, "visibility": visibility, "reverse": reverse, "filter": filter}
         asked |= {"after": id_reached(state), "backwards": state.backwards}
         found = store.find_by(entity.model, name, value, within=within, **asked)
     read = Page(found.items, None, not found.cut, unreadable=found.unreadable)

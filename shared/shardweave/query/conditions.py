@@ -80,35 +80,29 @@ def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -
         each = entity.property_of(name)
         if each.stored in found:
             raise UnsupportedQuery("the property has two conditions", where=each.stored, fix="give one")
-        if each.codec is None:
-            raise UnsupportedQuery(
-                "the property's type can't be in a key", where=each.stored, fix="use a filter for it"
-            )
-        element = Element(each.stored, each.codec)
-        if isinstance(constraint, Equal):
-            value = each.parse(constraint.value)
-            _check(entity.keys, element, value)
-            found[each.stored] = Equal(value)
-        elif isinstance(constraint, Prefix):
-            if not each.codec.is_text or not isinstance(constraint.text, str):
-                raise UnsupportedQuery(
-                    "a prefix is for text",
-                    where=each.stored,
-                    fix=RANGE,
-                )
-            _check_characters(each.stored, constraint.text)
-            begin = Prefix(each.begin(constraint.text))
-            _check_prefix(entity.keys, each.stored, begin.text)
-            found[each.stored] = begin
-        else:
-            if constraint.low is None and constraint.high is None:
-                raise UnsupportedQuery(
-                    "a range needs a bound",
-                    where=each.stored,
-                    fix=RANGE,
-                )
-            found[each.stored] = _checked_range(entity.keys, each, constraint)
+        found[each.stored] = normalized_constraint(entity.keys, each, constraint)
     return found
+
+
+def normalized_constraint(keys: EntityKeys, each: Property, constraint: Constraint) -> Constraint:
+    """One constraint with values in stored form. Raises ValidationFailed, ValueRefused or UnsupportedQuery, each naming
+    the property."""
+    if each.codec is None:
+        raise UnsupportedQuery("the property's type can't be in a key", where=each.stored, fix="use a filter for it")
+    if isinstance(constraint, Equal):
+        value = each.parse(constraint.value)
+        _check(keys, Element(each.stored, each.codec), value)
+        return Equal(value)
+    if isinstance(constraint, Prefix):
+        if not each.codec.is_text or not isinstance(constraint.text, str):
+            raise UnsupportedQuery("a prefix is for text", where=each.stored, fix=RANGE)
+        _check_characters(each.stored, constraint.text)
+        begin = Prefix(each.begin(constraint.text))
+        _check_prefix(keys, each.stored, begin.text)
+        return begin
+    if constraint.low is None and constraint.high is None:
+        raise UnsupportedQuery("a range needs a bound", where=each.stored, fix=RANGE)
+    return _checked_range(keys, each, constraint)
 
 
 def _checked_range(keys: EntityKeys, each: Property, asked: Range) -> Range:

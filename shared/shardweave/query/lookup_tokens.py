@@ -6,7 +6,7 @@ A token is bound to the lookup, its value and the caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -48,12 +48,12 @@ class LookupTokens:
         return self.cursors.encode(replace(state, position=None if owner is None else Position(None, (owner,))), walk)
 
 
-def lookup_walk(entity: EntityType[Any], name: str, values: Mapping[str, Any], scope: str) -> bytes:
+def lookup_walk(
+    entity: EntityType[Any], name: str, stored: Mapping[str, Any], scope: str, more: Sequence[Any] = ()
+) -> bytes:
     """The fingerprint that the tokens of a lookup's pages are bound to: everything except `limit`, as for every list.
-    `values` are the values of the lookup's properties by stored name."""
-    lookup = entity.lookups[name]
-    stored = {each: lookup.property_in(entity.properties, each).parse(value) for each, value in values.items()}
-    return fingerprint_of([_LOOKUP, entity.keys.design.key_format.name, entity.token, name, stored, scope])
+    `stored` are the values of the lookup's properties in stored form, `more` is what else is asked."""
+    return fingerprint_of([_LOOKUP, entity.keys.design.key_format.name, entity.token, name, dict(stored), scope, *more])
 
 
 def id_reached(state: CursorState) -> str | None:

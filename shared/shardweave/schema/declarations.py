@@ -3,6 +3,7 @@ of the table.
 
     phone_lookup = Unique("phone")                              no two live records have the same phone
     city_lookup = Lookup("city")                                all records of a city, consistently
+    due_list = OrderedLookup("due", within="project_id")        a project's records in the order of their due dates
     numbering = Sequence("num", within="project_id")            1, 2, 3, ... inside each project
     project = belongs_to(Project, by="project_id", enforced=True)
     products = has_many(Product, by="product_ids")
@@ -62,6 +63,17 @@ class Unique(_ByValue):
 
 class Lookup(_ByValue):
     """Finds all live records with a value, consistently. The store's `find_by` returns them in pages."""
+
+
+class OrderedLookup(Lookup):
+    """An ordered list of the records that have a value, beside the table's indexes and in any number: `find_by` pages
+    it in the order of the values, consistently, either way, from a value, up to one, or by a prefix. `within` are the
+    properties whose values have a list of their own; `then` orders records with equal values. Of a mapping each entry
+    is a value, and each name has a list of its own."""
+
+    def __init__(self, property: str, *, within: Names = (), then: Names = (), name: str | None = None) -> None:
+        super().__init__(property, within=within, name=name)
+        self.then = names_of(then)
 
 
 class Sequence(Declaration):

@@ -30,6 +30,7 @@ from ..table.layout import IndexLayout, KeyAttribute, Projection
 from ..values.codecs import TimestampCodec
 from .entity_type import EntityType
 from .fingerprint import element_text
+from .relations import LookupType
 from .schema import Schema
 
 
@@ -221,12 +222,19 @@ def _entity(entity: EntityType[Any]) -> EntityManifest:
         shard_by=_elements(design.shard_by),
         timestamp=f"{entity.timestamp}:Timestamp {unit}" if timestamp else "",
         generated={each.name: _elements(each.elements) for each in design.generated},
-        lookups={name: _elements(each.elements) for name, each in entity.lookups.items()},
+        lookups={name: _lookup(each) for name, each in entity.lookups.items()},
         bumps=tuple(entity.model.declaration.shard_bumps),
         origin=entity.origin or "",
         shards={each.name: each.shards for each in design.generated if each.shards is not None},
         upgrades=tuple(each.__name__ for each in entity.upgrades.functions),
     )
+
+
+def _lookup(lookup: LookupType) -> tuple[str, ...]:
+    """The elements of a lookup; those of an ordered one are marked, since its records have other keys."""
+    if not lookup.ordered:
+        return _elements(lookup.elements)
+    return ("ordered", *_elements((*lookup.lists, lookup.element, *lookup.then)))
 
 
 def _elements(elements: Sequence[Element]) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from ..values.codecs import (
 from ..values.defaults import NO_DEFAULT, Default, default_of
 from ..values.json_types import (
     decimal_of,
+    entry_type,
     integral,
     is_set,
     is_time,
@@ -132,6 +133,14 @@ class Property:
         if member is None:
             return None
         return Property(self.name, self.stored, member, codec_of(member), None, required=False, has_default=False)
+
+    @cached_property
+    def entries(self) -> Property | None:
+        """A property for the values of this mapping; None if it is no mapping from texts."""
+        value = entry_type(self.annotation)
+        if value is None:
+            return None
+        return Property(self.name, self.stored, value, codec_of(value), None, required=False, has_default=False)
 
     @cached_property
     def check_untyped(self) -> Walk | None:

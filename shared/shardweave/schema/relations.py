@@ -16,8 +16,8 @@ from pydantic.alias_generators import to_camel
 from ..errors import ValueRefused
 from ..keys.key_design import Element
 from ..table.values import Item, Value
-from ..values.codecs import Codec
-from .declarations import BelongsTo, HasMany, Index, Lookup, OnDelete, Unique
+from ..values.codecs import Codec, StringCodec
+from .declarations import BelongsTo, HasMany, Index, Lookup, OnDelete, OrderedLookup, Unique
 from .declarations import Sequence as SequenceDeclaration
 from .entity import Entity, identity_of
 from .property import Property, properties_of
@@ -30,7 +30,8 @@ _LISTS = (list, tuple, set, frozenset, Sequence)
 @dataclass(frozen=True)
 class LookupType:
     """A lookup: `element` is the property that it finds by, `within` what separates its values. `members`: the property
-    is a list or set, and the lookup finds a record by each of its members."""
+    is a list or set, and the lookup finds a record by each of its members. `ordered`: it lists records in the order of
+    the values, and of `then` where those are equal. `entries`: the property is a mapping, with a list for each name."""
 
     name: str
     element: Element
@@ -38,6 +39,9 @@ class LookupType:
     unique: bool
     canonical: Callable[[Any], Any] | None = None
     members: bool = False
+    ordered: bool = False
+    then: tuple[Element, ...] = ()
+    entries: bool = False
 
     @property
     def property_name(self) -> str:
@@ -45,17 +49,33 @@ class LookupType:
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        return (*self.within, self.element)
+        return (*self.within, self.element, *self.then)
+
+    @property
+    def lists(self) -> tuple[Element, ...]:
+        """What has a list of its own in an ordered lookup: the values of `within`, and the name of an entry."""
+        return (*self.within, Element(self.entry_name, StringCodec())) if self.entries else self.within
+
+    @property
+    def entry_name(self) -> str:
+        """What the name of an entry is called."""
+        return f"{self.property_name}.name"
 
     def property_in(self, properties: Mapping[str, Property], stored: str) -> Property:
-        """The property that a value of `stored` is given for: of a list or set, that of its members."""
+        """The property that a value of `stored` is given for: of a list or set, that of its members, and of a mapping,
+        that of its entries."""
         found = properties[stored]
+        if self.entries and stored == self.property_name and found.entries is not None:
+            return found.entries
         members = found.members if self.members and stored == self.property_name else None
         return found if members is None else members
 
     def values_of(self, item: Item) -> Iterator[Item]:
         """The values in the keys of the lookup records of a record with these properties. Raises ValueRefused."""
         given = item.get(self.property_name)
+        if self.entries:
+            yield from self._entries_of(item, given)
+            return
         if self.members and not isinstance(given, (list, tuple, set, frozenset, type(None))):
             raise ValueRefused("it must be a list or a set", where=self.property_name, fix="correct it")
         for value in (given or ()) if self.members else (given,):
@@ -63,10 +83,18 @@ class LookupType:
             if found is not None:
                 yield found
 
+    def _entries_of(self, item: Item, given: Value) -> Iterator[Item]:
+        if not isinstance(given, (Mapping, type(None))):
+            raise ValueRefused("it must be a mapping", where=self.property_name, fix="correct it")
+        for name, value in (given or {}).items():
+            found = self.values({**item, self.property_name: value})
+            if found is not None:
+                yield {**found, self.entry_name: name}
+
     def values(self, item: Item) -> Item | None:
         """The values in the key of a lookup record, None if a record with these properties has none; of a list or set,
         `item` has one member. Raises ValueRefused."""
-        found = {element.name: item.get(element.name) for element in self.elements}
+        found = {element.name: item.get(element.name) for element in (*self.within, self.element)}
         if self.canonical is not None and found[self.property_name] is not None:
             found[self.property_name] = self._canonical(found[self.property_name])
         return None if None in found.values() else found
@@ -128,11 +156,14 @@ def lookups_of(model: type[Entity], properties: Properties) -> dict[str, LookupT
     found = [
         LookupType(
             name=each.name or properties[each.property].stored,
-            element=_element(properties, each.property, keyed_by(properties[each.property])),
+            element=_element(properties, each.property, keyed_by(properties[each.property], each)),
             within=tuple(_element(properties, name) for name in each.within),
             unique=isinstance(each, Unique),
             canonical=each.canonical,
-            members=properties[each.property].codec is None,
+            members=properties[each.property].codec is None and not isinstance(each, OrderedLookup),
+            ordered=isinstance(each, OrderedLookup),
+            then=tuple(_element(properties, name) for name in getattr(each, "then", ())),
+            entries=properties[each.property].codec is None and isinstance(each, OrderedLookup),
         )
         for each in model.declared().values()
         if isinstance(each, (Unique, Lookup))
@@ -209,6 +240,8 @@ def _child_link(child: type[Entity], name: str, relation: BelongsTo) -> ChildLin
 def finding_lookup(child: type[Entity], relation: BelongsTo) -> Lookup | None:
     """The lookup that finds a parent's children, by exactly the properties of the relation's `by`."""
     for each in child.declared().values():
+        if isinstance(each, OrderedLookup):
+            continue
         if isinstance(each, Lookup) and each.canonical is None and {*each.within, each.property} == set(relation.by):
             return each
     return None
@@ -259,8 +292,11 @@ def _finds_by_private(
     )
 
 
-def keyed_by(found: Property) -> Codec | None:
-    """The codec of the values by which a lookup finds: those of a property, or of the members of a list or set."""
+def keyed_by(found: Property, lookup: Unique | Lookup) -> Codec | None:
+    """The codec of the values by which a lookup finds: those of a property, or of the members of a list or set, or, in
+    order, of the entries of a mapping."""
+    if isinstance(lookup, OrderedLookup):
+        return found.entries.codec if found.codec is None and found.entries is not None else found.codec
     return found.members.codec if found.codec is None and found.members is not None else found.codec
 
 

@@ -40,6 +40,7 @@ from ..schema.schema import Schema
 from ..schema.shard_maps import ShardMaps
 from ..table import Table
 from ..table.concurrency import MAX_WORKERS
+from ..table.conditions import Condition
 from ..table.retry import RetryClock
 from .batches import MOST_SECONDS, Batches
 from .events.event_applier import Applied, Projector
@@ -47,7 +48,8 @@ from .events.pending_records import remnants_of
 from .idempotency import Answer, Idempotency, IdempotencyKey, Keeping, KeptAnswer, Said
 from .lookups.backfill import Backfill, BackfillReport
 from .lookups.backfill_state import Readiness
-from .lookups.lookup_queries import Finder, FoundPage, lookup_of, lookup_values
+from .lookups.lookup_asks import lookup_ask, lookup_of, lookup_values
+from .lookups.lookup_queries import Finder, FoundPage
 from .operations import (
     Add,
     Among,
@@ -298,22 +300,26 @@ class Store:
         self,
         model: type[Entity],
         name: str,
-        value: Any,
+        value: Any = None,
         *,
         within: Mapping[str, Any] = MappingProxyType({}),
+        reverse: bool = False,
+        filter: Condition | None = None,
         limit: int = 100,
         after: str | None = None,
         backwards: bool = False,
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with this value, in the order of their ids, or in reverse order. `after` comes
-        from the page before, see `FoundPage`; `visibility` says which records the caller may see; `deadline` (of
-        `monotonic`) cuts the page short. Raises as `get_by` does, and InputError, LimitExceeded."""
+        """A page of the live records with this value, in the order of their ids, or, by an ordered lookup, of those
+        that meet a condition on it, or of all, in the order of the values; with `reverse` in the other direction. They
+        pass the `filter`. `after` comes from the page before, see `FoundPage`, read `backwards` for the one before it;
+        `visibility` says which records the caller may see; `deadline` (of `monotonic`) cuts the page short. Raises as
+        `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
-        values = lookup_values(entity, name, value, within)
+        ask = lookup_ask(entity, name, value, within, reverse=reverse, filter=filter)
         how: dict[str, Any] = {"backwards": backwards, "visibility": visibility, "deadline": deadline}
-        return self._finder.page(entity, name, values, limit, after, **how)
+        return self._finder.page(entity, ask, limit, after, **how)
 
     def backfill(
         self,

@@ -224,6 +224,18 @@ def _member_types(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
         yield from _member_types(meant, (*within, annotation))
 
 
+def entry_type(annotation: Any) -> Any:
+    """The type of the values of a mapping from texts; None for other types."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return entry_type(arguments[0])
+    if origin in (Union, types.UnionType):
+        found = [entry_type(each) for each in arguments if each is not type(None)]
+        return found[0] if len(found) == 1 else None
+    is_mapping = isinstance(origin, type) and issubclass(origin, collections.abc.Mapping) and len(arguments) == 2
+    return arguments[1] if is_mapping else None
+
+
 def is_set(annotation: Any) -> bool:
     """Whether values of a type may be sets."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

@@ -115,13 +115,7 @@ class ListQuery:
         return Range(value, high) if meant.side == "from" else Range(low, value)
 
     def _value(self, each: Property, text: str, name: str, *, bound: bool = False) -> Any:
-        if isinstance(each.codec, TimestampCodec):
-            return parse_time(text, each.codec, name)
-        if isinstance(each.codec, DateTimeCodec):
-            return parse_instant(text, name)
-        if bound and isinstance(each.codec, StringCodec):
-            return text
-        return (each.read_bound_text if bound else each.read_text)(text, (name,))
+        return condition_value(each, text, name, bound=bound)
 
     def _parameters_of(self, each: Property) -> list[Parameter]:
         name, codec = each.stored, each.codec
@@ -150,6 +144,18 @@ class ListQuery:
             described = f"{words}; narrows {', '.join(ranged)}.{notation}"
             found.append(Parameter(f"{name}.{side}", described, annotation))
         return found
+
+
+def condition_value(each: Property, text: str, name: str, *, bound: bool = False) -> Any:
+    """The value of a parameter that is a condition on a property; a `bound` need not be a value that it can have.
+    Raises ValidationFailed."""
+    if isinstance(each.codec, TimestampCodec):
+        return parse_time(text, each.codec, name)
+    if isinstance(each.codec, DateTimeCodec):
+        return parse_instant(text, name)
+    if bound and isinstance(each.codec, StringCodec):
+        return text
+    return (each.read_bound_text if bound else each.read_text)(text, (name,))
 
 
 def _annotation(each: Property) -> Any:

@@ -2,9 +2,11 @@
 
     lookup      the lookup
     its own properties, each by equality; `limit`, `nextToken`, `prevToken` and `expand` as in every list
+    of an ordered one also `due.prefix`, `due.from`, `due.to`, `reverse`; of a mapping `numbers.name`, the entry's name
 
 An index may lag behind and a lookup does not: what is answered had the value at some moment of the request. Records
-come in the order of their ids, of a unique value at most one. Nothing else goes with it.
+come in the order of their ids, or, of an ordered lookup, of the values; of a unique value at most one. Nothing else
+goes with it.
 
 As of every list, a page has `limit` records while that many remain that the caller may see, unless the request's time
 ended it or they fill an answer, which it says. Its tokens are cursors (see `query.cursor`) whose position is an id:
@@ -22,14 +24,14 @@ from ...access.grant import Grant
 from ...errors import InputError, RecordUnreadable, UnknownName, UnsupportedQuery
 from ...query.cursor import CursorCodec
 from ...query.lookup_tokens import LookupTokens, id_reached, lookup_walk
-from ...query.spec import Page
+from ...query.spec import Page, Prefix, Range
 from ...schema.entity_type import EntityType
 from ...schema.property import Property
 from ...schema.relations import LookupType
 from ...store import Store
-from ...store.lookups.lookup_records import owner_text
+from ...store.lookups.lookup_asks import lookup_ask
 from ...store.noticed import notice
-from ...wire.list_parameters import equality_names
+from ...wire.list_parameters import condition_value, equality_names
 from ...wire.paging import CONTINUATION, EXPAND, PREVIOUS, paging
 from ...wire.parameter import Parameter
 from ..operation import Call
@@ -38,6 +40,7 @@ from ..response_size import fitting_page
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, PREVIOUS, EXPAND)
+_SIDES = ("prefix", "from", "to")
 
 
 class LookupList:
@@ -76,22 +79,27 @@ class LookupList:
                 for name, found in self._asked(lookups.values())
                 if name not in self._taken
             ),
+            *(each for each in self._ordered(lookups.values()) if each.name not in self._taken),
         )
 
     def run(self, call: Call, expand: Sequence[str], grant: Grant) -> AnsweredPage:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
         InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""
         lookup = self._lookup(call.query[LOOKUP])
-        return self.page(call, lookup, self._values(lookup, call.query, grant), expand, grant)
+        within, value = self._asked_of(lookup, call.query, grant)
+        return self.page(call, lookup, {**within, lookup.property_name: value}, expand, grant)
 
     def page(
         self, call: Call, lookup: LookupType, values: dict[str, Any], expand: Sequence[str], grant: Grant
     ) -> AnsweredPage:
         """The page of the records with these values. Raises as `run` does."""
         given = call.query
-        walk = lookup_walk(self._entity, lookup.name, values, grant.caller.scope)
-        value = values.pop(lookup.property_name)
         asked = paging(given)
+        within, value = dict(values), values.get(lookup.property_name)
+        within.pop(lookup.property_name, None)
+        reverse = lookup.ordered and asked["reverse"]
+        ask = lookup_ask(self._entity, lookup.name, value, within, reverse=reverse)
+        walk = lookup_walk(self._entity, lookup.name, ask.values, grant.caller.scope, ask.signature())
         with token_named(given):
             state = self._tokens.opened(asked["cursor"], walk)
         deadline = deadline_in(call.time_left_ms, self._store.monotonic)
@@ -99,7 +107,8 @@ class LookupList:
             self._entity.model,
             lookup.name,
             value,
-            within=values,
+            within=within,
+            reverse=reverse,
             limit=asked["limit"],
             after=id_reached(state),
             backwards=state.backwards,
@@ -117,8 +126,8 @@ class LookupList:
             texts, room = [], 1
             unreadable.insert(sum(not each.position for each in unreadable), replace(error.record, position=0))
         if answered and (room < len(answered) or not texts):
-            entity = self._store.schema.entity(self._entity.token)
-            after, cut = owner_text(entity, entity.dump(answered[room - 1][0])), True
+            reached = next(at for at, each in enumerate(found.items) if each is answered[room - 1][0])
+            after, cut = found.places[reached], True
             unreadable = [each for each in unreadable if each.position is not None and each.position < room]
         for each in unreadable:
             notice(each)
@@ -138,10 +147,26 @@ class LookupList:
     def _asked(self, lookups: Iterable[LookupType]) -> Iterator[tuple[str, Property]]:
         """The parameters of lookups, each with the property that its values have the type of."""
         asked = {
-            stored: each.property_in(self._entity.properties, stored) for each in lookups for stored in _names(each)
+            stored: each.property_in(self._entity.properties, stored)
+            for each in lookups
+            for stored in _names(each)
+            if stored != each.entry_name
         }
         for stored, found in asked.items():
             yield from ((name, found) for name in equality_names(stored))
+
+    def _ordered(self, lookups: Iterable[LookupType]) -> Iterator[Parameter]:
+        """The parameters of ordered lookups besides equality."""
+        for each in lookups:
+            if each.ordered:
+                name, codec = each.property_name, each.element.codec
+                annotation = each.property_in(self._entity.properties, name).annotation
+                if each.entries:
+                    yield Parameter(each.entry_name, f"The entry of {name} that an ordered lookup lists.")
+                if codec.is_text:
+                    yield Parameter(f"{name}.prefix", "Begins with this text, in an ordered lookup.")
+                yield Parameter(f"{name}.from", "At or after this, in an ordered lookup.", annotation)
+                yield Parameter(f"{name}.to", "At or before this, in an ordered lookup.", annotation)
 
     def _lookup(self, name: str) -> LookupType:
         found = self._entity.lookups.get(name)
@@ -150,22 +175,52 @@ class LookupList:
             raise UnknownName("there is no such lookup", where=LOOKUP, fix=fix)
         return found
 
-    def _values(self, lookup: LookupType, given: Mapping[str, str], grant: Grant) -> dict[str, Any]:
-        names = {name: stored for stored in _names(lookup) for name in equality_names(stored)}
-        read: dict[str, Any] = {}
-        for name, text in given.items():
-            stored = names.get(name)
-            if stored is None and name not in _BESIDE:
-                fix = f"give {_listed(lookup, grant.bound)} alone, or an index"
-                raise UnsupportedQuery("it does not go with this lookup", where=name, fix=fix)
-            if stored is not None and stored in read:
-                raise InputError("the property is given twice", where=name, fix="give it once")
-            if stored is not None:
-                read[stored] = lookup.property_in(self._entity.properties, stored).read_text(text, (name,))
-        for stored in _names(lookup):
-            if stored not in read and stored not in grant.bound:
+    def _asked_of(self, lookup: LookupType, given: Mapping[str, str], grant: Grant) -> tuple[dict[str, Any], Any]:
+        """What separates the lookup's values, and the value or the condition on it. Raises UnsupportedQuery,
+        InputError, ValidationFailed."""
+        read, bounds = self._read(lookup, given, grant)
+        found, name = lookup.property_name, lookup.entry_name
+        value = _value(found, read, bounds)
+        needed = [element.name for element in (lookup.lists if lookup.ordered else lookup.within)]
+        for stored in needed if lookup.ordered else [*needed, found]:
+            if (stored not in read) and stored not in grant.bound:
                 raise InputError("the lookup needs it", where=_plain_name(stored), fix="give it")
-        return {stored: grant.within(stored, read.get(stored)) for stored in _names(lookup)}
+        if not bounds and (value is not None or not lookup.ordered):
+            value = grant.within(found, value)
+        bound = {stored: grant.within(stored, read.get(stored)) for stored in needed if stored != name}
+        return bound | {stored: text for stored, text in read.items() if stored == name}, value
+
+    def _read(
+        self, lookup: LookupType, given: Mapping[str, str], grant: Grant
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The equalities that parameters give, by stored name, and the sides of a condition on the value."""
+        names = {name: stored for stored in _names(lookup) for name in equality_names(stored)}
+        sides = {f"{lookup.property_name}.{side}": side for side in _SIDES} if lookup.ordered else {}
+        beside = (*_BESIDE, "reverse") if lookup.ordered else _BESIDE
+        read: dict[str, Any] = {}
+        bounds: dict[str, Any] = {}
+        for parameter, text in given.items():
+            stored = names.get(parameter)
+            if lookup.entries and parameter == lookup.entry_name:
+                read[parameter] = text
+            elif parameter in sides:
+                bounds[sides[parameter]] = self._bound(lookup, sides[parameter], text, parameter)
+            elif stored is None and parameter not in beside:
+                fix = f"give {_listed(lookup, grant.bound)} alone, or an index"
+                raise UnsupportedQuery("it does not go with this lookup", where=parameter, fix=fix)
+            elif stored is not None and stored in read:
+                raise InputError("the property is given twice", where=parameter, fix="give it once")
+            elif stored is not None:
+                read[stored] = condition_value(self._property(lookup, stored), text, parameter)
+        return read, bounds
+
+    def _property(self, lookup: LookupType, stored: str) -> Property:
+        return lookup.property_in(self._entity.properties, stored)
+
+    def _bound(self, lookup: LookupType, side: str, text: str, parameter: str) -> Any:
+        if side == "prefix":
+            return text
+        return condition_value(self._property(lookup, lookup.property_name), text, parameter, bound=True)
 
 
 def _plain_name(stored: str) -> str:
@@ -173,10 +228,21 @@ def _plain_name(stored: str) -> str:
     return equality_names(stored)[0]
 
 
+def _value(name: str, read: Mapping[str, Any], bounds: Mapping[str, Any]) -> Any:
+    """The value that is asked for, or the condition on it. Raises UnsupportedQuery for two conditions."""
+    if bounds and (name in read or ("prefix" in bounds and len(bounds) > 1)):
+        raise UnsupportedQuery("equality, prefix and from/to exclude one another", where=name, fix="keep one of them")
+    if "prefix" in bounds:
+        return Prefix(bounds["prefix"])
+    return Range(bounds.get("from"), bounds.get("to")) if bounds else read.get(name)
+
+
 def _listed(lookup: LookupType, said: Container[str]) -> str:
     """What a list by a lookup asks for, without what claims say."""
-    return ", ".join(_plain_name(each) for each in _names(lookup) if each not in said)
+    names = [element.name for element in (*lookup.lists, lookup.element)] if lookup.ordered else _names(lookup)
+    return ", ".join(_plain_name(each) for each in names if each not in said)
 
 
 def _names(lookup: LookupType) -> list[str]:
-    return [element.name for element in lookup.elements]
+    """The properties that are asked for by equality."""
+    return [element.name for element in (*lookup.within, lookup.element)]

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from ...errors import Fault
 from ...values.codecs import Codec, IntegerCodec, codec_of
-from ..declarations import ON_DELETE, BelongsTo, HasMany, Lookup, Unique
+from ..declarations import ON_DELETE, BelongsTo, HasMany, Lookup, OrderedLookup, Unique
 from ..declarations import Sequence as SequenceDeclaration
 from ..entity import Entity, identity_of
 from ..entity_options import kind_fault
@@ -46,6 +46,9 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
             continue
         where = f"entity {model.__name__}.{place}"
         yield from element_faults(where, _found_by_value(each, properties), properties)
+        if isinstance(each, OrderedLookup) and not parts.key_format.ordered:
+            message = f"the key format {parts.key_format.name!r} has no order on what others follow"
+            yield Fault(where, message, "use the key format 'ordered', or a Lookup")
         canonical: Any = each.canonical
         if canonical is not None and not callable(canonical):
             fix = "give a function from a value to its canonical form"
@@ -67,8 +70,9 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
 def _found_by_value(each: Unique | Lookup, properties: Properties) -> tuple[str, ...]:
     """The properties of a lookup that must be elements of a key themselves: not a list or set whose members are."""
     found = properties.get(each.property)
-    codec = None if found is None or found.codec is not None else keyed_by(found)
-    return each.within if codec is not None and codec.sortable else (*each.within, each.property)
+    codec = None if found is None or found.codec is not None else keyed_by(found, each)
+    beside = (*each.within, *each.then) if isinstance(each, OrderedLookup) else each.within
+    return beside if codec is not None and codec.sortable else (*beside, each.property)
 
 
 def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fault]:

@@ -22,7 +22,7 @@ class CatalogEntry:
     """
 
     entity: str
-    kind: Literal["identity", "unique", "lookup"]
+    kind: Literal["identity", "unique", "lookup", "ordered"]
     secondary_key: tuple[str, ...]
     shard_key: tuple[str, ...]
     lookup: str | None = None
@@ -39,14 +39,16 @@ def _entries(entity: EntityType[Any]) -> list[CatalogEntry]:
     shard_key = tuple(element.name for element in entity.keys.design.shard_by)
     entries = [_entry(entity, "identity", entity.identity, shard_key, _identity_name(entity))]
     for lookup in entity.lookups.values():
-        given = tuple(element.name for element in lookup.elements)
-        entries.append(_entry(entity, "unique" if lookup.unique else "lookup", given, shard_key, lookup.name))
+        elements = (*lookup.lists, lookup.element) if lookup.ordered else lookup.elements
+        given = tuple(element.name for element in elements)
+        kind: Any = "unique" if lookup.unique else "ordered" if lookup.ordered else "lookup"
+        entries.append(_entry(entity, kind, given, shard_key, lookup.name))
     return entries
 
 
 def _entry(
     entity: EntityType[Any],
-    kind: Literal["identity", "unique", "lookup"],
+    kind: Literal["identity", "unique", "lookup", "ordered"],
     given: tuple[str, ...],
     shard_key: tuple[str, ...],
     name: str | None,

@@ -11,7 +11,7 @@ read and skipped, at first as many at a time as the page needs, then twice as ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,8 @@ from ...errors import (
     UnknownName,
     Unreadable,
     ValueRefused,
-    use_one_of,
 )
-from ...query.intervals import prefix_text
+from ...query.intervals import contains
 from ...query.spec import MAX_UNREADABLE
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
@@ -38,6 +37,7 @@ from ..noticed import notice
 from ..operations import Among
 from ..reader import Reader, record_among
 from .backfill_state import Readiness
+from .lookup_asks import Listed, LookupAsk, listed, lookup_of
 from .lookup_records import owner_identity, owner_in, value_key, value_keys
 
 MAX_FOLLOWED = 8
@@ -46,20 +46,22 @@ MAX_FOUND = 500
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Records in the order in which they were read, that of their ids or its reverse. `after` requests the next page,
+    """Records in the order in which they were read: of their ids, or of their values in an ordered lookup, or its
+    reverse. `places` are their ids, or places in the list, in the same order. `after` requests the next page,
     None if nothing follows. `cut`: the deadline, or the maximum number of unreadable records, ended the page, so it may
     have fewer records than the limit. `unreadable` are these, each with the number of items before it. `begins`
     requests the page before, read in the other direction: it is the first id that was returned or reported; for an
     empty page that was cut it is the same as `after`; None means the end that the page reached.
 
-    `after` and `begins` must not be passed on to clients unencrypted: they are plain ids that never expire, and after a
-    cut page `after` may be the id of a record that the caller may not see. Lists over HTTP encrypt them."""
+    `after` and `begins` must not be passed on to clients unencrypted: they are plain ids or places that never expire,
+    and after a cut page `after` may be that of a record that the caller may not see. Lists over HTTP encrypt them."""
 
     items: tuple[Any, ...]
     after: str | None = None
     cut: bool = False
     unreadable: tuple[Unreadable, ...] = ()
     begins: str | None = None
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,15 @@ class Finder:
     readiness: Readiness
     monotonic: Callable[[], float]
 
-    def one(self, entity: EntityType[Any], name: str, values: Item, visibility: Among | None = None) -> Entity | None:
-        """The live record with a unique value, or None. Raises RecordUnreadable."""
+    def one(
+        self,
+        entity: EntityType[Any],
+        name: str,
+        values: Item,
+        visibility: Among | None = None,
+        passes: Among = lambda item: True,
+    ) -> Entity | None:
+        """The live record with a unique value that passes a filter, or None. Raises RecordUnreadable."""
         lookup = self._ready(entity, name)
         if not lookup.unique:
             raise UnknownName(f"{name!r} is not unique", where=name[:80], fix="use find_by")
@@ -84,7 +93,8 @@ class Finder:
             if record is None or record == before:
                 return None
             try:
-                (found,) = self._owners(entity, lookup, key, [owner_in(entity, record)], visibility)
+                (seen,) = self.reader.find_now([(entity, owner_in(entity, record))])
+                found = self._owner(entity, seen, visibility, lambda item: _may_have(entity, lookup, item, key), passes)
             except RecordUnreadable as error:
                 if visibility is None:
                     raise
@@ -100,54 +110,49 @@ class Finder:
     def page(
         self,
         entity: EntityType[Any],
-        name: str,
-        values: Item,
+        ask: LookupAsk,
         limit: int,
-        after: str | None,
+        after: str | None = None,
         *,
         backwards: bool = False,
         visibility: Among | None = None,
         deadline: float | None = None,
     ) -> FoundPage:
-        """A page of the live records with a value that the caller may see. After `deadline` (of `monotonic`) it ends as
-        soon as something has been read."""
+        """A page of the live records that are asked for and that the caller may see. After `deadline` (of `monotonic`)
+        it ends as soon as something has been read."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
-        lookup = self._ready(entity, name)
-        key = value_key(entity, lookup, values)
-        if key is None:
-            return FoundPage(())
+        lookup = self._ready(entity, ask.lookup.name)
         if lookup.unique:
-            try:
-                found = self.one(entity, name, values, visibility)
-            except RecordUnreadable as error:
-                return FoundPage((), unreadable=(replace(error.record, position=0),) if after is None else ())
-            return FoundPage(() if found is None or after is not None else (found,))
+            return self._only(entity, ask, visibility) if after is None else FoundPage(())
+        at = listed(entity, ask)
+        if at is None:
+            return FoundPage(())
         records: list[Entity] = []
         unreadable: list[Unreadable] = []
         places: list[str] = []
         begins: str | None = None
         size = limit + 1
         while True:
-            owners = self._owner_page(entity, key, size, after, backwards=backwards)
-            for owner, record in zip(owners, self._of_texts(entity, lookup, key, owners, visibility), strict=True):
+            owners = self._places_after(at, size, after, backwards=backwards != ask.reverse)
+            for owner, record in zip(owners, self._records(entity, ask, at, owners, visibility), strict=True):
                 if record is not None:
                     begins = begins or owner
                 if isinstance(record, Unreadable):
                     unreadable.append(replace(record, position=len(records)))
                     if len(unreadable) == MAX_UNREADABLE and len(records) <= limit:
-                        return FoundPage(tuple(records), owner, cut=True, unreadable=tuple(unreadable), begins=begins)
+                        return FoundPage(tuple(records), owner, True, tuple(unreadable), begins, tuple(places))
                 elif record is not None:
                     records.append(record)
                     places.append(owner)
             if len(records) > limit:
                 told = tuple(each for each in unreadable if each.position is not None and each.position < limit)
-                return FoundPage(tuple(records[:limit]), places[limit - 1], unreadable=told, begins=begins)
+                return FoundPage(tuple(records[:limit]), places[limit - 1], False, told, begins, tuple(places[:limit]))
             if not owners:
-                return FoundPage(tuple(records), unreadable=tuple(unreadable), begins=begins)
+                return FoundPage(tuple(records), None, False, tuple(unreadable), begins, tuple(places))
             after = owners[-1]
             if deadline is not None and self.monotonic() >= deadline:
-                return FoundPage(tuple(records), after, True, tuple(unreadable), begins or after)
+                return FoundPage(tuple(records), after, True, tuple(unreadable), begins or after, tuple(places))
             size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
 
     def resolve(
@@ -179,61 +184,73 @@ class Finder:
         self.readiness.require(entity, lookup.name)
         return lookup
 
-    def _owner_page(
-        self, entity: EntityType[Any], key: Item, limit: int, after: str | None, *, backwards: bool
-    ) -> list[str]:
-        """The ids of owners after `after`, or before it. Raises InputError for a text that can't be a record's id."""
-        design = entity.keys.design
-        hash_value, prefix = key[design.hash_name], key[design.range_name] + design.key_format.element_delimiter
-        interval = prefix_text(prefix)
-        assert interval is not None, "the value's own text is within the limit"
-        if after is not None and len((prefix + after).encode(errors="replace")) > MAX_RANGE_KEY_BYTES:
+    def _only(self, entity: EntityType[Any], ask: LookupAsk, visibility: Among | None) -> FoundPage:
+        """The page of a unique value."""
+        try:
+            found = self.one(entity, ask.lookup.name, ask.values, visibility, ask.filter.evaluate)
+        except RecordUnreadable as error:
+            return FoundPage((), unreadable=(replace(error.record, position=0),))
+        return FoundPage(()) if found is None else FoundPage((found,), places=("",))
+
+    def _places_after(self, at: Listed, limit: int, after: str | None, *, backwards: bool) -> list[str]:
+        """The texts of lookup records after `after`, or before it. Raises InputError for one that can't be in the
+        list."""
+        if after is not None and len((at.prefix + after).encode(errors="replace")) > MAX_RANGE_KEY_BYTES:
             raise InputError("it is longer than any id", where="after", fix="give what the page before gave")
-        start = None if after is None else {design.hash_name: hash_value, design.range_name: prefix + after}
+        if after is not None and not contains(at.interval, at.prefix + after):
+            raise InputError("it is no place of what is asked for", where="after", fix="give what the page before gave")
         query = Query(
-            design.hash_name,
-            hash_value,
-            design.range_name,
-            interval,
+            at.hash_name,
+            at.hash_value,
+            at.range_name,
+            at.interval,
             descending=backwards,
             limit=min(limit, MAX_BATCH_GET),
-            start_key=start,
+            start_key=None if after is None else at.key(after),
             consistent=True,
         )
         # The key itself contains the owner's id, whatever else is in the lookup record.
-        return [item[design.range_name].removeprefix(prefix) for item in self.reader.page(query).items]
+        return [item[at.range_name].removeprefix(at.prefix) for item in self.reader.page(query).items]
 
-    def _of_texts(
-        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[str], visibility: Among | None
+    def _records(
+        self, entity: EntityType[Any], ask: LookupAsk, at: Listed, texts: Sequence[str], visibility: Among | None
     ) -> list[Entity | Unreadable | None]:
-        """Like `_owners`, for ids in the form of lookup records' keys."""
+        """The records that lookup records with these texts lead to, as in `_owner`."""
         identities: dict[int, Item] = {}
-        damaged: list[Entity | Unreadable | None] = [None] * len(owners)
-        for at, text in enumerate(owners):
+        found: list[Entity | Unreadable | None] = [None] * len(texts)
+        for position, text in enumerate(texts):
             try:
-                identities[at] = owner_identity(entity, text)
+                identities[position] = owner_identity(entity, at.owner(text))
             except ValueRefused:
                 met = Unreadable(entity.token, {}, "lookup_damaged", collection=entity.collection)
                 notice(met)
-                damaged[at] = met if visibility is None else None
-        found = dict(
-            zip(identities, self._owners(entity, lookup, key, list(identities.values()), visibility), strict=True)
-        )
-        return [found.get(at, each) for at, each in enumerate(damaged)]
+                found[position] = met if visibility is None else None
+        seen = self.reader.find_now([(entity, identity) for identity in identities.values()])
+        for position, sighting in zip(identities, seen, strict=True):
 
-    def _owners(
-        self, entity: EntityType[Any], lookup: LookupType, key: Item, owners: Sequence[Item], visibility: Among | None
-    ) -> list[Entity | Unreadable | None]:
-        """The owners that are live, have the value and are visible to the caller, None for the others; unreadable
-        owners are reported to callers who may see all records."""
-        found: list[Entity | Unreadable | None] = []
-        for sighting in self.reader.find_now([(entity, identity) for identity in owners]):
-            has_it = sighting.found is None or _may_have(entity, lookup, sighting.found.item, key)
-            try:
-                found.append(record_among(entity, sighting, visibility) if has_it else None)
-            except RecordUnreadable as error:
-                found.append(error.record)
+            def is_there(item: Item, text: str = texts[position]) -> bool:
+                return at.may_have(entity, ask.lookup, item, text)
+
+            found[position] = self._owner(entity, sighting, visibility, is_there, ask.filter.evaluate)
         return found
+
+    @staticmethod
+    def _owner(
+        entity: EntityType[Any],
+        sighting: ReadResult,
+        visibility: Among | None,
+        has_it: Among,
+        passes: Among = lambda item: True,
+    ) -> Entity | Unreadable | None:
+        """The owner if it is live, has the value, is visible to the caller and passes the filter, else None; an
+        unreadable one is reported to callers who may see all records."""
+        if sighting.found is not None and not has_it(sighting.found.item):
+            return None
+        try:
+            record = record_among(entity, sighting, visibility)
+        except RecordUnreadable as error:
+            return error.record
+        return record if record is None or sighting.found is None or passes(sighting.found.item) else None
 
 
 def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item | None) -> bool:
@@ -242,31 +259,3 @@ def _may_have(entity: EntityType[Any], lookup: LookupType, item: Item, key: Item
         return key in value_keys(entity, lookup, item)
     except (ShardweaveError, TypeError):
         return True
-
-
-def lookup_of(entity: EntityType[Any], name: str, beside: Sequence[str] = ()) -> LookupType:
-    """A lookup by its own name or the name of its property. Raises UnknownName that lists the lookups, and the
-    relations `beside` them."""
-    stored = entity.stored_name(name)
-    found = entity.lookups.get(name) or next(
-        (each for each in entity.lookups.values() if each.property_name == stored), None
-    )
-    if found is None:
-        what = "lookup or enforced relation" if beside else "lookup"
-        message = f"the entity {entity.token!r} has no {what} {name!r}"
-        raise UnknownName(message, where=name[:80], fix=use_one_of((*entity.lookups, *beside), what=what))
-    return found
-
-
-def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mapping[str, Any]) -> Item:
-    """The values of a lookup's properties, in stored form. Raises UnknownName, ValidationFailed."""
-    lookup = lookup_of(entity, name)
-    for one in within:
-        entity.property_of(one)
-    given = entity.by_stored_name(within)
-    names = {element.name for element in lookup.within}
-    if given.keys() != names:
-        listed = ", ".join(sorted(names)) or "nothing"
-        raise UnknownName(f"{lookup.name!r} is asked within {listed}", where="within", fix=f"give {listed}")
-    given[lookup.property_name] = value
-    return {one: lookup.property_in(entity.properties, one).parse(each) for one, each in given.items()}

@@ -6,6 +6,9 @@ Format. Each lookup of an entity has a name, by default its property's:
                city#Bath |userId#u1             and, where many records may share the value, whose it is
     _owner     userId#u1                        the owner's id: never its shard, so a re-shard leaves lookups alone
                                                 (of a list or set there is one such record for each member)
+               projectId#p |due#2026-01-01 |num#p..03 |issueId#i
+                                                of an ordered lookup: the list, which alone decides the shard; value;
+                                                `then`; whose it is. A list of entries has their name behind `within`.
     rev        a revision of its own, new whenever it is written
     ttl        the owner's, under the same name
 
@@ -26,6 +29,7 @@ from typing import Any
 
 from ...errors import RecordUnreadable, Unreadable, ValueRefused
 from ...keys.entity_keys import key_too_long
+from ...keys.key_design import Element
 from ...keys.key_format import crc32
 from ...keys.sharding import ShardSpace
 from ...schema.entity_type import REVISION, EntityType
@@ -58,13 +62,15 @@ def internal_key(entity: EntityType[Any], name: str, range_key: str, more: str =
 def lookup_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[dict[str, Value], ...]:
     """The keys of a record's lookup records: at most one, or one for each member of a list or set. `item` also has the
     identity, unless the lookup is unique. Raises KeyTooLong, ValueRefused."""
+    if lookup.ordered:
+        return _ordered_keys(entity, lookup, item)
     owner = "" if lookup.unique else entity.keys.format.element_delimiter + owner_text(entity, item)
     return _keys(entity, lookup, item, owner)
 
 
 def value_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[dict[str, Value], ...]:
     """The keys of the values that a record has, as in `value_key`."""
-    return _keys(entity, lookup, item, "")
+    return _ordered_keys(entity, lookup, item) if lookup.ordered else _keys(entity, lookup, item, "")
 
 
 def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[str, Value] | None:
@@ -77,13 +83,49 @@ def value_key(entity: EntityType[Any], lookup: LookupType, item: Item) -> dict[s
 
 def _keys(entity: EntityType[Any], lookup: LookupType, item: Item, owner: str) -> tuple[dict[str, Value], ...]:
     texts = dict.fromkeys(entity.keys.join(lookup.elements, values) for values in lookup.values_of(item))
-    if len(texts) > MAX_MEMBERS:
+    _check_members(lookup, len(texts))
+    return tuple(internal_key(entity, lookup.name, text, owner) for text in texts)
+
+
+def _check_members(lookup: LookupType, count: int) -> None:
+    if count > MAX_MEMBERS:
         raise ValueRefused(
-            f"a lookup finds a record by at most {MAX_MEMBERS} members, and it has {len(texts)}",
+            f"a lookup finds a record by at most {MAX_MEMBERS} members, and it has {count}",
             where=lookup.property_name,
             fix="keep fewer in one record",
         )
-    return tuple(internal_key(entity, lookup.name, text, owner) for text in texts)
+
+
+# -- in the order of values -------------------------------------------------------------------------------------------
+
+
+def ordered_elements(entity: EntityType[Any], lookup: LookupType) -> tuple[Element, ...]:
+    """The elements of the range keys of an ordered lookup: the list, the value, what orders equal ones, the id."""
+    design = entity.keys.design
+    return (*lookup.lists, lookup.element, *lookup.then, *design.partition, *design.sort)
+
+
+def list_key(entity: EntityType[Any], lookup: LookupType, values: Item, more: str = "") -> dict[str, Value]:
+    """The key of a list of an ordered lookup, and of the record in it that has the text `more`: only the list decides
+    the shard, so that one query reads it. Raises KeyTooLong."""
+    begin = entity.keys.join(lookup.lists, values)
+    return internal_key(entity, lookup.name, begin, (entity.keys.format.element_delimiter if begin else "") + more)
+
+
+def _ordered_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tuple[dict[str, Value], ...]:
+    found = [{**item, **values} for values in lookup.values_of(item)]
+    _check_members(lookup, len(found))
+    elements = ordered_elements(entity, lookup)[len(lookup.lists) :]
+    delimiter = entity.keys.format.element_delimiter
+    return tuple(
+        list_key(entity, lookup, each, delimiter.join(_text_of(entity, element, each) for element in elements))
+        for each in found
+    )
+
+
+def _text_of(entity: EntityType[Any], element: Element, item: Item) -> str:
+    """One element of a key: its name alone if there is no value, which sorts first."""
+    return element.name if item.get(element.name) is None else entity.keys.element_text(element, item)
 
 
 def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:
