@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .query.shorthand import between, branch, one_of, prefix, where
     from .query.spec import Page
     from .schema.access_rules import Allow
+    from .schema.collection import Collection
     from .schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to, has_many
     from .schema.entity import Entity, HashKey, RangeKey, desc, nanoid
     from .schema.property_options import (
@@ -51,6 +52,7 @@ __all__ = [
     "AsyncDatabase",
     "CanonicalBegin",
     "Check",
+    "Collection",
     "Create",
     "CursorKeys",
     "Database",
@@ -111,6 +113,7 @@ _PLACES = {
     "query.shorthand": ("between", "branch", "one_of", "prefix", "where"),
     "query.spec": ("Page",),
     "schema.access_rules": ("Allow",),
+    "schema.collection": ("Collection",),
     "schema.declarations": ("Index", "Lookup", "OrderedLookup", "Sequence", "Unique", "belongs_to", "has_many"),
     "schema.entity": ("Entity", "HashKey", "RangeKey", "desc", "nanoid"),
     "schema.property_options": (

@@ -187,7 +187,7 @@ def test_a_secret_that_can_not_be_read_is_named_when_a_cursor_needs_it(
     monkeypatch.delenv("CURSOR_KEYS")
     monkeypatch.setenv("CURSOR_KEYS_SECRET", "lost")
     assert function.handler(event("GET", "/v1/users"), Context())["statusCode"] == 200
-    token = CursorCodec(CursorKeys("k", {"k": b"0" * 32})).encode(CursorState(0, 0, None), bytes(16))
+    token = CursorCodec(CursorKeys("k", {"k": b"0" * 32})).encode(CursorState(0, (0,), None), bytes(16))
     assert function.handler(event("GET", "/v1/users", f"nextToken={token}"), Context())["statusCode"] == 500
     *_, logged = [vars(record) for record in caplog.records]
     assert "lost: the secret can't be read (ResourceNotFoundException)" in logged["trace"][0]

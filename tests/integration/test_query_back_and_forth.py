@@ -137,7 +137,7 @@ class Walker:
         return self.runner.cursors.decode(token, self.plan.fingerprint, NOW)
 
     def check(self, spec: QuerySpec, page: Page) -> None:
-        asked = CursorState(NOW, self.plan.map_id, None) if spec.cursor is None else self.state(spec.cursor)
+        asked = CursorState(NOW, self.plan.map_ids, None) if spec.cursor is None else self.state(spec.cursor)
         plan, places = self.plan.turned() if asked.backwards else self.plan, self.places()
         assert page.backwards == asked.backwards
         left = self.left(plan, asked, places)

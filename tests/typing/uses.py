@@ -7,6 +7,7 @@ from orders import Order, schema
 from shardweave import (
     AsyncDatabase,
     Check,
+    Collection,
     Create,
     CursorKeys,
     Database,
@@ -103,6 +104,13 @@ def queries(db: Database) -> None:
     merged = db.query(Order, branches=[branch(index="created"), branch(customer_id=one_of("a", "b"))])
     assert_type(merged, Page[Order])
     assert_type(db.explain(Order, customer_id="a").indexes, tuple[str | None, ...])
+    both = Collection("history", (Order, Note), index="customerState")
+    assert_type(db.query(both, customer_id="a"), Page[Order | Note])
+    assert_type(db.first(both, customer_id="a"), Order | Note | None)
+    three = Collection("all", (Order, Note, Customer), index="customerState")
+    for record in db.records(three, customer_id="a"):
+        assert_type(record, Order | Note | Customer)
+    assert_type(db.count((Order, Note), customer_id="a"), int)
 
 
 def opened() -> None:
@@ -123,6 +131,8 @@ async def awaited() -> None:
         assert_type(await db.get(Order, "c"), Order | None)
         assert_type(await db.create(Order(customer_id="c", state="open", total=1)), Order)
         assert_type(await db.count("order", index="created"), int)
+        both = Collection("history", (Order, Note), index="customerState")
+        assert_type(await db.query(both, customer_id="a"), Page[Order | Note])
         async for order in db.records(Order, index="created"):
             assert_type(order, Order)
 

@@ -17,10 +17,10 @@ Every name that a program may import, with what it is. The page is generated fro
 with them. In signatures `E` is the class of an entity.
 """
 GROUPS = {
-    "Declaring": """Entity Schema Index HashKey RangeKey desc ShardBump nanoid unique_property timestamp_property
-        updated_property ttl_property claim_property private_property Unique Lookup OrderedLookup Sequence belongs_to
-        has_many Allow CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion KeyFormat ORDERED ARTICLE
-        ENTITY_MANAGER""",
+    "Declaring": """Entity Schema Index Collection HashKey RangeKey desc ShardBump nanoid unique_property
+        timestamp_property updated_property ttl_property claim_property private_property Unique Lookup OrderedLookup
+        Sequence belongs_to has_many Allow CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion
+        KeyFormat ORDERED ARTICLE ENTITY_MANAGER""",
     "The database": "Database AsyncDatabase CursorKeys Page",
     "Operations of a transaction": "Create Put Update Add Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",

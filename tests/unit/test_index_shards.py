@@ -202,7 +202,7 @@ def lanes(schema: Schema, index: str, conditions: Any = None) -> list[str]:
     """The hash keys of a plan's lanes."""
     spec = QuerySpec("visit", SEA if conditions is None else conditions, index)
     entity = schema.entity("visit")
-    return [lane.hash_value for lane in plan_query(schema, spec, entity.shard_map, NOW).lanes]
+    return [lane.hash_value for lane in plan_query(schema, spec, [entity.shard_map], NOW).lanes]
 
 
 @pytest.mark.parametrize(("index", "most"), [("byPlace", 64), ("byPlaceOne", 1), ("byPlaceMany", 16), ("all", 4)])

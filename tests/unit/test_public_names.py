@@ -14,7 +14,7 @@ import shardweave
 ROOT = Path(__file__).parents[2]
 
 NAMES = """
-    ARTICLE ENTITY_MANAGER ORDERED Add Allow AsyncDatabase CanonicalBegin Check Create CursorKeys Database
+    ARTICLE ENTITY_MANAGER ORDERED Add Allow AsyncDatabase CanonicalBegin Check Collection Create CursorKeys Database
     DecimalCodec Delete DeleteRecord Entity Event GraphQL HashKey IdempotencyKey Index KeyFormat Lookup
     OrderedLookup Page Put RangeKey ReadModel Schema SemanticVersion Sequence SetRecord ShardBump Timestamp
     TimestampSeconds Unique Update UpdateRecord __version__ belongs_to between branch claim_property desc errors

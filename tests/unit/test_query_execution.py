@@ -103,7 +103,7 @@ class TestSeveralIndexes:
         plan = runner.plan(QuerySpec("user", {"beneficiaryId": OneOf(("b1", "b2", "b1"))}, "userBeneficiaryCreated"))
         assert len(plan.branches) == 2
         assert len(plan.lanes) == 8
-        assert not plan.overlap.possible
+        assert not plan.overlaps[0].possible
         with pytest.raises(LimitExceeded, match="1 to 50 values"):
             runner.plan(QuerySpec("user", {"beneficiaryId": OneOf(tuple(map(str, range(51))))}))
         runner.close()

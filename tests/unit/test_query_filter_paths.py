@@ -239,7 +239,7 @@ def test_a_test_is_python_s_own_of_what_a_walk_reaches(
 def compiled(asked: Condition) -> Any:
     from shardweave.query.plan import plan_query
 
-    plan = plan_query(SCHEMA, QuerySpec("car", index="byNumber", filter=asked), SCHEMA["car"].shard_map, 0)
+    plan = plan_query(SCHEMA, QuerySpec("car", index="byNumber", filter=asked), [SCHEMA["car"].shard_map], 0)
     return plan.branches[0].filter
 
 

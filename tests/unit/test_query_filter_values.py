@@ -327,7 +327,7 @@ def test_a_set_is_the_same_set_in_the_cursors_of_every_process() -> None:
     one, other = {0, 8}, {8, 0}
     assert repr(one) != repr(other), "they are equal, and were filled in another order"
     specs = [QuerySpec("bag", filter=Compare("sizes", "=", sizes)) for sizes in (one, other, {0, 9})]
-    prints = [plan_query(schema, spec, schema[Bag].shard_map, 0).fingerprint for spec in specs]
+    prints = [plan_query(schema, spec, [schema[Bag].shard_map], 0).fingerprint for spec in specs]
     assert prints[0] == prints[1] != prints[2]
 
 

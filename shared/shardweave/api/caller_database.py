@@ -27,7 +27,7 @@ from ..database.parts import found_page
 from ..database.relations import related_list_of, related_page
 from ..errors import InputError
 from ..query.runner import QueryRunner
-from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec
+from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec, joined
 from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
@@ -231,8 +231,12 @@ class CallerDatabase(Database):
         return grant.made(entity.by_stored_name({} if upsert is True else upsert))
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
-        grant = self._grant(spec.entity, operation)
-        return self._queries.hiding(grant.hidden_indexes(spec)), grant.narrowed(spec)
+        queries, parts = self._queries, []
+        for part in spec.parts:
+            grant = self._grant(part.entity, operation)
+            queries = queries.hiding(grant.hidden_indexes(part), part.entity)
+            parts.append(grant.narrowed(part))
+        return queries, joined(parts)
 
     def _grant(self, entity: type[Entity] | str, operation: str) -> Grant:
         return self._access.grant(self.schema[entity], operation, self._caller)

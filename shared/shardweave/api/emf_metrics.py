@@ -39,7 +39,7 @@ class QueryMetrics:
 
     def observe(self, plan: Plan, stats: QueryStats) -> None:
         """Add the cost of a page or count: an `Observer` of a QueryRunner."""
-        self._seen[plan.entity.token].append(stats)
+        self._seen[plan.entity_names].append(stats)
 
     def count_unreadable(self, entities: Iterable[str]) -> None:
         """Add one unreadable record, not met by a query, for each of these entity tokens."""

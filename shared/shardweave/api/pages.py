@@ -12,7 +12,7 @@ A query never takes longer than the request's time, whatever its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -34,9 +34,10 @@ from ..errors import (
 from ..query.limits import check_time_limit
 from ..query.page_budget import PageBudget
 from ..query.runner import QueryRunner
-from ..query.spec import Page, QuerySpec
+from ..query.spec import Page, QuerySpec, joined
 from ..schema.caller import Caller
 from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
 from ..store.lookups.lookup_queries import FoundPage
 from ..store.noticed import notice
 from ..table.values import Item
@@ -111,11 +112,20 @@ class Pages:
     def asked(self, spec: QuerySpec, call: Call, operation: str, **told: bool) -> tuple[QueryRunner, QuerySpec]:
         """The query restricted to the caller's records and the request's time, and its runner; `told` are the members
         that request its cost. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""
-        grant = self._access.grant(self._models.entity, operation, call.caller)
-        grant.check_costs(spec, told)
+        queries, narrowed, shows_all = self._queries, [], True
+        for part in spec.parts:
+            grant = self._access.grant(self.entity(part.entity), operation, call.caller)
+            grant.check_costs(part, told)
+            shows_all = shows_all and grant.shows_all(part)
+            queries = queries.hiding(grant.hidden_indexes(part), part.entity)
+            narrowed.append(grant.narrowed(part))
         # Hidden records must not decide where a page ends, so only the time limits it.
-        bounded = replace(spec, units=self._queries.max_units if grant.shows_all(spec) else None)
-        return self._queries.hiding(grant.hidden_indexes(spec)), within(grant.narrowed(bounded), call)
+        bounded = replace(joined(narrowed), units=self._queries.max_units if shows_all else None)
+        return queries, within(bounded, call)
+
+    def entity(self, token: str) -> EntityType[Any]:
+        """The entity of a part of a query."""
+        return self._models.entity
 
     def run(
         self, spec: QuerySpec, call: Call, expand: Sequence[str] = (), *, operation: str, stats: bool = False
@@ -152,7 +162,7 @@ class Pages:
         """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
         return item_json(self._models, record)
 
-    def direct(self, item: Item) -> tuple[Any, Carried] | None:
+    def direct(self, entity: EntityType[Any], item: Item) -> tuple[Any, Carried] | None:
         """The JSON text of a stored item, where it can be written without making a record of it."""
         text = self._models.stored_json.text(item)
         found = None if text is None else Carried(text)
@@ -206,12 +216,16 @@ class Pages:
         """A page as an answer, with additional members."""
         page = answered.page
         items = b",".join(page.items)
-        unreadable = self._models.told(page.unreadable)
+        unreadable = self.told(page.unreadable)
         tokens = {CONTINUATION: page.cursor, PREVIOUS: page.prev_token}
         rest = json_bytes({**tokens, "complete": page.complete, **more, **unreadable})
         written = Response.json(200, b'{"items":[' + items + b"]," + rest[1:])
         facts = PageFacts(len(page.items), answered.fell_short)
         return replace(written, page=facts, unreadable=page.stats.unreadable)
+
+    def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
+        """The member of an answer that lists unreadable records, if there are any."""
+        return self._models.told(found)
 
 
 def carried(models: RecordModels, record: Any, text: bytes) -> Carried:

@@ -17,6 +17,7 @@ from ..errors import ConfigurationError, NotFound, ShardweaveError, TableFull
 from ..query.spec import QuerySpec
 from ..routing import Listed, RecordView, Route, Writes
 from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
 from ..store.operations import Written
 from ..store.writing.write_steps import not_found
 from ..table.values import Item
@@ -182,7 +183,7 @@ class _Rows(Pages):
     def text(self, record: Any) -> bytes:
         return self._text(record)
 
-    def direct(self, item: Item) -> None:
+    def direct(self, entity: EntityType[Any], item: Item) -> None:
         """None: a form of the route's own is made of a record."""
         return
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..store import BatchWriteResult, Delete, Operation, Put, RetryClock, Store, Update
     from ..store.operations import Changes, Key
     from ..table.conditions import Condition
+    from .asked_entities import Asked
     from .scans import AsyncEntityScan
 
 P = ParamSpec("P")
@@ -266,7 +267,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def query(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -305,7 +306,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def records(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -344,7 +345,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def first(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -375,7 +376,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def exists(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -406,7 +407,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def count(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -437,7 +438,7 @@ class AsyncDatabase(AsyncRelations):
 
     async def explain(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,

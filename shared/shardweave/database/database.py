@@ -49,6 +49,7 @@ from .arguments import (
     record_of,
     token_given,
 )
+from .asked_entities import Asked, query_spec
 from .parts import found_page, opened_parts, records_of
 from .relations import Relations
 
@@ -308,7 +309,7 @@ class Database(Relations):
 
     def query(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -342,7 +343,7 @@ class Database(Relations):
 
     def records(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -370,7 +371,7 @@ class Database(Relations):
 
     def first(
         self,
-        entity: type[E] | str,
+        entity: Asked[E],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -393,7 +394,7 @@ class Database(Relations):
 
     def exists(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -416,7 +417,7 @@ class Database(Relations):
 
     def count(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -439,7 +440,7 @@ class Database(Relations):
 
     def explain(
         self,
-        entity: type[Entity] | str,
+        entity: Asked[Entity],
         conditions: Mapping[str, Any] | None = None,
         /,
         *,
@@ -486,7 +487,7 @@ class Database(Relations):
         return cast("type[E]", self.schema[entity].model)
 
     def _spec(self, entity: Any, conditions: Mapping[str, Any], branches: Any, **options: Any) -> QuerySpec:
-        return QuerySpec(self.schema[entity].token, conditions, branches=branches_of(branches), **options)
+        return query_spec(self.schema, entity, conditions, branches_of(branches), **options)
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         """What runs a query, and the query as it is run; `operation` is what rules call it."""

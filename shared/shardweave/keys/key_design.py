@@ -1,13 +1,14 @@
 """The design of an entity's keys: elements, generated properties, and the whole key.
 
-Values without behaviour, from which `entity_keys` and `compiled_keys` build and parse texts.
+Values from which `entity_keys` and `compiled_keys` build and parse texts, and whether two keys have the same order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..values.codecs import Codec
+from ..values.codecs import Codec, DescendingCodec
 from .key_format import KeyFormat
 
 
@@ -22,6 +23,30 @@ class Element:
     @property
     def slot(self) -> tuple[str, bool]:
         return self.name, self.descending
+
+
+def order_difference(
+    titles: tuple[str, str], keys: tuple[Sequence[Element], Sequence[Element]], raw: tuple[bool, bool] = (False, False)
+) -> tuple[str, str] | None:
+    """Why the records of two keys can't be merged into one order, and the fix; None if they can. `titles` name the
+    keys, `raw` are those that are a property itself."""
+    (one, other), (first, second) = titles, keys
+    if raw[0] != raw[1] or len(first) != len(second):
+        message = f"{one} and {other} are ordered by different numbers of elements"
+        return message, "use indexes whose range keys have the same elements"
+    for mine, its in zip(first, second, strict=True):
+        if mine.descending != its.descending or _signature(mine.codec) != _signature(its.codec):
+            message = f"{mine.name} in {one} and {its.name} in {other} differ in type or direction"
+            return message, "use indexes whose range keys have elements of the same types, in the same order"
+    return None
+
+
+def _signature(codec: Codec) -> tuple[object, ...]:
+    """A value that is equal for codecs with the same order: type and parameters."""
+    if isinstance(codec, DescendingCodec):
+        return (DescendingCodec, *_signature(codec.inner))
+    parameters = {name: value for name, value in vars(codec).items() if not name.startswith("_")}
+    return (type(codec), tuple(sorted(parameters.items(), key=str)))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def plan_lines(plan: Plan, stats: QueryStats) -> list[str]:
         cost.append(f"cut by {stats.cut_by}")
     if stats.failed_lanes:
         cost.append(f"{_number(stats.failed_lanes, 'lane')} failed")
-    first = f"{plan.entity.token} by {indexes}, {order}, {plan.limit} a page: {', '.join(cost)}"
+    first = f"{plan.entity_names} by {indexes}, {order}, {plan.limit} a page: {', '.join(cost)}"
     return [first, *(f"  because {reason}" for reason in plan.reasons)]
 
 

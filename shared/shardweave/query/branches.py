@@ -4,6 +4,9 @@ Branches agree when their range keys have the same number of elements with the s
 differ, sort values are compared by the stored text with the names left out (the value delimiter kept), which orders
 as the text does within a branch and makes branches comparable.
 
+Branches may be of several entities. The token in their hash keys keeps their lanes apart, so that only branches of
+one entity can hold the same record.
+
 A record that matches several branches is returned once, at the lowest of its positions in ascending order. Its stored
 attributes alone decide whether it matches a branch (its hash key is one of the branch's, its sort key is in the
 interval, the branch's filter holds), so nothing has to be remembered between pages.
@@ -16,11 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ShardweaveError, UnsupportedQuery
-from ..keys.key_design import Element
+from ..keys.key_design import order_difference
 from ..schema.entity_type import EntityType, IndexView
 from ..table.operations import Interval
 from ..table.values import Item, Value
-from ..values.codecs import Codec, DescendingCodec
 from .conditions import Conditions, Match
 from .filters import NO_FILTER, SplitFilter
 from .intervals import contains
@@ -36,7 +38,7 @@ class Branch:
 
     `time_ordered`: records with the same fixed elements are ordered by the timestamp property. `names` are the element
     names to leave out of the sort value, empty when every branch has the same ones. `place` is the branch's place in
-    the query, for errors; empty if the query has no branches.
+    the query, for errors; empty if the query has no branches. `part` is which of the plan's entities it is of.
     """
 
     rank: int
@@ -48,6 +50,7 @@ class Branch:
     names: tuple[str, ...] = ()
     element_delimiter: str = " |"
     place: str = ""
+    part: int = 0
 
     def sort_value(self, item: Item) -> Value:
         """The sort value of an item in the merged order."""
@@ -71,8 +74,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Decides in which branch a record that matches several branches is returned. `lanes[rank]` maps a branch's hash
-    keys to their intervals."""
+    """Decides in which of an entity's branches a record that matches several branches is returned. `lanes` has for
+    each branch a mapping of its hash keys to their intervals."""
 
     entity: EntityType[Any]
     branches: Sequence[Branch]
@@ -120,26 +123,25 @@ class Overlap:
             return True  # it can't be read, and is reported in that branch
 
 
-def check_agreement(entity: EntityType[Any], branches: Sequence[Branch]) -> None:
-    """Check that the branches can be merged into one order, and that overlaps between them can be detected. Raises
-    UnsupportedQuery."""
+def check_order(branches: Sequence[Branch], tokens: Sequence[str]) -> None:
+    """Check that the branches, of entities with these tokens, can be merged into one order. Raises UnsupportedQuery."""
+
+    def title(branch: Branch) -> str:
+        return f"{branch.view.title} of {tokens[branch.part]}" if len(tokens) > 1 else branch.view.title
+
     first = branches[0]
     for branch in branches[1:]:
-        where = branch.place or "conditions"
-        if branch.view.raw != first.view.raw or len(branch.view.range_elements) != len(first.view.range_elements):
-            raise UnsupportedQuery(
-                f"{first.view.title} and {branch.view.title} are ordered by different numbers of elements",
-                where=where,
-                fix="use indexes whose range keys have the same elements",
-            )
-        for one, other in zip(first.view.range_elements, branch.view.range_elements, strict=True):
-            if not _same_order(one, other):
-                raise UnsupportedQuery(
-                    f"{one.name} in {first.view.title} and {other.name} in {branch.view.title} differ in type or "
-                    "direction",
-                    where=where,
-                    fix="use indexes whose range keys have elements of the same types, in the same order",
-                )
+        titles, views = (title(first), title(branch)), (first.view, branch.view)
+        difference = order_difference(
+            titles, (views[0].range_elements, views[1].range_elements), (views[0].raw, views[1].raw)
+        )
+        if difference is not None:
+            message, fix = difference
+            raise UnsupportedQuery(message, where=branch.place or "conditions", fix=fix)
+
+
+def check_projections(entity: EntityType[Any], branches: Sequence[Branch]) -> None:
+    """Check that overlaps between the branches of one entity can be detected. Raises UnsupportedQuery."""
     needed = {name for branch in branches for name in (branch.view.hash_name, branch.view.range_name)}
     needed |= {name for branch in branches for name in branch.filter.attributes()}
     for branch in branches:
@@ -157,15 +159,3 @@ def names_to_leave_out(branches: Sequence[Branch]) -> bool:
     """Whether the branches' element names differ, so that sort values are compared without them."""
     names = {tuple(element.name for element in branch.view.range_elements) for branch in branches}
     return len(names) > 1 and not branches[0].view.raw
-
-
-def _same_order(one: Element, other: Element) -> bool:
-    return one.descending == other.descending and _signature(one.codec) == _signature(other.codec)
-
-
-def _signature(codec: Codec) -> tuple[object, ...]:
-    """A value that is equal for codecs with the same order: type and parameters."""
-    if isinstance(codec, DescendingCodec):
-        return (DescendingCodec, *_signature(codec.inner))
-    parameters = {name: value for name, value in vars(codec).items() if not name.startswith("_")}
-    return (type(codec), tuple(sorted(parameters.items(), key=str)))

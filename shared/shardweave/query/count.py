@@ -68,18 +68,19 @@ class Counter:
 
     def _can_table_count(self) -> bool:
         plan = self._plan
-        if plan.overlap.possible or plan.window != ANY_TIME:
+        if any(overlap.possible for overlap in plan.overlaps) or any(part.window != ANY_TIME for part in plan.parts):
             return False
         return all(
-            branch.filter.here is None and plan.entity.ttl not in (branch.view.hash_name, branch.view.range_name)
-            for branch in plan.branches
+            branch.filter.here is None and part.entity.ttl not in (branch.view.hash_name, branch.view.range_name)
+            for part in plan.parts
+            for branch in part.branches
         )
 
     def _query(self, state: LaneState) -> Query:
         plan, branch = self._plan, self._plan.branches[state.lane.rank]
         condition = branch.filter.by_table
         if self._by_table:
-            condition = self._live(condition)
+            condition = self._live(plan.parts[branch.part].entity.ttl, condition)
         return Query(
             hash_name=branch.view.hash_name,
             hash_value=state.lane.hash_value,
@@ -93,23 +94,23 @@ class Counter:
             count_only=self._by_table,
         )
 
-    def _live(self, condition: Condition | None) -> Condition | None:
-        ttl = self._plan.entity.ttl
+    def _live(self, ttl: str | None, condition: Condition | None) -> Condition | None:
         if ttl is None:
             return condition
         live = Not(Compare(ttl, "<=", int(self._now)))
         return live if condition is None else And((condition, live))
 
     def _read_names(self, branch: Branch) -> tuple[str, ...] | None:
-        plan, seen = self._plan, branch.view.projected
-        if any(each.filter.current is not None and each.filter.here is not None for each in plan.branches):
+        part, seen = self._plan.parts[branch.part], branch.view.projected
+        if any(each.filter.current is not None and each.filter.here is not None for each in part.branches):
             return None  # an upgrade needs the whole record
-        timed = [plan.entity.timestamp] if plan.entity.timestamp and plan.window != ANY_TIME else []
-        names = attributes_for(plan.entity, branch.view, timed)
-        names += [plan.entity.ttl] if plan.entity.ttl else []
-        for each in plan.branches:
+        entity = part.entity
+        timed = [entity.timestamp] if entity.timestamp and part.window != ANY_TIME else []
+        names = attributes_for(entity, branch.view, timed)
+        names += [entity.ttl] if entity.ttl else []
+        for each in part.branches:
             names += [each.view.hash_name, each.view.range_name]
-            names += attributes_for(plan.entity, branch.view, sorted(each.filter.attributes()))
+            names += attributes_for(entity, branch.view, sorted(each.filter.attributes()))
         return tuple(name for name in dict.fromkeys(names) if seen is None or name in seen)
 
     def _take(self, state: LaneState, answer: PageAnswer) -> None:

@@ -2,17 +2,17 @@
 
 Because the order is total, one position is enough for any number of lanes, so the token's size does not grow with
 shards or branches. A token is bound to its query (a fingerprint of everything but limit and deadline, the caller
-included), to the shard map it was made under, and to the time its walk began: its lifetime starts there and is never
-extended.
+included), to the shard maps it was made under, one for each entity, and to the time its walk began: its lifetime starts
+there and is never extended.
 
 Format: base64url without padding of
     version (1 byte) | length of key id (1) | key id | nonce (12) | AES-256-GCM of the body, the bytes before as
     associated data
 and the body is the fingerprint (16 bytes) and a JSON list [walk's start in ms, map id, position, lagging, at end,
-backwards]. A position is null (the end) or [branch rank or null, values...]: with a rank the values of the index's page
-key, without one the single sort value that every lane continues from, and true where that is behind the value.
-Encrypted, since a position may name a record that the caller may not see. The text must equal its own re-encoding, so
-that no two texts are the same cursor.
+backwards]; several entities have a list of map ids. A position is null (the end) or [branch rank or null, values...]:
+with a rank the values of the index's page key, without one the single sort value that every lane continues from, and
+true where that is behind the value. Encrypted, since a position may name a record that the caller may not see. The
+text must equal its own re-encoding, so that no two texts are the same cursor.
 """
 
 from __future__ import annotations
@@ -61,11 +61,12 @@ class Lagging:
 
 @dataclass(frozen=True)
 class CursorState:
-    """The content of a cursor. `position` None with `at_end`: only lagging lanes are left; without `at_end`: no lane
-    has advanced. `backwards`: the next page is read against the query's order."""
+    """The content of a cursor. `map_ids` name the shard map of each entity. `position` None with `at_end`: only lagging
+    lanes are left; without `at_end`: no lane has advanced. `backwards`: the next page is read against the query's
+    order."""
 
     started_ms: int
-    map_id: int
+    map_ids: tuple[int, ...]
     position: Position | None
     lagging: tuple[Lagging, ...] = ()
     at_end: bool = False
@@ -182,7 +183,8 @@ def _derived(secret: bytes) -> bytes:
 
 def _body(state: CursorState) -> bytes:
     lagging = [[_position_list(each.position), sorted(each.lanes)] for each in state.lagging]
-    content: list[Any] = [state.started_ms, state.map_id, _position_list(state.position)]
+    maps = state.map_ids[0] if len(state.map_ids) == 1 else state.map_ids
+    content: list[Any] = [state.started_ms, maps, _position_list(state.position)]
     if lagging or state.at_end or state.backwards:
         content += [lagging, int(state.at_end)]
     if state.backwards:
@@ -191,11 +193,11 @@ def _body(state: CursorState) -> bytes:
 
 
 def _state(body: bytes) -> CursorState:
-    started, map_id, position, *rest = json.loads(body)
+    started, maps, position, *rest = json.loads(body)
     lagging, at_end = rest[:2] or ([], 0)
     return CursorState(
         started_ms=started,
-        map_id=map_id,
+        map_ids=tuple(maps) if isinstance(maps, list) else (maps,),
         position=_position(position),
         lagging=tuple(Lagging(_position(each), frozenset(lanes)) for each, lanes in lagging),
         at_end=bool(at_end),

@@ -28,9 +28,10 @@ _FILLING = re.compile("\U0010ffff+[\uffff\u07ff\x7f]?$")
 
 @dataclass(frozen=True)
 class LanePlan:
-    """One lane: its interval, the position where it starts, and the size of its first read."""
+    """One lane: its entity and interval, the position where it starts, and the size of its first read."""
 
     lane: str
+    entity: str
     index: str | None
     hash_key: str
     generation: str
@@ -44,7 +45,8 @@ class LanePlan:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The index and the reasons for it, every lane, the estimate, and, after a run, the cost.
+    """The entity (several, separated by commas), the index and the reasons for it, every lane, the estimate, and, after
+    a run, the cost.
 
     `filter_by_table` and `filter_here` are the parts of filters, each once, that the table evaluates and that are
     evaluated after reading. `estimate_is_least`: the estimate is a lower bound, since dropped records are read too, in
@@ -91,7 +93,7 @@ def explain(plan: Plan, begins: Sequence[Start], stats: QueryStats | None, *, pl
     half = 1.0 if plan.consistent else 0.5
     units = sum(half * -(-lane.first_fetch // RECORDS_PER_UNIT) for lane in read)
     return Explanation(
-        entity=plan.entity.token,
+        entity=plan.entity_names,
         indexes=tuple(branch.view.index for branch in plan.branches),
         reasons=plan.reasons,
         order="descending" if plan.descending != plan.backwards else "ascending",
@@ -115,6 +117,7 @@ def _lane_plan(plan: Plan, lane: Lane, start: Start, shared: int, *, places: boo
     within = f", {own} in this index" if own < shards else ""
     return LanePlan(
         lane=plan.title(lane),
+        entity=plan.part_of(lane).entity.token,
         index=view.index,
         hash_key=lane.hash_value,
         generation=f"{shards} shard{'' if shards == 1 else 's'} from {generation.begins}{within}",

@@ -17,6 +17,7 @@ from ..errors import TableUnavailable
 from ..table.batch_get import Key, KeysToRead
 from ..table.values import Item
 from .fanout import FanOut
+from .merge import Record
 from .plan import Plan
 
 MAX_ROUNDS = 8
@@ -25,27 +26,33 @@ PART_OF_LANES = 0.75
 
 
 class WholeRecords:
-    """The whole records of one page. `visibility` says which records there are for whoever asks."""
+    """The whole records of one page. `visible` says of each of the plan's entities which records there are for whoever
+    asks."""
 
     def __init__(
         self,
         plan: Plan,
         fanout: FanOut,
-        visibility: Callable[[Item], bool] | None,
+        visible: Sequence[Callable[[Item], bool] | None],
         now_seconds: float,
         deadline: float | None,
     ) -> None:
-        self._entity = plan.entity
-        self._names = (plan.entity.keys.design.hash_name, plan.entity.keys.design.range_name)
+        self._plan = plan
+        design = plan.parts[0].entity.keys.design
+        self._names = (design.hash_name, design.range_name)
         self._fanout = fanout
-        self._among = visibility
+        self._visible = visible
         self._now = now_seconds
         self._deadline = deadline
         self._read: dict[Key, Item | None] = {}
+        self._part: dict[Key, int] = {}
 
-    def read(self, items: Sequence[Item]) -> bool:
+    def read(self, records: Sequence[Record]) -> bool:
         """Read those that have not been read; False when the deadline left some unread. Raises TableError."""
-        keys = {self._key(item): item for item in items}
+        keys = {self._key(item): item for _, item, _ in records}
+        if len(self._plan.parts) > 1:
+            branches = self._plan.branches
+            self._part.update((self._key(item), branches[state.lane.rank].part) for _, item, state in records)
         names = self._names
         wanted = KeysToRead(
             names, [{name: item[name] for name in names} for key, item in keys.items() if key not in self._read]
@@ -91,7 +98,9 @@ class WholeRecords:
 
     def _keep(self, found: Mapping[Key, Item | None]) -> None:
         for key, item in found.items():
-            self._read[key] = item if item is not None and self._is_there(item) else None
+            self._read[key] = item if item is not None and self._is_there(key, item) else None
 
-    def _is_there(self, item: Item) -> bool:
-        return not self._entity.is_expired(item, self._now) and (self._among is None or self._among(item))
+    def _is_there(self, key: Key, item: Item) -> bool:
+        part = self._part.get(key, 0)
+        visible, expired = self._visible[part], self._plan.parts[part].entity.is_expired(item, self._now)
+        return not expired and (visible is None or visible(item))

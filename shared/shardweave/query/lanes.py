@@ -26,8 +26,9 @@ from .spec import ANY_TIME, Constraint, Equal, QuerySpec, Range
 
 @dataclass(frozen=True)
 class Lane:
-    """One shard query. `number` is its place in the plan, stable when a later bump adds lanes; `interval` None sends
-    nothing; lanes of a lower `stage` are exhausted before those of the next are read."""
+    """One shard query. `number` names it in cursors: it is counted within its entity, so that it stays the same when a
+    later bump adds lanes, to this entity or to another; `interval` None sends nothing; lanes of a lower `stage` are
+    exhausted before those of the next are read."""
 
     number: int
     rank: int
@@ -68,9 +69,14 @@ def _strictest(choose_from: Any, values: list[Value]) -> Value:
 
 
 def lanes_of(
-    entity: EntityType[Any], branches: Sequence[Branch], generations: Sequence[Generation], window: Range
+    entity: EntityType[Any],
+    branches: Sequence[Branch],
+    generations: Sequence[Generation],
+    window: Range,
+    first: int = 0,
 ) -> tuple[Lane, ...]:
-    """Every lane that can hold matching records, grouped by generation, the oldest first; all in one stage."""
+    """Every lane that can hold matching records of one entity, grouped by generation, the oldest first; all in one
+    stage, numbered from `first` on."""
     lanes: list[Lane] = []
     seen: set[tuple[str | None, str, Interval | None, object]] = set()
     for generation in generations:
@@ -80,7 +86,7 @@ def lanes_of(
                 lane = (branch.view.index, hash_value, interval, repr(branch.filter))
                 if lane not in seen:
                     seen.add(lane)
-                    lanes.append(Lane(len(lanes), branch.rank, hash_value, interval, generation, stage=0))
+                    lanes.append(Lane(first + len(lanes), branch.rank, hash_value, interval, generation, stage=0))
     return tuple(lanes)
 
 

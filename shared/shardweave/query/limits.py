@@ -26,7 +26,9 @@ from .spec import (
 
 def check_limits(spec: QuerySpec) -> None:
     """Check the limits of a query. Raises InputError or LimitExceeded."""
-    _check_types(spec)
+    for part in spec.parts:
+        _check_types(part)
+    _check_entities(spec)
     if not _lies_within(spec.limit, MAX_LIMIT):
         raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
     if spec.budget is not None and not _lies_within(spec.budget, MAX_BUDGET):
@@ -37,10 +39,11 @@ def check_limits(spec: QuerySpec) -> None:
         check_time_limit(spec.time_limit_ms)
     if spec.on_shard_error not in ("fail", "partial"):
         raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
-    if spec.branches is not None:
-        _check_branches(spec)
-    if spec.properties is not None and not spec.properties:
-        raise InputError("it lists property names", where="properties", fix="name at least one, or leave it out")
+    for part in spec.parts:
+        if part.branches is not None:
+            _check_branches(part)
+        if part.properties is not None and not part.properties:
+            raise InputError("it lists property names", where="properties", fix="name at least one, or leave it out")
 
 
 def check_time_limit(milliseconds: int) -> None:
@@ -86,6 +89,17 @@ def _check_types(spec: QuerySpec) -> None:
             message = f"an index must be named by text, got {type(index).__name__}"
             raise InputError(message, where=f"{place}index", fix="give its name, or leave it out")
         _check_conditions(asked.conditions, f"{place}conditions")
+
+
+def _check_entities(spec: QuerySpec) -> None:
+    """Check that each entity of a query is asked for once."""
+    tokens = [part.entity for part in spec.parts]
+    if len(set(tokens)) < len(tokens):
+        raise InputError("an entity is asked for twice", where="entities", fix="name each once")
+    if any(part.others for part in spec.others):
+        raise InputError(
+            "a further entity has further ones itself", where="others", fix="give all of them side by side"
+        )
 
 
 def _check_conditions(conditions: Mapping[str, Any], where: str) -> None:

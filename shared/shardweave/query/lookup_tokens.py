@@ -17,7 +17,7 @@ from .spec import Page
 R = TypeVar("R")
 
 _LOOKUP = "lookup"
-_NO_MAP = 0
+_NO_MAP = (0,)
 """Lookup records are not moved by re-shards, so their cursors don't depend on a shard map."""
 
 

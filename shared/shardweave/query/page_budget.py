@@ -21,13 +21,13 @@ class PageBudget:
     """`bytes` is the limit of the page. `sizes_of` returns the size of each record of a page, or only of the first
     ones; then `short_of` says which limit the others exceed. `form` converts a record to its form in the answer. Both
     raise RecordUnreadable if a record can't be answered; `sizes_of` only for the first one. `direct` is what is
-    answered of a whole stored item without a record of it, None where one has to be made."""
+    answered of an entity's whole stored item without a record of it, None where one has to be made."""
 
     bytes: int
     sizes_of: Callable[[Sequence[Any]], Iterable[int]]
     short_of: Callable[[], CutBy] = lambda: "bytes"
     form: Callable[[Any], Any] = lambda record: record
-    direct: Callable[[Item], Any] = lambda item: None
+    direct: Callable[[EntityType[Any], Item], Any] = lambda entity, item: None
 
     def answered(self, records: Sequence[Any]) -> tuple[int, CutBy]:
         """How many of the first records fit in their answered form, and which limit the next one exceeds."""
@@ -36,14 +36,13 @@ class PageBudget:
         return count, "bytes" if count < len(sizes) else self.short_of()
 
 
-def stored(entity: EntityType[Any], items: Iterable[Item], limit: int) -> int:
-    """How many of the first items fit in their stored form, without private properties."""
+def stored(entity: EntityType[Any]) -> Callable[[Item], int]:
+    """The size of an entity's items in their stored form, without private properties."""
     shown = {name for name, each in entity.properties.items() if not each.private}
     if len(shown) == len(entity.properties):
-        return fitting(map(item_bytes, items), limit)
+        return item_bytes
     # Attributes other than properties may contain private ones, such as the key of an index that is not exposed.
-    parts = ({name: value for name, value in item.items() if name in shown} for item in items)
-    return fitting(map(item_bytes, parts), limit)
+    return lambda item: item_bytes({name: value for name, value in item.items() if name in shown})
 
 
 def fitting(sizes: Iterable[int], limit: int) -> int:

@@ -12,23 +12,25 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import RecordUnreadable, Unreadable
+from ..schema.entity_type import EntityType
 from ..table.values import Item
 from .hydrate import WholeRecords
-from .plan import Plan
+from .merge import Record
+from .plan import EntityPlan, Plan
 from .results import shown
 
 
 class PageRecords:
     """The records of one page by the items that its lanes read. `whole` are its whole records, where those are read;
     `form` is what is answered of a record, and raises RecordUnreadable where nothing can be; `direct` is the same of
-    a whole item, None where a record of it has to be made."""
+    an entity's whole item, None where a record of it has to be made."""
 
     def __init__(
         self,
         plan: Plan,
         whole: WholeRecords | None,
         form: Callable[[Any], Any],
-        direct: Callable[[Item], Any],
+        direct: Callable[[EntityType[Any], Item], Any],
         *,
         tells_unreadable: bool,
     ) -> None:
@@ -44,21 +46,22 @@ class PageRecords:
         """Record that an item can't be read."""
         self._refused[id(item)] = (item, record)
 
-    def make(self, items: Iterable[Item]) -> None:
-        """Convert items to records, if that was not tried before."""
-        for item in items:
+    def make(self, read: Iterable[Record]) -> None:
+        """Convert what was read to records, if that was not tried before."""
+        for _, item, state in read:
             if id(item) in self._made or id(item) in self._refused:
                 continue
+            part = self._plan.part_of(state.lane)
             try:
-                made = self._answer(item if self._whole is None else self._whole.of(item))
+                made = self._answer(part, item if self._whole is None else self._whole.of(item))
             except RecordUnreadable as error:
                 self.refuse(item, error.record)
             else:
                 self._made[id(item)] = (item, made)
 
-    def _answer(self, item: Item) -> Any:
-        made = self._direct(item) if self._plan.whole else None
-        return self._form(shown(self._plan, item)) if made is None else made
+    def _answer(self, part: EntityPlan, item: Item) -> Any:
+        made = self._direct(part.entity, item) if part.whole else None
+        return self._form(shown(part, item)) if made is None else made
 
     def is_given(self, item: Item) -> bool:
         """Whether a record belongs to the page, as far as is known."""

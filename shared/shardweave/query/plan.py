@@ -9,13 +9,16 @@ all branches, the greatest comparable text of a stage must be strictly below the
 the least strictly above the greatest), where open bounds are infinite. Otherwise all lanes are in one stage and are
 read together. `stages` checks this, and a Plan that violates it can't be created.
 
+One plan may read records of several entities, in one order: then it has a part for each, with its branches, lanes and
+shard map, and the generations of each are its own.
+
 The query's time window narrows branches that are ordered by the timestamp property; in other branches, records outside
 the window are dropped after reading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +29,7 @@ from ..schema.entity_type import EntityType, IndexView
 from ..schema.schema import Schema
 from ..table.operations import Interval
 from ..values.defaults import Default
-from .branches import Branch, Overlap, check_agreement, names_to_leave_out
+from .branches import Branch, Overlap, check_order, check_projections, names_to_leave_out
 from .conditions import Conditions, expanded, normalized
 from .cursor import fingerprint_of
 from .filters import compile_filter, signature
@@ -41,51 +44,21 @@ MAX_LANES = 4096
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that an executor needs.
+class EntityPlan:
+    """The part of a plan that reads records of one entity.
 
-    `window` is the query's closed range of record timestamps. `attributes` are the attributes to read of each record,
-    as far as its index has them, None for all that the index projects; `shown` are the properties to return, None for
-    whole records. Cursors are bound to `fingerprint`. `descending` is the order in which lanes are read: the reverse of
-    the query's, where the plan reads `backwards`.
+    `window` is the closed range of their timestamps. `attributes` are the attributes to read of each record, as far as
+    its index has them, None for all that the index projects; `shown` are the properties to return, None for whole
+    records; with `hydrate` these are read from the table.
     """
 
     entity: EntityType[Any]
     branches: tuple[Branch, ...]
-    lanes: tuple[Lane, ...]
-    stages: int
-    descending: bool
-    limit: int
-    consistent: bool
     map_id: int
-    fingerprint: bytes
-    reasons: tuple[str, ...]
     window: Range = ANY_TIME
     attributes: tuple[str, ...] | None = None
     shown: tuple[str, ...] | None = None
     hydrate: bool = False
-    backwards: bool = False
-
-    def __post_init__(self) -> None:
-        if self.stages > 1:
-            proved = are_ordered(self.branches, self.lanes, descending=self.descending)
-            assert proved, "a stage may hold records that stand before those of an earlier one"
-
-    def turned(self) -> Plan:
-        """The plan that reads the same result from its other end."""
-        lanes = self.lanes
-        if self.stages > 1:
-            lanes = tuple(replace(lane, stage=self.stages - 1 - lane.stage) for lane in lanes)
-        reasons = (*self.reasons, "read backwards, from the token's place on; the page is then turned")
-        return replace(self, lanes=lanes, descending=not self.descending, backwards=not self.backwards, reasons=reasons)
-
-    @cached_property
-    def overlap(self) -> Overlap:
-        """Decides in which branch a record is returned."""
-        lanes: list[dict[str, Interval | None]] = [{} for _ in self.branches]
-        for lane in self.lanes:
-            lanes[lane.rank][lane.hash_value] = lane.interval
-        return Overlap(self.entity, self.branches, lanes)
 
     @cached_property
     def defaults(self) -> tuple[tuple[str, Default], ...]:
@@ -116,69 +89,156 @@ class Plan:
             return self.attributes
         return tuple(name for name in self.attributes if name in branch.view.projected)
 
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that an executor needs. `parts` are the plans of its entities, most often of one. Cursors are bound to
+    `fingerprint`. `descending` is the order in which lanes are read: the reverse of the query's, where the plan reads
+    `backwards`.
+    """
+
+    parts: tuple[EntityPlan, ...]
+    branches: tuple[Branch, ...]
+    lanes: tuple[Lane, ...]
+    stages: int
+    descending: bool
+    limit: int
+    consistent: bool
+    fingerprint: bytes
+    reasons: tuple[str, ...]
+    hydrate: bool = False
+    backwards: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stages > 1:
+            proved = are_ordered(self.branches, self.lanes, descending=self.descending)
+            assert proved, "a stage may hold records that stand before those of an earlier one"
+
+    def turned(self) -> Plan:
+        """The plan that reads the same result from its other end."""
+        lanes = self.lanes
+        if self.stages > 1:
+            lanes = tuple(replace(lane, stage=self.stages - 1 - lane.stage) for lane in lanes)
+        reasons = (*self.reasons, "read backwards, from the token's place on; the page is then turned")
+        return replace(self, lanes=lanes, descending=not self.descending, backwards=not self.backwards, reasons=reasons)
+
+    @property
+    def map_ids(self) -> tuple[int, ...]:
+        """The shard map of each entity, as cursors name it."""
+        return tuple(part.map_id for part in self.parts)
+
+    @property
+    def entity_names(self) -> str:
+        """The token of the entity, or several, separated by commas."""
+        return ", ".join(part.entity.token for part in self.parts)
+
+    def part_of(self, lane: Lane) -> EntityPlan:
+        """The plan of the entity whose records a lane has."""
+        return self.parts[self.branches[lane.rank].part]
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """For each entity what decides in which branch a record is returned."""
+        lanes: list[dict[str, Interval | None]] = [{} for _ in self.branches]
+        for lane in self.lanes:
+            lanes[lane.rank][lane.hash_value] = lane.interval
+        return tuple(
+            Overlap(part.entity, part.branches, [lanes[branch.rank] for branch in part.branches]) for part in self.parts
+        )
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether records may be dropped after reading."""
+        return any(part.leaves_out for part in self.parts)
+
+    @property
+    def whole(self) -> bool:
+        """Whether whole records are returned, of all entities."""
+        return all(part.whole for part in self.parts)
+
     def title(self, lane: Lane) -> str:
         """A lane's name for the caller: its hash key may contain a value from the query."""
         return f"{self.branches[lane.rank].view.title} {lane.hash_value}"
 
     def name(self, lane: Lane) -> str:
         """A lane's name for errors and logs: index and shard, without values."""
-        keys = self.entity.keys
-        branch = f", branches[{lane.rank}]" if len(self.branches) > 1 else ""
+        part = self.part_of(lane)
+        keys = part.entity.keys
+        branch = f", branches[{lane.rank - part.branches[0].rank}]" if len(part.branches) > 1 else ""
         return f"{self.branches[lane.rank].view.title} {keys.prefix}{keys.suffix_of_key(lane.hash_value)}{branch}"
 
 
-def plan_query(schema: Schema, spec: QuerySpec, shard_map: ShardMap, now_ms: int) -> Plan:
-    """The plan of a query under a shard map. Raises InputError's kinds: UnknownName, UnsupportedQuery, LimitExceeded,
-    ValueRefused, ValidationFailed."""
+def plan_query(schema: Schema, spec: QuerySpec, shard_maps: Sequence[ShardMap], now_ms: int) -> Plan:
+    """The plan of a query under the shard map of each of its entities. Raises InputError's kinds: UnknownName,
+    UnsupportedQuery, LimitExceeded, ValueRefused, ValidationFailed."""
     check_limits(spec)
-    entity = schema.entity(spec.entity)
-    branches, reasons = _branches(schema, entity, spec)
-    window = _window(entity, spec, branches)
-    generations = generations_of(entity, spec, branches, shard_map, now_ms)
+    asked = [(schema.entity(part.entity), part) for part in spec.parts]
+    branches, reasons = _branches(schema, asked)
     descending = _descends(spec, branches)
-    lanes, stages = in_stages(branches, lanes_of(entity, branches, generations, window), descending=descending)
-    if len(lanes) > MAX_LANES:
+    owned = [tuple(branch for branch in branches if branch.part == number) for number in range(len(asked))]
+    hydrate = _hydrates(spec, [(entity, own) for (entity, _), own in zip(asked, owned, strict=True)])
+    parts: list[EntityPlan] = []
+    every: list[Lane] = []
+    generations = 0
+    for number, ((entity, part), shard_map) in enumerate(zip(asked, shard_maps, strict=True)):
+        own = owned[number]
+        found = _part(entity, part, own, shard_map.id, hydrate=hydrate)
+        spaces = generations_of(entity, part, own, shard_map, now_ms)
+        generations += len(spaces)
+        every += lanes_of(entity, own, spaces, found.window, number * MAX_LANES)
+        parts.append(found)
+    if len(every) > MAX_LANES:
         raise LimitExceeded(
-            f"the query needs {len(lanes)} lanes, {MAX_LANES} are possible",
+            f"the query needs {len(every)} lanes, {MAX_LANES} are possible",
             where="conditions",
             fix="fix the property that decides the shard, or narrow the time window",
         )
-    hydrate = spec.hydrate or _is_upgraded_in_parts(entity, branches)
-    if spec.properties is not None and hydrate and not spec.hydrate:
-        raise UnsupportedQuery(
-            "the index has only a part of each record, which can't be upgraded to the current form",
-            where="properties",
-            fix="leave properties out, or use an index that projects ALL",
-        )
-    if spec.properties is not None and hydrate:
-        raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
-    shown = (
-        None
-        if spec.properties is None
-        else tuple(entity.property_of(name, "properties").stored for name in spec.properties)
-    )
-    counts = ((len(lanes), "lane"), (len(generations), "generation"), (stages, "stage"))
-    lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+    lanes, stages = in_stages(branches, tuple(every), descending=descending)
     reasons += dict.fromkeys(_shards_reason(branch.view) for branch in branches if branch.view.shards is not None)
-    reasons.append(f"{lane_count} in {generation_count}, {stage_count}")
-    if window != ANY_TIME:
-        reasons.append(_window_reason(window, branches))
+    reasons.append(_counts_reason(len(lanes), len(parts), generations, stages))
+    windows = {part.window: part for part in parts if part.window != ANY_TIME}
+    reasons += [_window_reason(part.window, part.branches) for part in windows.values()]
     return Plan(
-        entity=entity,
+        parts=tuple(parts),
         branches=branches,
         lanes=lanes,
         stages=stages,
         descending=descending,
         limit=spec.limit,
         consistent=spec.consistent,
-        map_id=shard_map.id,
-        fingerprint=_fingerprint(schema, spec, branches, descending=descending),
+        fingerprint=_fingerprint(schema, spec, parts, descending=descending),
         reasons=tuple(reasons),
-        window=window,
-        attributes=_attributes(entity, spec, branches, shown),
-        shown=shown,
         hydrate=hydrate,
     )
+
+
+def _hydrates(spec: QuerySpec, read: Sequence[tuple[EntityType[Any], Sequence[Branch]]]) -> bool:
+    """Whether whole records are read from the table: if the query says so, or has to."""
+    upgraded = any(_is_upgraded_in_parts(entity, branches) for entity, branches in read)
+    if any(part.properties is not None for part in spec.parts):
+        if spec.hydrate:
+            raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
+        if upgraded:
+            raise UnsupportedQuery(
+                "the index has only a part of each record, which can't be upgraded to the current form",
+                where="properties",
+                fix="leave properties out, or use an index that projects ALL",
+            )
+    return spec.hydrate or upgraded
+
+
+def _part(
+    entity: EntityType[Any], spec: QuerySpec, branches: tuple[Branch, ...], map_id: int, *, hydrate: bool
+) -> EntityPlan:
+    """The part of the plan for one entity."""
+    window = _window(entity, spec, branches)
+    shown = (
+        None
+        if spec.properties is None
+        else tuple(entity.property_of(name, "properties").stored for name in spec.properties)
+    )
+    attributes = _attributes(entity, window, branches, shown, hydrate=hydrate)
+    return EntityPlan(entity, branches, map_id, window, attributes, shown, hydrate)
 
 
 def _is_upgraded_in_parts(entity: EntityType[Any], branches: Sequence[Branch]) -> bool:
@@ -200,17 +260,42 @@ def _descends(spec: QuerySpec, branches: Sequence[Branch]) -> bool:
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple[tuple[Branch, ...], list[str]]:
+def _branches(
+    schema: Schema, asked: Sequence[tuple[EntityType[Any], QuerySpec]]
+) -> tuple[tuple[Branch, ...], list[str]]:
+    """The branches of all entities, and the reasons for their indexes."""
     branches: list[Branch] = []
     reasons: list[str] = []
+    for part, (entity, spec) in enumerate(asked):
+        own = list(_branches_of(schema, entity, spec, asked[0][1].consistent))
+        branches += [replace(each, rank=len(branches) + place, part=part) for place, (each, _) in enumerate(own)]
+        reasons += [reason for _, reason in own]
+        if len(branches) > MAX_BRANCHES:
+            raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
+    if len(branches) > 1:
+        check_order(branches, [entity.token for entity, _ in asked])
+        for part, (entity, _) in enumerate(asked):
+            check_projections(entity, [branch for branch in branches if branch.part == part])
+        if names_to_leave_out(branches):
+            branches = [
+                replace(branch, names=tuple(element.name for element in branch.view.range_elements))
+                for branch in branches
+            ]
+    return tuple(branches), list(dict.fromkeys(reasons))
+
+
+def _branches_of(
+    schema: Schema, entity: EntityType[Any], spec: QuerySpec, consistent: bool
+) -> Iterator[tuple[Branch, str]]:
+    """The branches of one entity, each with the reason for its index."""
     for number, asked in enumerate(spec.branches or (BranchSpec(spec.conditions, spec.index),)):
         place = "" if spec.branches is None else f"branches[{number}]."
         filters = ((spec.filter, "filter"), (asked.filter, f"{place}filter"))
         for conditions in expanded(asked.conditions):
             found = normalized(entity, conditions, place)
-            view, matched, reason = choose(entity, found, asked.index, consistent=spec.consistent, place=place)
+            view, matched, reason = choose(entity, found, asked.index, consistent=consistent, place=place)
             chosen = Branch(
-                rank=len(branches),
+                rank=0,
                 view=view,
                 conditions=found,
                 matched=matched,
@@ -218,18 +303,7 @@ def _branches(schema: Schema, entity: EntityType[Any], spec: QuerySpec) -> tuple
                 element_delimiter=schema.key_format.element_delimiter,
                 place=place.removesuffix("."),
             )
-            branches.append(_with_time_order(entity, chosen))
-            reasons.append(reason)
-    if len(branches) > MAX_BRANCHES:
-        raise LimitExceeded(f"a query has at most {MAX_BRANCHES} branches", where="branches", fix="ask in several")
-    if len(branches) > 1:
-        check_agreement(entity, branches)
-        if names_to_leave_out(branches):
-            branches = [
-                replace(branch, names=tuple(element.name for element in branch.view.range_elements))
-                for branch in branches
-            ]
-    return tuple(branches), list(dict.fromkeys(reasons))
+            yield _with_time_order(entity, chosen), reason
 
 
 def _with_time_order(entity: EntityType[Any], branch: Branch) -> Branch:
@@ -265,6 +339,13 @@ def _shards_reason(view: IndexView) -> str:
     return f"{view.title} has at most {view.shards} shard{'' if view.shards == 1 else 's'} of its own"
 
 
+def _counts_reason(lanes: int, entities: int, generations: int, stages: int) -> str:
+    counts = ((lanes, "lane"), (generations, "generation"), (stages, "stage"))
+    lane_count, generation_count, stage_count = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+    within = f" of {entities} entities" if entities > 1 else ""
+    return f"{lane_count}{within} in {generation_count}, {stage_count}"
+
+
 def _window_reason(window: Range, branches: Sequence[Branch]) -> str:
     bounds = ((window.low, "from"), (window.high, "to"))
     asked = " ".join(f"{word} {bound}" for bound, word in bounds if bound is not None)
@@ -274,13 +355,18 @@ def _window_reason(window: Range, branches: Sequence[Branch]) -> str:
 
 
 def _attributes(
-    entity: EntityType[Any], spec: QuerySpec, branches: Sequence[Branch], shown: tuple[str, ...] | None
+    entity: EntityType[Any],
+    window: Range,
+    branches: Sequence[Branch],
+    shown: tuple[str, ...] | None,
+    *,
+    hydrate: bool,
 ) -> tuple[str, ...] | None:
     """The attributes to read of each record: those that are shown, and those that the merge, the filters and the TTL
     need. All of them if they may have to be upgraded."""
     if entity.upgrades.functions:
         return None
-    if spec.hydrate:
+    if hydrate:
         wanted: tuple[str, ...] = ()
     elif shown is None:
         return None
@@ -294,7 +380,7 @@ def _attributes(
                 where="properties",
                 fix="ask for what it projects, or hydrate",
             )
-    windowed = [entity.timestamp] if entity.timestamp and Range(spec.earliest, spec.latest) != ANY_TIME else []
+    windowed = [entity.timestamp] if entity.timestamp and window != ANY_TIME else []
     needed: list[str] = []
     for branch in branches:
         needed += attributes_for(entity, branch.view, [*wanted, *windowed])
@@ -311,18 +397,21 @@ def _looked_at(branches: Sequence[Branch]) -> list[str]:
     return sorted({name for branch in branches for name in branch.filter.attributes()})
 
 
-def _fingerprint(schema: Schema, spec: QuerySpec, branches: Sequence[Branch], *, descending: bool) -> bytes:
-    return fingerprint_of(
+def _fingerprint(schema: Schema, spec: QuerySpec, parts: Sequence[EntityPlan], *, descending: bool) -> bytes:
+    first, *others = (
         [
-            schema.key_format.name,
-            spec.entity,
-            spec.scope,
-            descending,
-            spec.earliest,
-            spec.latest,
-            [[branch.view.index, _condition_parts(branch.conditions), *_filter_parts(branch)] for branch in branches],
+            part.entity.token,
+            part.window.low,
+            part.window.high,
+            [
+                [branch.view.index, _condition_parts(branch.conditions), *_filter_parts(branch)]
+                for branch in part.branches
+            ],
         ]
+        for part in parts
     )
+    token, low, high, branches = first
+    return fingerprint_of([schema.key_format.name, token, spec.scope, descending, low, high, branches, *others])
 
 
 def _filter_parts(branch: Branch) -> tuple[Any, Any]:

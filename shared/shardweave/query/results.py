@@ -17,12 +17,14 @@ from ..schema.entity_type import EntityType
 from ..table.values import Item, Value
 from ..values.json_validation import field_faults
 from .key_attributes import values_in_keys
-from .plan import Plan
+from .plan import EntityPlan
 
 
 class Part(dict[str, Any]):
-    """Some properties of a record by stored name, and its shard key where its entity has an origin."""
+    """Some properties of a record by stored name, the token of its `entity`, and its shard key where its entity has an
+    origin."""
 
+    entity: str = ""
     key: AnyKey | None = None
 
 
@@ -44,7 +46,7 @@ def _typed(entity: EntityType[Any], forms: Mapping[str, Any]) -> Part:
     return part
 
 
-def shown(plan: Plan, item: Item) -> Any:
+def shown(plan: EntityPlan, item: Item) -> Any:
     """The record, or, if properties are left out, the Part with the others. Raises RecordUnreadable."""
     if plan.whole:
         return plan.entity.load(item)
@@ -52,7 +54,7 @@ def shown(plan: Plan, item: Item) -> Any:
         return _part(plan, item)
 
 
-def _part(plan: Plan, item: Item) -> Part:
+def _part(plan: EntityPlan, item: Item) -> Part:
     in_keys = {} if plan.entity.upgrades.functions else values_in_keys(plan.entity, item)
     visible = {name: in_keys[name] for name in in_keys if name in plan.entity.properties} | plan.entity.visible(item)
     for name, default in plan.defaults:
@@ -61,5 +63,5 @@ def _part(plan: Plan, item: Item) -> Part:
     names = visible if plan.shown is None else plan.shown
     forms = {name: _form(plan.entity, name, visible[name]) for name in names if name in visible}
     part = _typed(plan.entity, plan.entity.readable(forms))
-    part.key = plan.entity.key_in(item)
+    part.entity, part.key = plan.entity.token, plan.entity.key_in(item)
     return part

@@ -96,13 +96,13 @@ def advanced(plan: Plan, state: CursorState, reached: Position | None, failed: C
         raise TooManyLaggingLanes(
             f"failed lanes lag at over {MAX_LAGGING} places", where="cursor", fix="start again without a cursor"
         )
-    return CursorState(state.started_ms, plan.map_id, main[0], lagging, main[1], state.backwards)
+    return CursorState(state.started_ms, plan.map_ids, main[0], lagging, main[1], state.backwards)
 
 
 def turned(plan: Plan, state: CursorState, begins: Position | None) -> CursorState:
     """The cursor that reads in the other direction from the beginning of a page (None: from the end towards which the
     page was read). It does not include positions of failed lanes."""
-    return CursorState(state.started_ms, plan.map_id, begins, backwards=not state.backwards)
+    return CursorState(state.started_ms, plan.map_ids, begins, backwards=not state.backwards)
 
 
 def _later(plan: Plan, own: Position | None, reached: Position | None, *, at_end: bool) -> tuple[Position | None, bool]:

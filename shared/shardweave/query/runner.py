@@ -15,7 +15,7 @@ Cost: see `walk`. A page costs the same at any depth.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
@@ -30,6 +30,7 @@ from ..errors import (
     TooManyReads,
 )
 from ..schema.entity import now_ms
+from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..schema.shard_maps import Lease, ShardMaps
 from ..table import Table
@@ -57,6 +58,9 @@ MAX_MAP_CHANGES = 5
 MAX_READ_UNITS, MOST_READ_UNITS = 20_000, 1_000_000
 """Read units that one query may spend: the default (80 MB, or 160 MB of eventually consistent reads), and the highest
 possible choice."""
+
+Leases = Sequence[Lease | None]
+"""The validity of the shard map of each entity of a query."""
 
 Observer = Callable[[Plan, QueryStats], None]
 """Called for every page and count, also failed ones, with its plan and its cost."""
@@ -94,13 +98,13 @@ class QueryRunner:
         self._observer = observer
         self.monotonic = monotonic
 
-    def hiding(self, indexes: frozenset[str]) -> QueryRunner:
-        """A runner for queries that must not use some indexes. It shares this runner's threads, and must not be
-        closed."""
+    def hiding(self, indexes: frozenset[str], entity: str | None = None) -> QueryRunner:
+        """A runner for queries that must not use some indexes, of one entity (a token) or of all. It shares this
+        runner's threads, and must not be closed."""
         if not indexes:
             return self
         found = copy(self)
-        found._schema = self._schema.hiding(indexes)
+        found._schema = self._schema.hiding(indexes, entity)
         return found
 
     # -- pages
@@ -181,9 +185,9 @@ class QueryRunner:
         """The number of records that match the query, on all pages; limit and cursor are ignored."""
         return self._while_in_force(lambda: self._count(spec))
 
-    def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Lease | None]:
+    def _count(self, spec: QuerySpec) -> tuple[CountAnswer, Leases]:
         begun, now = self.monotonic(), self.now_ms()
-        plan, _, lease = self._plan(replace(spec, cursor=None), now)
+        plan, _, leases = self._plan(replace(spec, cursor=None), now)
         try:
             answer = Counter(plan, self._fanout, now / 1000).count(self._deadline(spec, begun), spec.units)
         except (LaneFailed, DeadlineTooShort, TooManyReads) as error:
@@ -198,7 +202,7 @@ class QueryRunner:
             )
             raise
         self._observe(plan, answer.stats)
-        return answer, lease
+        return answer, leases
 
     # -- plans
 
@@ -208,7 +212,7 @@ class QueryRunner:
 
     def for_whole_records(self, spec: QuerySpec) -> QuerySpec:
         """The query with `hydrate` if an index that it uses does not project whole records."""
-        views = self._schema.entity(spec.entity).views.values()
+        views = [view for part in spec.parts for view in self._schema.entity(part.entity).views.values()]
         if all(view.projected is None for view in views) or self.plan(spec).whole:
             return spec
         return replace(spec, hydrate=True)
@@ -217,9 +221,9 @@ class QueryRunner:
         """The explanation of the query; with `run` it is also executed, and the explanation has its cost."""
         if run:
             page, plan, begins = self._run(spec)
-            return explain(plan, begins, page.stats, places=spec.visibility is None)
+            return explain(plan, begins, page.stats, places=spec.shows_places)
         plan, state, _ = self._plan(spec, self.now_ms())
-        return explain(plan, starts(plan, state), None, places=spec.visibility is None)
+        return explain(plan, starts(plan, state), None, places=spec.shows_places)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -230,30 +234,29 @@ class QueryRunner:
     def _run(self, spec: QuerySpec, room: PageBudget | None = None) -> tuple[Page, Plan, list[Start]]:
         return self._while_in_force(lambda: self._run_once(spec, room))
 
-    def _while_in_force(self, ask: Callable[[], tuple[R, Lease | None]]) -> R:
-        """The result of `ask`, which is called again if the shard map that it used was replaced before its result was
+    def _while_in_force(self, ask: Callable[[], tuple[R, Leases]]) -> R:
+        """The result of `ask`, which is called again if a shard map that it used was replaced before its result was
         complete."""
         for _ in range(MAX_MAP_CHANGES):
-            answer, lease = ask()
-            if lease is None or lease.renew():
+            answer, leases = ask()
+            if all(lease is None or lease.renew() for lease in leases):
                 return answer
         raise ShardMapChanged("the shard map kept changing", where="query", fix="try again")
 
-    def _run_once(
-        self, spec: QuerySpec, room: PageBudget | None
-    ) -> tuple[tuple[Page, Plan, list[Start]], Lease | None]:
+    def _run_once(self, spec: QuerySpec, room: PageBudget | None) -> tuple[tuple[Page, Plan, list[Start]], Leases]:
         begun = self.monotonic()
         now = self.now_ms()
-        plan, state, lease = self._plan(spec, now)
+        plan, state, leases = self._plan(spec, now)
         begins = starts(plan, state)
         size = None if room is None else room.bytes
         deadline, whole = self._deadline(spec, begun), None
         if plan.hydrate:
-            whole = WholeRecords(plan, self._fanout, spec.visibility, now / 1000, deadline)
+            visible = [part.visibility for part in spec.parts]
+            whole = WholeRecords(plan, self._fanout, visible, now / 1000, deadline)
             deadline = self._deadline(spec, begun, PART_OF_LANES)
         bounds = PageLimits(deadline, spec.budget, size, spec.units, spec.on_shard_error == "partial")
         form, direct = (_as_it_is, _never) if room is None else (room.form, room.direct)
-        records = PageRecords(plan, whole, form, direct, tells_unreadable=spec.tells_unreadable)
+        records = PageRecords(plan, whole, form, direct, tells_unreadable=spec.reports_unreadable)
         walk = PageReader(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
@@ -273,11 +276,11 @@ class QueryRunner:
             index=plan.branches[0].view.index,
             failed=tuple(plan.name(lane.lane) for lane in walk.failed),
             late=_late(plan, state, walked.records),
-            unreadable=walked.unreadable if spec.tells_unreadable else walked.refused,
+            unreadable=walked.unreadable if spec.reports_unreadable else walked.refused,
             stats=stats,
             prev_token=None if spec.cursor is None else self._token(plan, turned(plan, state, first)),
         )
-        return (page.turned() if plan.backwards else page, plan, begins), lease
+        return (page.turned() if plan.backwards else page, plan, begins), leases
 
     def _token(self, plan: Plan, state: CursorState | None) -> str | None:
         return None if state is None else self.cursors.encode(state, plan.fingerprint)
@@ -289,16 +292,18 @@ class QueryRunner:
     def _deadline(self, spec: QuerySpec, begun: float, part: float = 1.0) -> float | None:
         return None if spec.time_limit_ms is None else begun + part * spec.time_limit_ms / 1000
 
-    def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState, Lease | None]:
-        entity = self._schema.entity(spec.entity)
-        view = self._maps.view(entity)
-        plan = plan_query(self._schema, spec, view.shard_map, now)
+    def _plan(self, spec: QuerySpec, now: int) -> tuple[Plan, CursorState, Leases]:
+        entities = [self._schema.entity(part.entity) for part in spec.parts]
+        views = [self._maps.view(entity) for entity in entities]
+        leases = [view.lease for view in views]
+        plan = plan_query(self._schema, spec, [view.shard_map for view in views], now)
         if spec.cursor is None:
-            return plan, CursorState(now, plan.map_id, None), view.lease
+            return plan, CursorState(now, plan.map_ids, None), leases
         state = self.cursors.decode(spec.cursor, plan.fingerprint, now)
-        if state.map_id != plan.map_id:
-            plan = plan_query(self._schema, spec, self._maps.readable(entity, state.map_id), now)
-        return plan.turned() if state.backwards else plan, state, view.lease
+        if state.map_ids != plan.map_ids:
+            named = zip(entities, state.map_ids, strict=True)
+            plan = plan_query(self._schema, spec, [self._maps.readable(*each) for each in named], now)
+        return plan.turned() if state.backwards else plan, state, leases
 
 
 def _as_read(page: Page) -> Page:
@@ -309,7 +314,7 @@ def _as_it_is(record: Any) -> Any:
     return record
 
 
-def _never(item: Item) -> None:
+def _never(entity: EntityType[Any], item: Item) -> None:
     """No item is answered without a record of it."""
 
 

@@ -7,7 +7,7 @@ of `Equal`, `Prefix` or `Range`. A `Page` is the result: records in order and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
@@ -92,6 +92,10 @@ class QuerySpec:
     a record that belongs to another owner since the index was updated is left out, and an explanation does not show
     where lanes resume, since that may be at a hidden record. `tells_unreadable`: unreadable records are reported;
     otherwise they are skipped silently.
+
+    `others` ask for records of further entities on the same pages, in one order with these. What concerns an entity is
+    that of each one's own specification: conditions, index, branches, filter, time window, properties, and what the
+    caller may see. What concerns the pages is that of this one.
     """
 
     entity: str
@@ -114,6 +118,27 @@ class QuerySpec:
     on_shard_error: Literal["fail", "partial"] = "fail"
     visibility: Callable[[Item], bool] | None = None
     tells_unreadable: bool = True
+    others: tuple[QuerySpec, ...] = ()
+
+    @property
+    def parts(self) -> tuple[QuerySpec, ...]:
+        """What is asked of each entity, in the order of the entities."""
+        return (self, *self.others)
+
+    @property
+    def shows_places(self) -> bool:
+        """Whether an explanation may show where lanes resume."""
+        return all(each.visibility is None for each in self.parts)
+
+    @property
+    def reports_unreadable(self) -> bool:
+        """Whether unreadable records are reported: those of all entities, or none."""
+        return all(each.tells_unreadable for each in self.parts)
+
+
+def joined(parts: Sequence[QuerySpec]) -> QuerySpec:
+    """One query of several entities; what concerns its pages is that of the first part."""
+    return replace(parts[0], others=tuple(parts[1:]))
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from .fanout import FanOut, too_late
 from .hydrate import WholeRecords
 from .key_attributes import value_in
 from .merge import LaneState, Order, Record, Snapshot, needed, snapshot
-from .page_budget import stored
+from .page_budget import fitting, stored
 from .page_records import PageRecords
 from .plan import Plan
 from .resume import Start, position_of
@@ -170,14 +170,13 @@ class PageReader:
         while True:
             seen = snapshot(stage, self._is_given, descending=self._descending)
             final = seen.final[:wanted]
-            items = [item for _, item, _ in final]
             if self._whole is not None:
-                if not self._whole.read(items):
+                if not self._whole.read(final):
                     return None
-                if not all(map(self._whole.is_given, items)):
+                if not all(self._whole.is_given(item) for _, item, _ in final):
                     continue
             fitting, refused = self._fitting(given, final), self._records.refused
-            self._records.make(items[:fitting])
+            self._records.make(final[:fitting])
             if self._records.refused == refused:
                 return seen, fitting
 
@@ -186,7 +185,7 @@ class PageReader:
         while True:
             following = [record for record in read if self._is_given(record[1])]
             fitting, refused = min(wanted, self._fitting(given, following)), self._records.refused
-            self._records.make(item for _, item, _ in following[:fitting])
+            self._records.make(following[:fitting])
             if self._records.refused == refused:
                 return following, fitting
 
@@ -275,8 +274,10 @@ class PageReader:
         """How many of the records fit after those already on the page."""
         if self._bounds.bytes is None or self._most_bytes() <= self._bounds.bytes:
             return len(records)
-        items = (item for _, item, _ in (*given, *records))
-        return stored(self._plan.entity, items, self._bounds.bytes) - len(given)
+        plan = self._plan
+        size_of = [stored(part.entity) for part in plan.parts]
+        sizes = (size_of[plan.branches[state.lane.rank].part](item) for _, item, state in (*given, *records))
+        return fitting(sizes, self._bounds.bytes) - len(given)
 
     def _most_bytes(self) -> float:
         """An upper bound of the bytes of all that was read, from the read units; infinite if the table did not say."""
@@ -385,7 +386,7 @@ class PageReader:
             interval=state.interval,
             index=branch.view.index,
             filter=branch.filter.by_table,
-            projection=plan.projection(branch),
+            projection=plan.parts[branch.part].projection(branch),
             descending=plan.descending,
             limit=size,
             start_key=state.last_key,
@@ -425,10 +426,19 @@ def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:
     """A test whether a record that a lane has read belongs to the result: it has not expired, is inside the query's
     time window, passes the library's part of the filter, and is not returned by another branch. For an unreadable item
     it raises RecordUnreadable, in the branch that would return the record."""
-    entity, overlap, window = plan.entity, plan.overlap, plan.window
+    tests = [_keeper_of(plan, number, now_seconds) for number in range(len(plan.parts))]
+    if len(tests) == 1:
+        return tests[0]
+    return lambda state, item: tests[plan.branches[state.lane.rank].part](state, item)
+
+
+def _keeper_of(plan: Plan, part: int, now_seconds: float) -> Callable[[LaneState, Item], bool]:
+    """The test for records of one of the plan's entities."""
+    asked, overlap = plan.parts[part], plan.overlaps[part]
+    entity, window = asked.entity, asked.window
     timestamp = entity.timestamp if window != ANY_TIME else None
     simple = entity.ttl is None and timestamp is None and not overlap.possible
-    simple = simple and all(branch.filter.here is None for branch in plan.branches)
+    simple = simple and all(branch.filter.here is None for branch in asked.branches)
     if simple:
         return lambda state, item: True
 

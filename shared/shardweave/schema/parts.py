@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import Fault
 from ..keys.key_format import ORDERED, KeyFormat
+from .collection import Collection
 from .declarations import Index
 from .entity import Entity
 from .entity_options import kind_fault, name_of, names_of
@@ -28,11 +29,18 @@ class SchemaParts:
     key_format: KeyFormat
     hash_key: str
     range_key: str
+    collections: tuple[Collection[Any], ...]
     faults: tuple[Fault, ...]
 
 
 def schema_parts(
-    entities: Any, indexes: Any, projections: Any, key_format: Any, hash_key: Any, range_key: Any
+    entities: Any,
+    indexes: Any,
+    projections: Any,
+    key_format: Any,
+    hash_key: Any,
+    range_key: Any,
+    collections: Any = (),
 ) -> SchemaParts:
     """The parts from the arguments of a schema."""
     faults: list[Fault] = []
@@ -54,6 +62,7 @@ def schema_parts(
         key_format=key_format,
         hash_key=names[0],
         range_key=names[1],
+        collections=tuple(_collections(collections, faults)),
         faults=(*faults, *(fault for model in dict.fromkeys(models) for fault in model.declaration.faults)),
     )
 
@@ -116,6 +125,17 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
         owner=None if index.owner is None else name_of(index.owner),
     )
     return sound
+
+
+def _collections(given: Any, faults: list[Fault]) -> Iterable[Collection[Any]]:
+    for where, each in _listed("collections", given, "collections", faults):
+        if not isinstance(each, Collection):
+            faults.append(kind_fault(where, each, "a collection", "give Collection(...)"))
+            continue
+        listed = _listed(f"{where}: entities", each.entities, "entities", faults)
+        models = [model for at, model in listed if _is_model(at, model, faults)]
+        if len(models) == len(listed) and listed:
+            yield each
 
 
 def _projections(given: Any, faults: list[Fault]) -> Iterable[ReadModel]:

@@ -6,7 +6,7 @@ every fault, each with its place and its fix. It does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import Any, TypeVar, overload
 from ..errors import SchemaError, UnknownName
 from ..keys.key_format import ORDERED, KeyFormat
 from .checks.all_faults import schema_faults
+from .collection import Collection
 from .compile import entity_type, table_layout
 from .declarations import Index
 from .entity import Entity
@@ -29,7 +30,8 @@ class Schema:
     """All entities and indexes of one table.
 
     `hash_key` and `range_key` are the stored names of the table's keys; `projections` are the read models, which write
-    the entities from events. Raises SchemaError.
+    the entities from events; `collections` are those of several entities, which have routes over HTTP. Raises
+    SchemaError.
     """
 
     def __init__(
@@ -41,18 +43,21 @@ class Schema:
         hash_key: str = "hashKey",
         range_key: str = "rangeKey",
         projections: Sequence[ReadModel] = (),
+        collections: Sequence[Collection[Any]] = (),
     ) -> None:
-        parts = schema_parts(entities, indexes, projections, key_format, hash_key, range_key)
+        parts = schema_parts(entities, indexes, projections, key_format, hash_key, range_key, collections)
         self.models = parts.models
         self.indexes = parts.indexes
         self.key_format = parts.key_format
         self.hash_key = parts.hash_key
         self.range_key = parts.range_key
         self.projection_list = parts.projections
+        self.collections = parts.collections
         faults = [*parts.faults, *schema_faults(parts)]
         if faults:
             raise SchemaError(faults)
         self.layout = table_layout(parts)
+        self._hiding: dict[tuple[frozenset[str], str | None], Schema] = {}
         self._register(entity_type(parts, self.layout, model) for model in parts.models)
         self.projections: Mapping[str, ReadModel] = MappingProxyType({each.name: each for each in self.projection_list})
 
@@ -112,17 +117,26 @@ class Schema:
         """The entity whose token starts a hash key, or None."""
         return self.entities.get(hash_key.partition(self.key_format.shard_delimiter)[0])
 
-    def hiding(self, indexes: Collection[str]) -> Schema:
-        """This schema for queries that must not use some indexes, while those are being filled. Writes are the same, so
-        that the indexes are filled."""
+    def hiding(self, indexes: Iterable[str], token: str | None = None) -> Schema:
+        """This schema for queries that must not use some indexes, while those are being filled: of one entity, or of
+        all. Writes are the same, so that the indexes are filled."""
+
+        hidden = frozenset(indexes)
 
         def shown(entity: EntityType[Any]) -> EntityType[Any]:
-            views = {name: view for name, view in entity.views.items() if name not in indexes}
+            if token not in (None, entity.token):
+                return entity
+            views = {name: view for name, view in entity.views.items() if name not in hidden}
             return replace(entity, views=MappingProxyType(views))
 
-        schema = copy(self)
-        schema._register(shown(entity) for entity in self.entities.values())
-        return schema
+        found = self._hiding.get((hidden, token))
+        if found is None:
+            # It is kept, so that what others keep of an entity, such as its shard maps, is kept once.
+            found = copy(self)
+            found._hiding = {}
+            found._register(shown(entity) for entity in self.entities.values())
+            self._hiding[hidden, token] = found
+        return found
 
     @staticmethod
     def from_entity_manager(config: Mapping[str, Any]) -> Schema:

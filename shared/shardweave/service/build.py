@@ -23,6 +23,7 @@ from ..api.operators import ALL_OPERATORS, NO_OPERATORS, Operators
 from ..api.parts import Parts
 from ..api.rate_limit import MOST as MOST_OF_A_MINUTE
 from ..api.rate_limit import RateLimit, Rates
+from ..api.routes.collections import CollectionRoute
 from ..api.routes.events import Events
 from ..api.routes.records import Collection
 from ..api.routes.related_lists import RelatedLists
@@ -218,16 +219,21 @@ def operations_of(
     *,
     introspection: bool = False,
 ) -> tuple[Operation, ...]:
-    """The operations of every collection and every projection, GraphQL where the service has it, then those that the
-    service declares. `operators` are who may send events, `max_related` the related records that one request may read;
-    `introspection` is that of the settings."""
+    """The operations of every collection, of an entity or of several, and of every projection, GraphQL where the
+    service has it, then those that the service declares. `operators` are who may send events, `max_related` the related
+    records that one request may read; `introspection` is that of the settings."""
     collections = [
         Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access, max_related=max_related)
         for entity in parts.schema.entities.values()
     ]
+    several = [
+        CollectionRoute(each, parts.schema, parts.queries, parts.external_keys, parts.access)
+        for each in parts.schema.collections
+    ]
     events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
     found = (
         *(each for collection in collections for each in collection.operations()),
+        *(each.operation() for each in several),
         *Transactions(collections, parts.store, parts.access).operations(),
         *RelatedLists({each.entity.token: each for each in collections}, parts.store, parts.access).operations(),
         *(each.operation() for each in events),

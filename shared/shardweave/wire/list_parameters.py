@@ -48,18 +48,19 @@ class ConditionParameter:
 
 
 class ListQuery:
-    """The list parameters of one entity: `parameters`, and those of `families`."""
+    """The list parameters of one entity: `parameters`, and those of `families`. With `several` the entity is what
+    several have in common: then there are only conditions on properties, filters, and the parameters of pages."""
 
-    def __init__(self, entity: EntityType[Any]) -> None:
+    def __init__(self, entity: EntityType[Any], *, several: bool = False) -> None:
         self._entity = entity
         self._conditions: dict[str, ConditionParameter] = {}
         described: list[Parameter] = []
         for each in indexed_properties(entity):
             described += self._parameters_of(each)
-        self._composites = composites(entity)
+        self._composites = () if several else composites(entity)
         for composite in self._composites:
             described += composite.parameters()
-        own = _own_parameters(entity)
+        own = PAGING if several else _own_parameters(entity)
         self._filters = ListFilters(entity, _annotation, {each.name: each for each in (*own, *described)})
         self.parameters: tuple[Parameter, ...] = (*own, *described, *self._filters.parameters)
         self.families = self._filters.families

@@ -57,6 +57,7 @@ class LanePlan(BaseModel):
     model_config = _ANSWERED
 
     lane: str
+    entity: str
     index: str | None
     hash_key: str
     generation: str
@@ -73,7 +74,7 @@ class Explained(BaseModel):
 
     model_config = _ANSWERED
 
-    entity: str
+    entity: str = Field(description="Several, where there are, separated by commas.")
     indexes: list[str | None]
     reasons: list[str]
     order: Literal["ascending", "descending"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...errors import Fault
 from ..parts import SchemaParts
 from .access import access_faults
+from .collections import collection_faults
 from .entities import entity_faults
 from .indexes import index_faults
 from .names import collisions, name_faults
@@ -27,6 +28,7 @@ def schema_faults(parts: SchemaParts) -> list[Fault]:
         faults += type_faults(model)
     faults += collisions(parts)
     faults += index_faults(parts)
+    faults += collection_faults(parts)
     faults += read_model_faults(parts)
     faults += access_faults(parts)
     return list(dict.fromkeys(faults))

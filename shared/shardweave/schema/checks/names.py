@@ -19,7 +19,8 @@ from ..resolve import generated_keys
 _NAME = re.compile("[A-Za-z][A-Za-z0-9]{0,254}")
 _RAW_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,254}")
 _PYTHON_NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
-_COLLECTION = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+IN_URL = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+"""The form of a collection's name."""
 _MIN_INDEX_NAME = 3
 
 
@@ -42,7 +43,7 @@ def name_faults(parts: SchemaParts) -> Iterator[Fault]:
         elif kind == "index" and len(name) < _MIN_INDEX_NAME:
             yield Fault(f"index {name}", "DynamoDB wants at least 3 characters in its name", "choose a longer name")
     for model in parts.models:
-        if not _COLLECTION.fullmatch(model.declaration.collection):
+        if not IN_URL.fullmatch(model.declaration.collection):
             message = f"the collection {model.declaration.collection!r} can't stand in a URL"
             yield Fault(f"entity {model.__name__}", message, "use a letter, then letters, digits, - and _")
         if not model.declaration.separator:

@@ -1,0 +1,162 @@
+"""A collection of several entities over HTTP.
+
+    GET  /v1/{collection}    a page: {"items": [{"entity": "order", "record": {...}}, ...], "nextToken": ..., ...}
+
+The parameters are those that mean the same for every entity: conditions on the properties that the index has in all of
+them, filters on properties that all of them have, and those of pages. Records are whole. What a caller may `list` holds
+for each entity, and a refusal for one refuses the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from operator import or_
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from ...access.authorization import ACCESS_ERRORS, Authorization
+from ...errors import Unreadable
+from ...keys.key_design import Element, order_difference
+from ...keys.shard_key import ExternalKeys
+from ...query.runner import QueryRunner
+from ...query.spec import joined
+from ...schema.collection import Collection
+from ...schema.entity_type import EntityType
+from ...schema.property import Property
+from ...schema.schema import Schema
+from ...table.values import Item
+from ...values.json_types import JSON_CONFIG
+from ...wire.list_parameters import ListQuery, index_table
+from ...wire.record_keys import ROOT
+from ...wire.record_models import RecordModels, page_model
+from ...wire.unreadable import UNREADABLE
+from ..http import Response
+from ..operation import Answer, Call, Operation
+from ..pages import Pages, carried
+from ..response_size import Carried, fills_more_than_an_answer
+from .queries import QUERY_ERRORS
+
+
+class CollectionRoute:
+    """The operation of one collection."""
+
+    def __init__(
+        self,
+        collection: Collection[Any],
+        schema: Schema,
+        queries: QueryRunner,
+        external: ExternalKeys | None,
+        access: Authorization,
+    ) -> None:
+        self._collection = collection
+        entities = [schema[model] for model in collection.entities]
+        self._models = {entity.token: RecordModels(entity, external) for entity in entities}
+        self._access = access
+        self._pages = _Pages(self._models, queries, access)
+        self._shared = _shared([access.visible(entity) for entity in entities], collection.index)
+        self._list_query = ListQuery(self._shared, several=True)
+        views = [entity.views[collection.index] for entity in entities]
+        self._hydrate = any(view.projected is not None for view in views)
+
+    def list(self, call: Call) -> Response:
+        asked = replace(self._list_query.spec(call.query), index=self._collection.index, hydrate=self._hydrate)
+        spec = joined([replace(asked, entity=token) for token in self._models])
+        return self._pages.listed(self._pages.run(spec, call, operation="list"))
+
+    def operation(self) -> Operation:
+        name, title = self._collection.name, self._collection.title
+        tokens = ", ".join(f"`{token}`" for token in self._models)
+        return Operation(
+            "GET",
+            f"{ROOT}/{name}",
+            f"list{title}",
+            f"A page of {name}",
+            self.list,
+            Answer(200, "The page.", lambda: self._page),
+            description=f"Records of {tokens} in one order. Conditions fix every property that the index needs, then "
+            "properties from the left: equality, and on the last one equality, a prefix or a range.\n\n"
+            + index_table(self._shared),
+            tag=name,
+            query_parameters=self._list_query.parameters,
+            errors=(*QUERY_ERRORS, *(ACCESS_ERRORS if self._access.restricts else ())),
+        )
+
+    @cached_property
+    def _page(self) -> type[BaseModel]:
+        title = self._collection.title
+        items = [_item_model(title, models) for models in self._models.values()]
+        return page_model(title, Annotated[reduce(or_, items), Field(discriminator="entity")])
+
+
+class _Pages(Pages):
+    """Pages of records of several entities, each with its entity."""
+
+    def __init__(self, models: Mapping[str, RecordModels], queries: QueryRunner, access: Authorization) -> None:
+        super().__init__(next(iter(models.values())), queries, access)
+        self._by_token = models
+        self._by_model = {each.entity.model: each for each in models.values()}
+
+    def entity(self, token: str) -> EntityType[Any]:
+        return self._by_token[token].entity
+
+    def carried(self, record: Any) -> tuple[Any, Carried]:
+        models = self._by_model[type(record)]
+        return record, carried(models, record, _with_entity(models.entity, models.json(record)))
+
+    def direct(self, entity: EntityType[Any], item: Item) -> tuple[Any, Carried] | None:
+        text = self._by_token[entity.token].stored_json.text(item)
+        found = None if text is None else Carried(_with_entity(entity, text))
+        return None if found is None or fills_more_than_an_answer(found) else (None, found)
+
+    def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
+        listed = [self._by_token[each.entity].unreadable_json(each) for each in found]
+        return {UNREADABLE: listed} if listed else {}
+
+
+def _with_entity(entity: EntityType[Any], text: bytes) -> bytes:
+    return b'{"entity":"' + entity.token.encode() + b'","record":' + text + b"}"
+
+
+def _item_model(title: str, models: RecordModels) -> Any:
+    token = models.entity.token
+    fields: dict[str, Any] = {
+        "entity": (Literal[token], Field(description="The record's entity.")),
+        "record": (models.read, Field(description="The record.")),
+    }
+    doc = f"A record of {token}."
+    return create_model(f"{title}{models.name}", __config__=JSON_CONFIG, __doc__=doc, **fields)
+
+
+def _shared(entities: Sequence[EntityType[Any]], index: str) -> EntityType[Any]:
+    """The first entity with what it has in common with the others: properties of the same name and type, and, of the
+    index, the elements of its range key up to the first of another name."""
+    first, *others = entities
+    view = first.views[index]
+    ranges = [entity.views[index].range_elements for entity in entities]
+    common = 0
+    while common < len(ranges[0]) and len({elements[common].name for elements in ranges}) == 1:
+        common += 1
+    properties = {
+        name: each
+        for name, each in first.properties.items()
+        if all(_is_alike(each, other.properties.get(name)) for other in others)
+    }
+    shown = replace(view, range_elements=view.range_elements[:common])
+    return replace(
+        first,
+        properties=MappingProxyType(properties),
+        views=MappingProxyType({index: shown}),
+        lookups=MappingProxyType({}),
+        relations=MappingProxyType({}),
+    )
+
+
+def _is_alike(one: Property, other: Property | None) -> bool:
+    if other is None or one.codec is None or other.codec is None:
+        return False
+    elements = ((Element(one.stored, one.codec),), (Element(other.stored, other.codec),))
+    return order_difference(("", ""), elements) is None
