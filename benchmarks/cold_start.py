@@ -61,7 +61,8 @@ def measure(variables: Mapping[str, str], request: str) -> Table:
         order = list(sides)[:: 1 if number % 2 else -1]
         for name in order:
             times = start(variables, MODULES[name], *REQUESTS[request])
-            restored = start(variables, MODULES[name], *REQUESTS[request], RESTORED)
+            snapshot = {**variables, "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
+            restored = start(snapshot, MODULES[name], *REQUESTS[request], RESTORED)
             if number >= 0:
                 sides[name].imports.append(times["import"])
                 sides[name].requests.append(times["request"])

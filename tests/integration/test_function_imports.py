@@ -201,6 +201,26 @@ assert {name != "a page"} or json.loads(answer["body"])["nextToken"], answer
         assert (name == "a document") == ("graphql" in modules)
 
 
+def test_before_a_snapshot_all_is_imported_that_a_first_request_would_import(emulated: str) -> None:
+    """A restored process imports nothing any more. What no request needs is left out there, too."""
+    code = f"""
+import json, os, sys
+os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_DEFAULT_REGION="eu-west-1")
+os.environ.update(SERVICE="user_service", STAGE="dev", TABLE_NAME="users", CURSOR_KEYS_SECRET="cursors")
+os.environ["AWS_ENDPOINT_URL"], os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = {emulated!r}, "snap-start"
+from tests.unit.lambda_events import Context, event
+files = set(os.listdir("/proc/self/fd"))
+from functions.api import handler
+assert handler.service.cache_info().currsize == 0 and set(os.listdir("/proc/self/fd")) == files
+before = set(sys.modules)
+for request in (("POST", "/v1/users", "", {json.dumps(USER)!r}), ("GET", "/v1/users", "limit=1", None)):
+    assert handler.handler(event(*request), Context())["statusCode"] < 300
+print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
+assert set(sys.modules) == before, set(sys.modules) - before
+"""
+    assert not set(NEVER) & imported_by(code)
+
+
 def test_what_is_left_out_is_there() -> None:
     """Else a new name of it would not be noticed."""
     for part, names in LEFT_OUT.items():

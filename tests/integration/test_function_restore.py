@@ -28,6 +28,7 @@ PROGRAM = """
 import json, os, random, sys, time
 os.environ.update(SERVICE="user_service", STAGE="dev", TABLE_NAME="users", AWS_DEFAULT_REGION="eu-west-1")
 os.environ.update(CURSOR_KEYS=sys.argv[2], AWS_ENDPOINT_URL=sys.argv[1])
+os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
 before = set(os.listdir("/proc/self/fd"))
 from functions.api import handler
 from shardweave.table.retry import RetryClock

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -319,6 +320,19 @@ def explorer_operations(settings: Settings, parts: Parts, operations: Sequence[O
     from ..api.explorer.route import ExplorerRoutes
 
     return ExplorerRoutes(title_of(settings), parts, settings.operators, operations).operations()
+
+
+def import_ahead(service: str) -> None:
+    """Import what `build` and first requests would: where the process is kept as a snapshot, of which each restored one
+    has it already. Nothing is opened or read. A service that can't be imported is told of with the first request."""
+    from cryptography.hazmat.primitives.ciphers import aead  # noqa: F401
+
+    from ..api import route_answers, route_arguments, shown_values  # noqa: F401
+    from ..api.graphql import route  # noqa: F401
+    from ..table.dynamodb.transport import direct  # noqa: F401
+
+    with suppress(ConfigurationError):
+        service_module(service)
 
 
 def dynamodb_table(settings: Settings, layout: TableLayout) -> Table:
