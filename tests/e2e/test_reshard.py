@@ -1,4 +1,5 @@
-"""A re-shard of a deployed stage, from an operator's request to its end, and one that is taken back.
+"""A re-shard of a deployed stage, from an operator's request to its end, and one that is taken back. Its records are in
+indexes with the table's shards, and in two with shards of their own.
 
 The emulator hands the stream to the function, but keeps no schedule: the watchdog's event is sent here.
 The tests are steps of one story, in the order of the file.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from shardweave.cdk.emulator import Emulator
 from tests.e2e.conftest import Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
 
+SERVICE = "tests/e2e/moving_service.py"
 PEOPLE = 36
 PATH = "/v1/_reshard/user"
 SIXTEEN = {"charBits": 2, "chars": 2}
@@ -36,7 +39,7 @@ LONGEST_SECONDS = 180.0
 def stack(start_emulator: Callable[..., Emulator], issuer: Issuer) -> Deployed:
     """A stage with short waits, where Olga is the operator."""
     access = {"issuer": issuer.url, "audience": AUDIENCE, "operators": f"{issuer.url} olga"}
-    return deployed(start_emulator(), **access, reshardWaits=json.dumps(WAITS))
+    return deployed(start_emulator(), SERVICE, **access, reshardWaits=json.dumps(WAITS))
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +117,29 @@ def shards(stack: Deployed) -> dict[str, int]:
     return {key: keys.count(key) for key in set(keys)}
 
 
+@dataclass(frozen=True)
+class Own:
+    """An index with shards of its own: the parameters that ask it, the attribute with its hash key, and how many."""
+
+    query: dict[str, str]
+    attribute: str
+    shards: int
+
+
+OWN = (
+    Own({"index": "ofBeneficiary", "beneficiaryId": "b1"}, "beneficiary1HashKey", 1),
+    Own({"index": "everybody"}, "allHashKey", 2),
+)
+
+
+def check_own_shards(stack: Deployed, api: DeployedApi, people: dict[str, str]) -> None:
+    """Everybody is found once by each of them, and they have no more shards than they say."""
+    items = stack.client("dynamodb").scan(TableName=stack.outputs["TableName"])["Items"]
+    for own in OWN:
+        assert listed(api, **own.query) == people
+        assert len({item[own.attribute]["S"] for item in items if own.attribute in item}) == own.shards
+
+
 def ended(found: Any) -> bool:
     return not found["moving"]
 
@@ -139,6 +165,7 @@ def test_taken_back_it_leaves_everything_as_it_was(
     assert set(operator.wait_for(ended)) <= {"dual_old", "stable"}
     assert shards(stack) == before
     assert listed(api, index="created") == people
+    check_own_shards(stack, api, people)
 
 
 def test_to_the_end_every_record_is_in_the_new_shards_and_what_was_written_meanwhile_too(
@@ -156,6 +183,8 @@ def test_to_the_end_every_record_is_in_the_new_shards_and_what_was_written_meanw
         assert made.status == 201, made.body
         people[made.document["userId"]] = name
         assert listed(api, index="created") == people
+        for own in OWN:
+            assert listed(api, **own.query) == people
 
     phases = operator.wait_for(ended, use)
     assert (phases[0], phases[-1]) == ("dual_old", "stable")
@@ -163,6 +192,7 @@ def test_to_the_end_every_record_is_in_the_new_shards_and_what_was_written_meanw
     assert {len(key) for key in shards(stack)} == {len("user!") + 2}
     assert sum(shards(stack).values()) == len(people)
     assert listed(api, beneficiaryId="b1", index="userBeneficiaryLastName") == people
+    check_own_shards(stack, api, people)
     for user, name in people.items():
         assert api.get(f"/v1/users/{user}").document["lastName"] == name
 

@@ -130,6 +130,7 @@ class World:
     counted: list[int] = field(default_factory=lambda: [0, 0])
     """How often the counter was certainly, and perhaps, raised."""
     walks: int = 0
+    scans: int = 0
     writes: int = 0
 
     @property

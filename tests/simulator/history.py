@@ -19,6 +19,7 @@ from tests.simulator.clients import KINDS, MADE_UP, World, Writer, thing_schema
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
+from tests.simulator.scanners import Scanner
 from tests.simulator.scheduler import START_MS, Simulation
 from tests.simulator.server import Server
 from tests.simulator.walkers import Walker
@@ -46,6 +47,7 @@ class Told:
     milliseconds: int
     writes: int
     walks: int
+    scans: int
     phases: tuple[str, ...]
     conflicts: int
 
@@ -63,6 +65,7 @@ class Setting:
     """None draws one from the seed."""
     writers: int = 2
     walkers: int = 2
+    scanners: int = 0
     operations: int = 14
     kinds: Sequence[str] = KINDS
     """What writers do."""
@@ -109,6 +112,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         simulation.now - START_MS,
         world.writes,
         world.walks,
+        world.scans,
         tuple(movers.phases),
         server.conflicts,
     )
@@ -139,10 +143,13 @@ def begin_clients(world: World, setting: Setting) -> None:
     for position in range(setting.walkers):
         walker = Walker(world, 3)
         world.simulation.spawn(f"walker {position}", walker.run, draw.randint(-skew, skew))
+    for position in range(setting.scanners):
+        scanner = Scanner(world, 3)
+        world.simulation.spawn(f"scanner {position}", scanner.run, draw.randint(-skew, skew))
 
 
 def _clients_over(simulation: Simulation) -> bool:
-    return not any(process.name.startswith(("client", "walker")) for process in simulation.processes)
+    return not any(process.name.startswith(("client", "walker", "scanner")) for process in simulation.processes)
 
 
 def _fill(world: World) -> None:

@@ -31,6 +31,7 @@ from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store.parts import StoreParts
 from ..store.writing.write_actions import AttemptContext
+from ..table.concurrency import MAX_WORKERS
 from ..table.values import Item
 from .walk import ALL, PAGE, Pace, Place, Segment, Walk, entity_lanes, records_among, saved_places
 
@@ -133,11 +134,13 @@ class RecordScan(Generic[E]):
         segment: Segment = ALL,
         rate: float = 0,
         page: int = PAGE,
+        workers: int = MAX_WORKERS,
     ) -> None:
         self._parts = parts
         self._entity = entity
         self._segment = segment
         self._page = page
+        self._workers = workers
         self._given = None if position is None else ScanState.decode(position, entity, segment)
         self._pace = Pace(rate, parts.waiting)
         self._told = 0
@@ -181,7 +184,8 @@ class RecordScan(Generic[E]):
         if self._given is not None and places is None:
             raise _expired()
         asking = Asking(self._parts.table, self._parts.waiting)
-        return Walk(asking, self._entity, lanes, lambda items: items, places=places, page=self._page)
+        options: dict[str, Any] = {"places": places, "page": self._page, "workers": self._workers}
+        return Walk(asking, self._entity, lanes, lambda items: items, **options)
 
     def _kept_map(self, map_id: int) -> ShardMap:
         """The scan's shard map, if all of its records are kept now. Raises CursorExpired."""
