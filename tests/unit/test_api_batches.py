@@ -210,3 +210,18 @@ def test_the_answers_are_what_the_document_describes(client: Client) -> None:
         assert operation.answer.model is not None
         model_of(operation.body.model).model_validate_json(json.dumps(body), strict=True)
         model_of(operation.answer.model).model_validate_json(client.post(path, body).body, strict=True)
+
+
+def test_a_record_that_is_named_twice_is_named_by_the_body_s_own_lists(client: Client) -> None:
+    body = {"puts": [{"sku": "b", "number": 1}], "deletes": ["a"], "patches": [{"key": "a", "patch": {}}]}
+    refused = problem_of(client.post("/v1/parts/batch-write", body), 400, "invalid_input")
+    assert (refused["where"], refused["detail"]) == (
+        "patches[0]",
+        "deletes[0] and patches[0] are about the same part",
+    )
+
+
+def test_the_key_of_a_single_record_is_the_empty_object(client: Client) -> None:
+    refused = problem_of(client.post("/v1/counters/batch-get", {"keys": ["counter"]}), 400, "invalid_input")
+    assert (refused["where"], refused["fix"]) == ("keys[0]", "give {}")
+    assert client.post("/v1/counters/batch-get", {"keys": [{}]}).status == 200

@@ -77,6 +77,19 @@ def test_what_is_no_lookup_is_refused(client: Client, query: str, code: str, whe
     assert problem_of(client.get(f"/v1/customers?{query}"), 400, code)["where"] == where
 
 
+@pytest.mark.parametrize("name", ["phone", "phone.eq", "email", "tenant"])
+def test_a_value_of_a_lookup_without_its_name_is_refused_and_never_passed_over(client: Client, name: str) -> None:
+    refused = problem_of(client.get(f"/v1/customers?{name}=%2B43"), 400, "unsupported_query")
+    assert refused["where"] == name
+    assert refused["fix"] in ("give lookup=phone too", "give lookup=email too")
+    both = problem_of(client.get(f"/v1/customers?city=Rome&{name}=%2B43"), 400, "unsupported_query")
+    assert both["where"] == name
+
+
+def test_a_value_that_an_index_finds_too_needs_no_lookup(client: Client) -> None:
+    assert len(json_of(client.get("/v1/customers?city=Rome"))["items"]) == 5
+
+
 def test_an_entity_without_lookups_has_no_such_parameter() -> None:
     problem_of(Client(api_of(PARTS)).get("/v1/parts?lookup=sku&sku=a"), 400, "unknown_name")
 

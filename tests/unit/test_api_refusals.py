@@ -10,7 +10,7 @@ import pytest
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from tests.unit.api_world import Client, api_of, json_of, problem_of, user_service
+from tests.unit.api_world import PARTS, Client, api_of, json_of, problem_of, user_service
 
 
 class Kept(Entity, token="kept"):
@@ -95,6 +95,15 @@ def test_where_a_body_stops_being_json_is_said_once(client: Client, body: bytes,
 def test_a_path_that_is_not_there_is_told_those_that_it_is_like(client: Client) -> None:
     fix = problem_of(client.get("/v1/user/query"), 404, "route_not_found")["fix"]
     assert fix == "use /v1/users/query or /v1/emails/query or /v1/users/count; /openapi.json has all paths"
+
+
+def test_a_path_with_a_part_of_a_key_is_told_the_whole_one() -> None:
+    parts = Client(api_of(PARTS))
+    for path in ("/v1/shelves/a", "/v1/shelves/"):
+        fix = problem_of(parts.get(path), 404, "route_not_found")["fix"]
+        assert fix.startswith("use /v1/shelves/{room}/{number} or /v1/shelves or ")
+    fix = problem_of(parts.get("/v1/counter"), 404, "route_not_found")["fix"]
+    assert fix.startswith("use /v1/counters/counter or ")
 
 
 @pytest.mark.parametrize("query", ["%", "%zz", "phone=%", "phone=a%4"])

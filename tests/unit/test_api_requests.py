@@ -58,6 +58,10 @@ def test_a_query_that_is_asked_by_get_is_told_that_post_asks_it(client: Client, 
     assert "GET takes the path's end for a record's key, POST asks what it names" in refused["fix"]
     other = problem_of(client.get("/v1/users/u1?firstNameCanonical=ann"), 400, "unknown_name")
     assert "POST" not in other["fix"]
+    for method in ("GET", "DELETE"):
+        missing = problem_of(client.request(method, f"/v1/users/{action}"), 404, "not_found")
+        assert f"{method} takes the path's end for a record's key, POST asks what it names" in missing["fix"]
+    assert "POST" not in problem_of(client.get("/v1/users/u1"), 404, "not_found")["fix"]
 
 
 def test_head_is_get_without_the_body(client: Client) -> None:

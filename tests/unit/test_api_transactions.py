@@ -124,3 +124,35 @@ def test_each_operation_needs_its_right() -> None:
     assert admin.post(PATH, asked({"create": "memos", "item": {"memoId": "m"}}, delete)).status == 403
     assert reader.get(f"/v1/reports/{made['reportId']}").status == 200
     assert admin.post(PATH, asked(delete)).status == 200
+
+
+CHECK = {"check": "labels", "key": "none", "exists": False}
+
+
+@pytest.mark.parametrize("before", [(), (CHECK,)], ids=["alone", "second"])
+@pytest.mark.parametrize(
+    ("operation", "status", "where"),
+    [
+        ({"add": "meters", "key": "none", "amounts": {"count": 1}}, 404, "key"),
+        ({"update": "meters", "key": "a", "patch": {"name": "n"}, "rev": "AAAAAAAAAAAAAAAA"}, 409, "rev"),
+        ({"delete": "meters", "key": "a", "rev": "AAAAAAAAAAAAAAAA"}, 409, "rev"),
+        ({"create": "meters", "item": {"meterId": "a", "name": "n"}}, 409, "meterId"),
+        ({"update": "meters", "key": "none", "patch": {"count": 1}, "upsert": True}, 400, "patch.name"),
+    ],
+    ids=["missing", "another revision", "a delete", "there already", "an upsert"],
+)
+def test_what_the_table_refuses_names_the_operation(
+    client: Client, before: tuple[dict[str, Any], ...], operation: dict[str, Any], status: int, where: str
+) -> None:
+    answer = client.post(PATH, asked(*before, operation))
+    problem = json_of(answer)
+    assert answer.status == status
+    places = [each["where"] for each in problem["errors"]] if problem["where"] == "body" else [problem["where"]]
+    assert places == [f"operations[{len(before)}].{where}"]
+
+
+def test_a_key_that_was_used_before_is_no_operation_s_fault(client: Client) -> None:
+    assert client.post(PATH, asked(CHECK), idempotency_key="k").status == 200
+    other = {"create": "labels", "item": {"labelId": "l"}}
+    problem = problem_of(client.post(PATH, asked(other), idempotency_key="k"), 409, "idempotency_mismatch")
+    assert problem["where"] == "idempotency key"

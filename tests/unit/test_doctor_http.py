@@ -33,7 +33,9 @@ def ask(of: Service, authorizer: Any) -> tuple[int, Any]:
 
 def test_operators_get_the_last_report_and_others_no_path() -> None:
     of = service()
-    assert ask(of, OPERATOR)[0] == 404, "there is none yet"
+    status, refused = ask(of, OPERATOR)
+    assert (status, refused["title"]) == (404, "There is no report yet")
+    assert refused["type"].endswith(":report_missing")
     store = of.parts.store
     store.create(
         {"userId": "u", "firstName": "Ann", "lastName": "Lee", "beneficiaryId": "b"}, of.parts.schema["user"].model

@@ -29,7 +29,7 @@ from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
 from shardweave.values.codecs import _BY_TYPE, DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
-from tests.unit.api_world import Client, api_of, json_of
+from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.store_world import World
 
 GUIDE = Path(__file__).parents[2] / "docs" / "types.md"
@@ -147,6 +147,9 @@ def test_a_type_that_is_stored(row: list[str]) -> None:
     for method, target in (("POST", "/v1/things"), ("PUT", "/v1/things/a"), ("PATCH", "/v1/things/a")):
         assert json_of(client.send(method, target, document)) == document
     assert json_of(client.get("/v1/things/a")) == document
+    page = json_of(client.get("/v1/things?properties=held"))
+    part = {"held": document["held"]} if stored != "nothing" else {}
+    assert (page["items"], page.get("unreadable")) == ([part], None)
 
     each = schema[model].properties["held"]
     alone = "alone" if each.codec is not None and each.codec.key_type is not None else "no"
@@ -186,3 +189,36 @@ def test_every_type_that_can_be_in_a_key_has_a_row() -> None:
     own = [each for each in public if typing.get_origin(each) is typing.Annotated]
     assert len(own) > 2
     assert [each for each in own if each not in declared] == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (Model | str, {"size": 1}),
+        (Model | str, "text"),
+        (dict[str, Model], {"a": {"size": 1}}),
+        (dict[str, list[Model] | None], {"a": [{"size": 1}], "b": None}),
+        (tuple[Model, int], [{"size": 1}, 2]),
+        (list[tuple[str, Model]], [["a", {"size": 1}]]),
+    ],
+    ids=str,
+)
+def test_models_come_back_alone_as_in_a_whole_record(declared: Any, value: Any) -> None:
+    client = Client(api_of(Schema([entity_of(declared)])))
+    document = {"thingId": "a", "held": value}
+    assert json_of(client.post("/v1/things", document)) == document
+    page = json_of(client.get("/v1/things?properties=thingId,held"))
+    assert (page["items"], page.get("unreadable")) == ([document], None)
+
+
+@pytest.mark.parametrize("declared", [Model, Model | None, list[Model], dict[str, Model], Model | str], ids=str)
+def test_a_member_that_a_model_does_not_declare_is_refused(declared: Any) -> None:
+    def given(member: dict[str, int]) -> dict[str, Any]:
+        held = [member] if declared == list[Model] else {"a": member} if declared == dict[str, Model] else member
+        return {"thingId": "a", "held": held}
+
+    client = Client(api_of(Schema([entity_of(declared)])))
+    assert client.put("/v1/things/a", given({"size": 1})).status == 201
+    for method, target in (("POST", "/v1/things"), ("PUT", "/v1/things/a"), ("PATCH", "/v1/things/a")):
+        problem = problem_of(client.send(method, target, given({"size": 1, "sise": 2})), 400, "validation_failed")
+        assert [each for each in problem["errors"] if each["where"].endswith(".sise")]

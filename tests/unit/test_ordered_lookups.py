@@ -446,6 +446,8 @@ REFUSED = {
     "lookup=numbers&project=p": ("invalid_input", "numbers.name"),
     "lookup=numbers&project=p&numbers.name=size&numbers.from=x": ("validation_failed", "numbers.from"),
     "lookup=numbers&project=p&numbers.name=size&due.from=2026-01-01": ("unsupported_query", "due.from"),
+    "due.from=2026-01-02": ("unsupported_query", "due.from"),
+    "numbers.name=size": ("unsupported_query", "numbers.name"),
 }
 
 

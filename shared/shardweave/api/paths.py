@@ -33,9 +33,9 @@ class Paths:
         self.fixed = tuple(template for template in self._methods if not _PARAMETER.search(template))
         keyed: dict[str, int] = {}
         for template in self._methods:
-            begin = template.partition("{")[0]
+            begin = _begin(template)
             keyed[begin] = max(keyed.get(begin, 0), len(_PARAMETER.findall(template)))
-        self._keyed = sorted(((begin, keys) for begin, keys in keyed.items() if keys), reverse=True)
+        self._keyed = sorted(((begin, keys) for begin, keys in keyed.items() if begin), reverse=True)
 
     def seal(self, path: str) -> str:
         """A path in the form of the router. A path without a matching template still has none."""
@@ -47,13 +47,23 @@ class Paths:
         return "/" + _encoded(path)
 
     def near(self, path: str) -> list[str]:
-        """The templates without keys that are most similar to a path, at least one."""
-        return get_close_matches(path, self.fixed, NEAR, cutoff=0.0)
+        """The templates that may be meant by a path, at least one: of a key that is given in part, with the same end,
+        and those without keys that are most similar."""
+        in_part = [template for template in self._methods if path.startswith(_begin(template) or path + "/")]
+        same_end = [template for template in self.fixed if template.rpartition("/")[2] == path.rpartition("/")[2]]
+        similar = get_close_matches(path, self.fixed, NEAR, cutoff=0.0)
+        return list(dict.fromkeys((*in_part, *same_end, *similar)))[:NEAR]
 
     def methods(self, sealed: str) -> list[str]:
         """The methods of a sealed path, in order; empty if there is no such path."""
         found = {method for template in self._methods if _fits(template, sealed) for method in self._methods[template]}
         return sorted(found | ({"HEAD"} if "GET" in found else set()))
+
+
+def _begin(template: str) -> str:
+    """The fixed beginning of a template with keys, empty of another one."""
+    begin, key, _ = template.partition("{")
+    return begin if key else ""
 
 
 def unseal(key: str) -> str:

@@ -48,6 +48,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.RouteNotFound: (404, "There is no such path"),
     errors.MethodNotAllowed: (405, "The path does not take this method"),
     errors.NotFound: (404, "There is no such record"),
+    errors.ReportMissing: (404, "There is no report yet"),
     errors.Conflict: (409, "The stored state does not allow it"),
     errors.AlreadyExists: (409, "Such a record exists"),
     errors.ValueTaken: (409, "Another record has the value"),

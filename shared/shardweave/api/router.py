@@ -30,6 +30,7 @@ from ..errors import (
     LimitExceeded,
     MalformedRequest,
     MethodNotAllowed,
+    NotFound,
     RateExceeded,
     ReshardUnreadable,
     RouteNotFound,
@@ -142,16 +143,15 @@ def _handler(
             operation=operation.name,
         )
         exchange.audit, exchange.beside = audit_entry(operation, who, None), who.beside
+        posts = bool(keys) and event.path in posted
         with nullcontext() if limit is None else limit.spending(who.caller), noticing() as exchange.noticed:
             call = replace(
                 who,
-                query=_checked_query(
-                    operation, decode_query(event.raw_query_string), posts=bool(keys) and event.path in posted
-                ),
+                query=_checked_query(operation, decode_query(event.raw_query_string), posts=posts),
                 document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
                 headers=_headers(operation, event.headers),
             )
-            response = operation.run(call)
+            response = _run(operation, call, posts=posts)
         exchange.page, exchange.unreadable = response.page, response.unreadable
         exchange.audit = audit_entry(operation, call, response)
         for error in response.failures:
@@ -168,6 +168,20 @@ def _path_values(operation: Operation, given: Mapping[str, str], caller: Caller)
         return given
     said = {name: caller.claims.get(claim, "") for name, claim in operation.claims.items()}
     return {each.name: given.get(each.name, said.get(each.name, "")) for each in operation.path_parameters}
+
+
+def _run(operation: Operation, call: Call, *, posts: bool) -> Response:
+    """The operation's answer. `posts`: as in `_checked_query`."""
+    try:
+        return operation.run(call)
+    except NotFound as error:
+        if posts:
+            error.fix += _is_posted(operation)
+        raise
+
+
+def _is_posted(operation: Operation) -> str:
+    return f"; {operation.method} takes the path's end for a record's key, POST asks what it names"
 
 
 def _answered(response: Response) -> RouterResponse[str]:
@@ -195,7 +209,7 @@ def _checked_query(operation: Operation, pairs: Sequence[tuple[str, str]], *, po
             named = [*allowed, *(each.shown for each in operation.families)]
             fix = fix or (f"use some of {', '.join(named)}" if named else "leave it out, there are none here")
             if posts:
-                fix += f"; {operation.method} takes the path's end for a record's key, POST asks what it names"
+                fix += _is_posted(operation)
             raise UnknownName("there is no such query parameter", where=name[:80], fix=fix)
         if name in found:
             raise InputError("the query parameter is given more than once", where=name, fix="give it once")

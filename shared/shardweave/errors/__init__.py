@@ -16,8 +16,7 @@ from . import fault_text
 Fault = fault_text.Fault
 FieldFault = fault_text.FieldFault
 Unreadable = fault_text.Unreadable
-location_text = fault_text.location_text
-use_one_of = fault_text.use_one_of
+location_text, use_one_of = fault_text.location_text, fault_text.use_one_of
 
 
 class ShardweaveError(Exception):
@@ -36,9 +35,6 @@ class ShardweaveError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         return f"{place}{fault_text.with_fix(self.message, self.fix)}"
-
-
-# -- declarations -----------------------------------------------------------------------------------------------------
 
 
 class SchemaError(ShardweaveError):
@@ -204,8 +200,7 @@ class MethodNotAllowed(InputError):
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self.allowed = tuple(allowed)
-        fix = f"use one of {', '.join(self.allowed)}"
-        super().__init__("The path does not take this method.", where="method", fix=fix)
+        super().__init__("The path does not take this method.", where="method", fix=f"use one of {', '.join(allowed)}")
 
 
 class DeadlineTooShort(ShardweaveError):
@@ -245,8 +240,7 @@ class LaneFailed(ShardweaveError):
     def __init__(self, lane: str, cause: ShardweaveError, *, optional: bool = True) -> None:
         passing = isinstance(cause, (Throttled, TableUnavailable)) or not cause.fix
         again = "try again, or ask with on_shard_error='partial'" if optional else "try again"
-        fix = again if passing else cause.fix
-        super().__init__(f"the lane failed: {cause.message}", where=lane, fix=fix)
+        super().__init__(f"the lane failed: {cause.message}", where=lane, fix=again if passing else cause.fix)
         self.cause = cause.code
         self.__cause__ = cause
 
@@ -264,6 +258,12 @@ class NotFound(ShardweaveError):
     """No live record has this identity."""
 
     code = "not_found"
+
+
+class ReportMissing(NotFound):
+    """There is no report of the doctor yet."""
+
+    code = "report_missing"
 
 
 class Conflict(ShardweaveError):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from ..errors import Fault
@@ -98,7 +98,7 @@ def manifest_of(schema: Schema) -> Manifest:
             name: dict(zip(("shard", "value", "element"), each.delimiters, strict=True)) | {"hash": each.hash.__name__}
             for name, each in {**KEY_FORMATS, schema.key_format.name: schema.key_format}.items()
         },
-        indexes={index.name: index for index in schema.layout.indexes},
+        indexes={index.name: _in_one_order(index) for index in schema.layout.indexes},
         entities={token: _entity(entity) for token, entity in schema.entities.items()},
     )
 
@@ -242,6 +242,14 @@ def _elements(elements: Sequence[Element]) -> tuple[str, ...]:
 
 
 # -- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def _in_one_order(index: IndexLayout) -> IndexLayout:
+    """An index whose projection is in the order in which a manifest keeps it: the order says nothing, so that a
+    manifest that was read equals the one that is declared."""
+    if isinstance(index.projection, str):
+        return index
+    return replace(index, projection=tuple(sorted(index.projection)))
 
 
 def encode_index(index: IndexLayout) -> dict[str, Any]:

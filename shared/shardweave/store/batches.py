@@ -47,6 +47,7 @@ from .writing.write_steps import CreateStep, WriteStep
 from .writing.writer import check_distinct
 
 MOST_SECONDS = 60.0
+BATCH_LISTS = ("puts", "deletes", "updates")
 _UNPROCESSED = WriteOutcome("unprocessed")
 _AGAIN = (TableUnavailable, Throttled, TransactionConflict)
 
@@ -104,12 +105,14 @@ class Batches:
         failed: Mapping[int, ShardweaveError] = MappingProxyType({}),
         follow: Follow | None = None,
         updates: Sequence[Update] = (),
+        names: Sequence[str] = BATCH_LISTS,
     ) -> BatchWriteResult:
         """Carry out the puts, deletes and updates, but for those that have `failed` already, by position. `follow` is
-        told of children that deletes take along. Raises InputError when two of them are about one record."""
+        told of children that deletes take along. Raises InputError when two of them are about one record, by the
+        caller's `names` of the three lists."""
         ends = self.waiting.monotonic() + seconds
-        listed = {"puts": puts, "deletes": deletes, "updates": updates}
-        names = [f"{name}[{at}]" for name, given in listed.items() for at in range(len(given))]
+        listed = zip(names, (puts, deletes, updates), strict=True)
+        places = [f"{name}[{at}]" for name, given in listed for at in range(len(given))]
         steps: dict[int, WriteStep] = {}
         outcomes: dict[int, WriteOutcome] = {}
         operations: list[Put | Delete | Update] = [*puts, *deletes, *updates]
@@ -121,7 +124,7 @@ class Batches:
                 steps[position] = self.steps.make(operation)
             except ShardweaveError as error:
                 outcomes[position] = WriteOutcome("failed", error=error)
-        check_distinct(list(steps.values()), [names[position] for position in steps])
+        check_distinct(list(steps.values()), [places[position] for position in steps])
         self.readiness.before_writing()
         try:
             self._write_plain(self._plain(steps, outcomes), outcomes, ends)
@@ -131,7 +134,7 @@ class Batches:
             if any(map(_maybe_written, list(outcomes.values()))):
                 note_maybe_written(error)
             raise
-        ordered = [outcomes[position] for position in range(len(names))]
+        ordered = [outcomes[position] for position in range(len(places))]
         first, last = len(puts), len(puts) + len(deletes)
         return BatchWriteResult(tuple(ordered[:first]), tuple(ordered[first:last]), tuple(ordered[last:]))
 

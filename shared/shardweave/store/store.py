@@ -42,7 +42,7 @@ from ..table import Table
 from ..table.concurrency import MAX_WORKERS
 from ..table.conditions import Condition
 from ..table.retry import RetryClock
-from .batches import MOST_SECONDS, Batches
+from .batches import BATCH_LISTS, MOST_SECONDS, Batches
 from .events.event_applier import Applied, Projector
 from .events.pending_records import remnants_of
 from .idempotency import Answer, Idempotency, IdempotencyKey, Keeping, KeptAnswer, Said
@@ -277,14 +277,15 @@ class Store:
         *,
         seconds: float = MOST_SECONDS,
         follow: Follow | None = None,
+        names: Sequence[str] = BATCH_LISTS,
     ) -> BatchWriteResult:
         """Carry out puts (as `put` does), deletes (as `delete` does) and updates (as `update` does), each on its own,
         and say of each what became of it. What could not be done within `seconds` is `unprocessed`. Raises InputError
-        when two are about one record."""
+        when two are about one record, by the caller's `names` of the three lists."""
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
         failed: dict[int, ShardweaveError] = {}
         numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, seconds, failed, follow, updates)
+        return self._batches.write(numbered, deletes, seconds, failed, follow, updates, names)
 
     # -- by a value
 

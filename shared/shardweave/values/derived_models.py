@@ -25,8 +25,11 @@ def derived_model(name: str, config: ConfigDict, fields: dict[str, Any], doc: st
         return made
 
 
-def changed_model(base: type[M], fields: dict[str, Any], validators: dict[str, Any] | None = None) -> type[M]:
-    """A model by the name of another, which it inherits from, with other fields or validators."""
+def changed_model(
+    base: type[M], fields: dict[str, Any], validators: dict[str, Any] | None = None, *, strict_names: bool = False
+) -> type[M]:
+    """A model by the name of another, which it inherits from, with other fields or validators. `strict_names`: it
+    refuses names that it does not declare."""
     with _said_before(fields):
         made: type[M] = create_model(
             base.__name__,
@@ -34,6 +37,7 @@ def changed_model(base: type[M], fields: dict[str, Any], validators: dict[str, A
             __module__=base.__module__,
             __doc__=base.__doc__,
             __validators__=validators,
+            __cls_kwargs__={"extra": "forbid"} if strict_names else None,
             **fields,
         )
         return made

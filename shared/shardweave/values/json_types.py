@@ -136,13 +136,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[M]:
-    """The model for reading JSON: the same model, including its checks, with these rules for its fields. `as_declared`
-    converts its result to the declared model."""
+    """The model for reading JSON: the same model, including its checks, with these rules for its fields, and without
+    names that it does not declare. `as_declared` converts its result to the declared model."""
     model.model_rebuild()
     fields: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
         fields[name] = (json_type(declared.annotation, (*within, model)), copy(declared))
-    return changed_model(model, fields)
+    return changed_model(model, fields, strict_names=model.model_config.get("extra") != "allow")
 
 
 def as_declared(model: type[M], read: M) -> M:

@@ -150,8 +150,8 @@ class RecordKeys:
         if len(left) == 1 and not isinstance(given, Mapping):
             given = {left[0]: given}
         if not isinstance(given, Mapping) or not set(left) <= given.keys() <= set(entity.identity):
-            listed = ", ".join(left) or "nothing"
-            raise InputError(f"must be an object of {listed}", where=place, fix=f"give an object of {listed}")
+            wanted = f"an object of {', '.join(left)}" if left else "the empty object, since there is one record"
+            raise InputError(f"must be {wanted}", where=place, fix=f"give {wanted if left else '{}'}")
         read = {name: entity.properties[name].read_json(given[name], (*where, name)) for name in given}
         return {**said, **read}
 

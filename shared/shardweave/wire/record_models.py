@@ -146,7 +146,7 @@ class RecordModels:
         """The JSON text of some properties of a record. Raises RecordUnreadable."""
         nulls = self._null_stored
         shown = {
-            name: value
+            name: _members(value)
             for name, value in part.items()
             if name not in self._private_stored and (value is not None or name in nulls)
         }
@@ -314,6 +314,17 @@ class RecordModels:
             filled = "Made when it is not given; it" if each.has_default else "It"
             sentences.append(f"{filled} never changes.")
         return " ".join(sentence for sentence in sentences if sentence) or None
+
+
+def _members(value: Any) -> Any:
+    """A value with the members of models in it, which the forms of JSON read as models of their own."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_members, value)) if type(value) in (list, tuple) else value
+    if isinstance(value, dict):
+        return {name: _members(each) for name, each in value.items()}
+    return value
 
 
 def is_derived(declared: FieldInfo) -> bool:

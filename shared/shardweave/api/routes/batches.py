@@ -54,6 +54,8 @@ from ..response_size import fitting_page
 
 MAX_ITEMS = 100
 MAX_SECONDS = 20.0
+LISTS = ("puts", "deletes", "patches")
+"""The lists in the body of a batch of writes."""
 
 
 class Batches:
@@ -117,9 +119,9 @@ class Batches:
 
     def write(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchWrite", call.caller)
-        _check_members(call.document, "puts", "deletes", "patches")
+        _check_members(call.document, *LISTS)
         model, document = self._models.entity.model, call.document
-        to_put, to_delete, to_patch = (_listed(document, name) for name in ("puts", "deletes", "patches"))
+        to_put, to_delete, to_patch = (_listed(document, name) for name in LISTS)
         _check_count("puts, deletes, patches", len(to_put) + len(to_delete) + len(to_patch))
         written, faults = self._written(to_put)
         keys, of_keys = self._keys(grant, "deletes", to_delete)
@@ -143,7 +145,9 @@ class Batches:
         trail = ChildTrail(self._models.external)
 
         def work() -> Response:
-            done = self._store.batch_write(puts, deletes, updates, seconds=_seconds(call), follow=trail.of(call))
+            done = self._store.batch_write(
+                puts, deletes, updates, seconds=_seconds(call), follow=trail.of(call), names=LISTS
+            )
             members = {"puts": done.puts, "deletes": done.deletes}
             members |= {"patches": done.updates} if updates else {}
             texts = [
@@ -351,7 +355,7 @@ def _below(place: tuple[str, int], location: tuple[str | int, ...]) -> tuple[str
 def _check_members(document: Mapping[str, Any], *names: str) -> None:
     extra = [name for name in document if name not in names]
     if extra:
-        message, few = f"must be one of {', '.join(names)}", extra[:MAX_UNKNOWN]
+        message, few = f"it is no member of this body, which may have {', '.join(names)}", extra[:MAX_UNKNOWN]
         faults = [FieldFault((name,), message, "extra_forbidden") for name in few]
         raise ValidationFailed(faults, where="body", more=len(extra) - len(few))
 

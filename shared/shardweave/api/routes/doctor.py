@@ -11,7 +11,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ...errors import NotFound, RouteNotFound, Unauthenticated
+from ...errors import ReportMissing, RouteNotFound, Unauthenticated
 from ...maintenance.doctor import last_report
 from ...store import Store
 from ...values.json_types import left_out
@@ -77,7 +77,7 @@ class DoctorRoutes:
             self._report,
             Answer(200, "The report.", DoctorDocument),
             tag="_doctor",
-            errors=(Unauthenticated, RouteNotFound, NotFound),
+            errors=(Unauthenticated, RouteNotFound, ReportMissing),
             audited=True,
             counted=False,
         )
@@ -86,6 +86,10 @@ class DoctorRoutes:
         self._operators.check(call.caller, "only operators ask the doctor")
         report = last_report(self._store.parts)
         if report is None:
-            raise NotFound("the doctor has not come to an end yet", where="path", fix="run `shardweave doctor`")
+            raise ReportMissing(
+                "the doctor has not come to an end yet",
+                where="path",
+                fix="run `shardweave doctor`, or wait for its end",
+            )
         text = DoctorDocument.model_validate(dict(report)).model_dump_json(by_alias=True, exclude_unset=True)
         return Response(200, text.encode(), {"content-type": JSON})

@@ -82,6 +82,15 @@ class LookupList:
             *(each for each in self._ordered(lookups.values()) if each.name not in self._taken),
         )
 
+    def refuse_alone(self, given: Mapping[str, str]) -> None:
+        """Refuse parameters that only a lookup has where `lookup` is missing: the list would be of all records. Raises
+        UnsupportedQuery."""
+        for name, lookup in self._entity.lookups.items():
+            asked = (*(each for each, _ in self._asked([lookup])), *(each.name for each in self._ordered([lookup])))
+            for parameter in (each for each in asked if each in given and each not in self._taken):
+                fix = f"give lookup={name} too"
+                raise UnsupportedQuery("no index has it, a lookup does", where=parameter, fix=fix)
+
     def run(self, call: Call, expand: Sequence[str], grant: Grant) -> AnsweredPage:
         """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
         InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""

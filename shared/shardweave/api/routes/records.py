@@ -122,6 +122,7 @@ class Collection:
         expand = self.expansion.of_query(call.query)
         if LOOKUP in call.query:
             return self.pages.listed(self.lookup_list.run(call, expand, self.grant("list", call)))
+        self.lookup_list.refuse_alone(call.query)
         spec = self._list_query.spec(call.query)
         try:
             return self.pages.listed(self.pages.run(spec, call, expand, operation="list"))
@@ -139,6 +140,16 @@ class Collection:
         if family is not None:
             return f"{family.shown}=, or {by_post}"
         return f"{parameter}=, or {by_post}" if known else by_post
+
+    def _of_filters(self, path: str) -> str:
+        """What lists can filter by: one plain value of a property, and nothing else."""
+        named = (
+            *(each.name for each in self._list_query.parameters),
+            *(each.shown for each in self._list_query.families),
+        )
+        known = [name for name in named if name.startswith(f"{FILTER}.")]
+        by_post = f"`{FILTER}` of POST {path}/query, which has all tests"
+        return f"use some of {', '.join(known)}, or {by_post}" if known else f"use {by_post}"
 
     def get(self, call: Call) -> Response:
         grant, known = self.grant("get", call), tags_of(call.headers, IF_NONE_MATCH)
@@ -265,9 +276,12 @@ class Collection:
                 families=self._list_query.families,
                 errors=(*QUERY_ERRORS, *self.expansion.errors),
                 instead={
-                    name: f"no index has it: test it after reading, with {self._filters_of(name)}"
-                    for name in self._visible.properties
-                    if name not in taken
+                    FILTER: self._of_filters(path),
+                    **{
+                        name: f"no index has it: test it after reading, with {self._filters_of(name)}"
+                        for name in self._visible.properties
+                        if name not in taken
+                    },
                 },
             ),
         )

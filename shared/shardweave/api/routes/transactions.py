@@ -15,6 +15,7 @@ is wrong with the request itself is refused as a whole. With an idempotency key 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,11 +29,14 @@ from ...access.grant import Grant
 from ...errors import (
     Conflict,
     FieldFault,
+    IdempotencyMismatch,
     ImmutableProperty,
     InputError,
     LimitExceeded,
     NotFound,
     RecordTooLarge,
+    ShardweaveError,
+    StillInProgress,
     ValidationFailed,
     location_text,
 )
@@ -61,6 +65,7 @@ _MEMBERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """What each kind of operation has to say, and may say."""
 
+_OPERATION = re.compile(r"operations\[([0-9]+)\]")
 _KINDS: Mapping[str, type] = {"item": dict, "patch": dict, "amounts": dict, "rev": str, "upsert": bool, "exists": bool}
 
 
@@ -118,7 +123,11 @@ class Transactions:
                     places.append(models.keys.path_of_json(each.said["key"], said))
             return replace(Response.json(200, b'{"items":[' + b",".join(texts) + b"]}"), places=tuple(places))
 
-        return carried_out(self._store, call, writes, answer)
+        try:
+            return carried_out(self._store, call, writes, answer)
+        except ShardweaveError as error:
+            _name(error, asked)
+            raise
 
     # -- parts
 
@@ -245,6 +254,24 @@ class Transactions:
         )
         listed = (list[operation], Field(min_length=1, max_length=MAX_OPERATIONS))
         return create_model("Transaction", __config__=JSON_CONFIG, __doc__="Operations.", operations=listed)
+
+
+_BODIES: Mapping[str, str] = {"create": "item", "put": "item", "update": "patch", "add": "amounts"}
+"""What an operation says of a record."""
+_OF_THE_REQUEST = (IdempotencyMismatch, StillInProgress)
+
+
+def _name(error: ShardweaveError, asked: Sequence[_Asked]) -> None:
+    """Let the store's error name its operation, also one that is alone, and each fault its place in the body."""
+    about = isinstance(error, (InputError, Conflict, NotFound)) and not isinstance(error, _OF_THE_REQUEST)
+    if len(asked) == 1 and about and error.where != "operations":
+        error.where = location_text((*asked[0].place, error.where) if error.where else asked[0].place)
+    found = _OPERATION.match(error.where)
+    if found and isinstance(error, ValidationFailed):
+        named = asked[int(found[1])]
+        place = (*named.place, *((_BODIES[named.kind],) if named.kind in _BODIES else ()))
+        error.fields = tuple(replace(fault, location=(*place, *fault.location)) for fault in error.fields)
+        error.where = "body"
 
 
 @contextmanager
