@@ -95,6 +95,8 @@ class Grant:
         left = [name for name in self.entity.identity if name not in said]
         if isinstance(given, Mapping):
             found = said | self._named(given)
+            for name in found:
+                self.entity.property_of(name)
             if missing := [name for name in left if found.get(name) is None]:
                 fix = f"give {' and '.join(left)}"
                 raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)
