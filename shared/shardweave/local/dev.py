@@ -1,6 +1,6 @@
 """`shardweave dev`: `serve` for whoever writes the service.
 
-It starts again after edits, says in its log of each query what it did and why, and opens the Explorer in a browser
+It starts again after edits, says in its log what each query and each write did, and opens the Explorer in a browser
 where there is one, with a token where claims for it are given.
 """
 
@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     found = serve.parser()
     found.prog = command_name("dev")
     found.description = (
-        "Serve a service while it is written: restarts after edits, plans and costs of queries in the log."
+        "Serve a service while it is written: restarts after edits, plans and costs of queries and writes in the log."
     )
     found.add_argument(NO_BROWSER, action="store_true", help="do not open the Explorer in a browser")
     found.add_argument(

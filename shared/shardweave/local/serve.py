@@ -68,6 +68,7 @@ from .plan_lines import plan_lines
 from .reload import Reloader, watched
 from .server import GRACE_SECONDS, HttpServer, address_of, listen
 from .swagger import swagger_page
+from .write_lines import ToldWrites
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -223,7 +224,7 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
     table = folder.open_table(schema, options.service, options.key_format, create=True, serving=True, say=say)
     service = build(
         settings,
-        open_table=lambda _: table,
+        open_table=lambda _: ToldWrites(table, schema, say) if options.plans else table,
         observe=partial(log_and_count, options.service) if options.metrics else log,
         observe_query=query_observer(options),
     )
@@ -435,7 +436,7 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--data", type=folder_path, default=data_folder(), help="the data folder (default: .data)")
     found.add_argument("--metrics", action="store_true", help="write the metrics of each query to standard error")
-    found.add_argument("--plans", action="store_true", help="write what each query did, and why, to standard error")
+    found.add_argument("--plans", action="store_true", help="write what each query and write did to standard error")
     found.add_argument("--empty", action="store_true", help="load no sample data")
     found.add_argument("--key-format", default="ordered", choices=list(KEY_FORMATS), help="default: ordered")
     found.add_argument(
