@@ -33,14 +33,15 @@ def index_units(
     new_size: int,
 ) -> float:
     """The units that a change of an item costs in all indexes together. The two differ."""
-    return sum(_units_of(index, old, old_size, new, new_size) for index in schema.secondary())
+    return sum(_units_of(index, old, old_size, new, new_size) for index in schema.secondary)
 
 
 def _units_of(
     index: KeyIndex, old: dict[str, Value] | None, old_size: int, new: dict[str, Value] | None, new_size: int
 ) -> float:
-    before = None if old is None or not index.holds(old) else old
-    after = None if new is None or not index.holds(new) else new
+    keys = hash_name, range_name = index.hash.attribute, index.range.attribute
+    before = old if old is not None and hash_name in old and range_name in old else None
+    after = new if new is not None and hash_name in new and range_name in new else None
     if before is None and after is None:
         return 0.0
     if index.projected is not None:
@@ -52,7 +53,6 @@ def _units_of(
         return write_units(new_size)
     if after is None:
         return write_units(old_size)
-    keys = index.hash.attribute, index.range.attribute
     if any(before[name] != after[name] for name in keys):
         return write_units(old_size) + write_units(new_size)
     return write_units(max(old_size, new_size))

@@ -45,7 +45,7 @@ def secondary_entries(schema: SqliteLayout, item: Item, indexes: Sequence[KeyInd
     assert range_key is not None
     tie = tie_bytes(hash_key, range_key)
     found: list[Entry] = []
-    for index in schema.secondary() if indexes is None else indexes:
+    for index in schema.secondary if indexes is None else indexes:
         hash_at, range_at = index.columns
         hash_key, range_key = keys[hash_at], keys[range_at]
         if hash_key is not None and range_key is not None:

@@ -176,7 +176,7 @@ def _migrate(writer: sqlite3.Connection, layout: TableLayout, identity: str, rev
     for rows in _batches(writer):
         keys = ((check_key(schema, {name: item[name] for name in layout.key_names}).entry, row) for row, item in rows)
         insert_sorted(writer, [(*entry, row) for entry, row in keys])
-    _fill(writer, schema, list(schema.secondary()), True)
+    _fill(writer, schema, list(schema.secondary), True)
     _save(writer, schema, numbers, next_number=len(numbers) + 1)
     return schema
 
@@ -224,7 +224,7 @@ def _fill(writer: sqlite3.Connection, schema: SqliteLayout, added: list[KeyIndex
     through, last = waiting.state(writer)
     if not (added or new_ttl or through < last):
         return
-    everywhere = list(schema.secondary())
+    everywhere = list(schema.secondary)
     for rows in _batches(writer):
         found = [
             (*entry, row)

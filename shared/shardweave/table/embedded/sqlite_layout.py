@@ -7,9 +7,10 @@ range key; a secondary index by range key, then by tie (see `ordering`), so its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 from ...errors import ConfigurationError
 from ..layout import IndexLayout, TableLayout
@@ -62,12 +63,13 @@ class SqliteLayout:
     indexes: Mapping[str | None, KeyIndex] = field(repr=False)
     wait: int = 0
 
-    @property
+    @cached_property
     def table(self) -> KeyIndex:
         return self.indexes[None]
 
-    def secondary(self) -> Iterator[KeyIndex]:
-        return (index for name, index in self.indexes.items() if name is not None)
+    @cached_property
+    def secondary(self) -> tuple[KeyIndex, ...]:
+        return tuple(index for name, index in self.indexes.items() if name is not None)
 
     def ttl(self, item: Item) -> int | None:
         """The expiry of an item in whole epoch seconds; None if it never expires."""
