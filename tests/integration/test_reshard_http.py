@@ -6,6 +6,7 @@ measures the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.integration.local_server import LocalServer
 from tests.integration.reshard_load import Load, Operating, Session, fill, waits_for
+from tests.unit.cli_world import shardweave
 
 FOUR = {"charBits": 2, "chars": 1}
 SIXTEEN = {"charBits": 2, "chars": 2}
@@ -81,9 +83,11 @@ def test_indexes_with_shards_of_their_own_move_under_load(tmp_path: Path, kept: 
     operator = Operating(session, len(few))
     with load.running():
         operator.start(SIXTY_FOUR)
+        scanned = [scan(tmp_path / "data", few) for _ in range(2)]
         assert went(operator.wait_for(moving=False), FORWARD)
         assert operator.status()["shards"] == 64
         operator.start(FOUR)
+        scanned.append(scan(tmp_path / "data", few))
         operator.wait_for(phase="dual_new")
         operator.abort()
         assert went(operator.wait_for(moving=False), ["dual_old", "stable"])
@@ -93,3 +97,16 @@ def test_indexes_with_shards_of_their_own_move_under_load(tmp_path: Path, kept: 
     assert min(load.done[kind] for kind in ("reads", "walks", "writes")) > 0
     assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()
+    assert any(scanned), "no scan came to its end"
+
+
+def scan(data: Path, kept: tuple[str, ...]) -> bool:
+    """Whether a scan by another process came to its end; it told those who are there all the time once."""
+    outcome = shardweave("scan", "--entity", "user", "--service", "user_service_lean", "--data", str(data))
+    told = Counter(each["userId"] for each in outcome.lines)
+    if outcome.code:
+        assert "the records have moved" in outcome.errors, outcome.errors
+        assert max(told[name] for name in kept) <= 1
+        return False
+    assert {told[name] for name in kept} == {1}
+    return True
