@@ -43,9 +43,15 @@ METAS: list[dict[str, Any] | None] = [
 WORDS = ["", "a", "an", "ann", "anna", "b", "é", "a b", "!"]
 
 
-def make_schema(chooser: random.Random, generations: int, spreader: random.Random | None = None) -> Schema:
+def make_schema(
+    chooser: random.Random,
+    generations: int,
+    spreader: random.Random | None = None,
+    kinder: random.Random | None = None,
+) -> Schema:
     """A schema with so many generations. With a `spreader`, which leaves the rest as it is, in half of the cases most
-    indexes have shards of their own: some in common, some not."""
+    indexes have shards of their own: some in common, some not. With a `kinder` it has one to three further
+    entities, with the same properties and keys, and with the same or with other bumps."""
     begins = [0, *(NOW - back * DAY for back in range(generations - 1, 0, -1))]
     bumps = [ShardBump(begin, chooser.randint(1, 2), place + 1) for place, begin in enumerate(begins)]
     if chooser.random() < 0.2:
@@ -56,7 +62,7 @@ def make_schema(chooser: random.Random, generations: int, spreader: random.Rando
         own = [spreader.choice(OWN) for _ in own]
     few, more, mine = own
 
-    class Thing(Entity, token="thing", shard_bumps=bumps):
+    class Things(Entity):
         thing_id: str = unique_property()
         created: Timestamp = timestamp_property()
         due: Timestamp | None = None
@@ -107,10 +113,26 @@ def make_schema(chooser: random.Random, generations: int, spreader: random.Rando
         indexes = [
             replace(each, hash_key=spreader.choice(keys)) if each.hash_key == "hash_key" else each for each in indexes
         ]
-    return Schema([Thing], indexes, key_format=key_format)
+
+    class Thing(Things, token="thing", shard_bumps=bumps):
+        """The entity of every question."""
+
+    others: list[type[Entity]] = []
+    if kinder is not None:
+        for number in range(kinder.choice([1, 2, 3])):
+            token, its = f"other{number}", bumps if kinder.random() < 0.6 else make_bumps(kinder)
+            others.append(type(Entity)(f"Other{number}", (Things,), {}, token=token, shard_bumps=its))
+    return Schema([Thing, *others], indexes, key_format=key_format)
 
 
-def make_items(chooser: random.Random, thing: EntityType[Any]) -> list[dict[str, Any]]:
+def make_bumps(chooser: random.Random) -> list[ShardBump]:
+    """One to three bumps, at times of any."""
+    begins = [0, *(NOW - back * DAY // 2 for back in sorted(chooser.sample(range(1, 6), chooser.randint(0, 2)))[::-1])]
+    return [ShardBump(begin, chooser.randint(1, 2), place + 1) for place, begin in enumerate(begins)]
+
+
+def make_items(chooser: random.Random, thing: EntityType[Any], mark: str = "") -> list[dict[str, Any]]:
+    """Records of an entity, at most 60; their ids end with the mark."""
     words = WORDS if thing.keys.format.ordered else [word for word in WORDS if "!" not in word]
 
     def maybe(values: list[Any]) -> Any:
@@ -121,7 +143,7 @@ def make_items(chooser: random.Random, thing: EntityType[Any]) -> list[dict[str,
     moments = [NOW, *(NOW - back * DAY // 2 for back in range(6)), *(edge + step for edge in edges for step in (-1, 0))]
     for number in range(chooser.choice([0, 3, 20, 40, 40, 60, 60])):
         values = {
-            "thingId": f"t{number:03d}",
+            "thingId": f"t{number:03d}{mark}",
             "created": chooser.choice(moments) - chooser.choice([0, 0, 1]),
             "due": maybe(moments),
             "first": maybe(words),

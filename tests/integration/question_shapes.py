@@ -70,17 +70,23 @@ UNEQUAL = tuple(f"indexes with unequal shards, {cut}" for cut in CUTS)
 """Pages of branches whose indexes have other numbers of shards."""
 
 
+SEVERAL = tuple(f"{number} entities, {cut}" for number in (2, 3, 4) for cut in (*CUTS, "page before"))
+"""Pages of several entities, by what cut the walk, and pages that were asked for with the token back of another."""
+
+
 def own_shapes(plan: Plan, cut: str) -> set[str]:
-    """What a page of a plan meets of indexes with shards of their own."""
+    """What a page of a plan meets of indexes with shards of their own, and of several entities."""
     numbers = {branch.view.shards for branch in plan.branches}
     found = {f"{number} shards of an index, {cut}" for number in numbers if number is not None}
+    found |= {f"{len(plan.parts)} entities, {cut}"} if len(plan.parts) > 1 else set()
     return found | ({f"indexes with unequal shards, {cut}"} if len(numbers) > 1 else set())
 
 
 def shape_of(plan: Plan, cut: str) -> Shape:
     """The shape of a page of a plan."""
-    generations = len({lane.generation for lane in plan.lanes})
-    return Shape(min(3, len(plan.branches)), generations, plan.stages > 1, cut, plan.descending)
+    first = plan.parts[0]
+    generations = len({lane.generation for lane in plan.lanes if plan.part_of(lane) is first})
+    return Shape(min(3, len(first.branches)), generations, plan.stages > 1, cut, plan.descending)
 
 
 def met(shapes: Counter[Shape | str]) -> dict[str, int]:
@@ -90,7 +96,7 @@ def met(shapes: Counter[Shape | str]) -> dict[str, int]:
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL]
+    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL, *SEVERAL]
     return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 
@@ -107,4 +113,7 @@ def table_of(counts: Mapping[str, int], questions: int) -> list[str]:
     lines += [f"{name:34}{counts.get(name, 0):>20}" for name in (*UNREADABLE, *BEFORE)]
     for title in [*(f"{number} shards of an index" for number in OWN), "indexes with unequal shards"]:
         lines.append(f"{title:34}" + "".join(f"{cut} {counts.get(f'{title}, {cut}', 0)}".rjust(20) for cut in CUTS))
+    for title in (f"{number} entities" for number in (2, 3, 4)):
+        shown = (f"{cut} {counts.get(f'{title}, {cut}', 0)}" for cut in (*CUTS, "page before"))
+        lines.append(f"{title:34}" + "".join(each.rjust(20) for each in shown))
     return lines

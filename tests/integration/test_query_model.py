@@ -2,7 +2,8 @@
 page: deadlines, budgets, bytes, and lanes that fail and recover. In half of them some records are damaged. The pages
 put together equal a brute-force evaluation of the question, exactly: each record is given once, or, where it can't be
 read, told once in its place. After each walk some steps go back and forth with other limits, and each of their pages is
-what stands next to its place.
+what stands next to its place. One question in six is asked once more, of two to four entities at once, with the same or
+with other generations.
 
 `./run test integration -k query_model --questions N --first-question M` asks N questions from the Mth on instead of the
 first 2,000. Each aims at one of the shapes in `question_shapes`; the run fails when one was met too rarely, and
@@ -27,13 +28,22 @@ from shardweave.query.fanout import wait_for
 from shardweave.query.page_budget import PageBudget
 from shardweave.query.plan import Plan
 from shardweave.query.runner import QueryRunner
-from shardweave.query.spec import Constraint, Equal, Page, Prefix, QuerySpec
+from shardweave.query.spec import Constraint, Equal, Page, Prefix, QuerySpec, joined
 from shardweave.table import Guard, Table
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import Operation, PutItem, Query
 from tests.integration.query_questions import DAY, NOW, make_branches, make_filter, make_items, make_schema
-from tests.integration.question_shapes import SHAPES, Shape, before_shape, met, own_shapes, shape_of, unreadable_shape
+from tests.integration.question_shapes import (
+    SEVERAL,
+    SHAPES,
+    Shape,
+    before_shape,
+    met,
+    own_shapes,
+    shape_of,
+    unreadable_shape,
+)
 from tests.integration.table_contract import OpenTable
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
@@ -92,6 +102,8 @@ def brute_force(plan: Plan, items: list[dict[str, Any]], spec: QuerySpec) -> lis
 
 def place_in(branch: Branch, plan: Plan, item: Mapping[str, Any]) -> tuple[Any, str, int] | None:
     view = branch.view
+    if item["hashKey"].partition("!")[0] != plan.parts[branch.part].entity.token:
+        return None
     if view.hash_name not in item or view.range_name not in item or not branch.filter.evaluate(item):
         return None
     for name, constraint in branch.conditions.items():
@@ -192,13 +204,19 @@ def damaged(harm: random.Random, items: list[dict[str, Any]]) -> set[str]:
     return {item["thingId"] for item in found}
 
 
-def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -> Counter[Shape | str] | None:
-    """The shapes that a question met, None where it can't be asked: a bare-bar format and an index that projects little
-    refuse some."""
+def ask(
+    seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable, *, several: bool = False
+) -> Counter[Shape | str] | None:
+    """The shapes that a question met, of `several` entities or of one; None where it can't be asked: a bare-bar format
+    and an index that projects little refuse some."""
     chooser, shape = random.Random(seed), SHAPES[seed % len(SHAPES)]
-    schema = make_schema(chooser, shape.generations, random.Random(f"shards {seed}"))
-    thing = schema.entity("thing")
+    kinder = random.Random(f"kinds {seed}")
+    spreader = random.Random(f"shards {seed}")
+    schema = make_schema(chooser, shape.generations, spreader, kinder if several else None)
+    thing, *others = schema.entities.values()
     items = make_items(chooser, thing)
+    for mark, other in zip("bcd", others, strict=False):
+        items += make_items(kinder, other, mark)
     harmed = damaged(random.Random(f"harm {seed}"), items)
     most = chooser.choice([1, 2, 3] if shape.cut in ("deadline", "budget") else [None, None, None, 2])
     in_turn = random.Random(f"turn {seed}").random() < 0.5
@@ -229,6 +247,7 @@ def ask(seed: int, open_table: Callable[[TableLayout], Table] = EmbeddedTable) -
         if cut == "lane left out" or (chooser.random() < 0.1 and cut != "lane fails")
         else "fail",
     )
+    spec = joined([spec, *(replace(spec, entity=other.token) for other in others)])
     try:
         plan = runner.plan(spec)
     except UnsupportedQuery:
@@ -280,9 +299,9 @@ def go_back_and_forth(
 ) -> None:
     """Some steps from the first page on, in both directions. `gap` is how many records stand before a token's place."""
     walk.table.broken = set()
-    whole = walk.runner.run(replace(spec, limit=500, time_limit_ms=None, budget=None))
-    every, token, gap, back = list(in_order(whole)), None, 0, False
-    unreadable = {each.key["thingId"] for each in whole.unreadable}
+    whole = list(walk.runner.pages(replace(spec, limit=500, time_limit_ms=None, budget=None)))
+    every, token, gap, back = [name for page in whole for name in in_order(page)], None, 0, False
+    unreadable = {each.key["thingId"] for page in whole for each in page.unreadable}
     for _ in range(STEPS):
         asked = replace(spec, cursor=token, limit=chooser.choice([1, 2, 3, 7]))
         page = step(walk, asked, chooser, back=back)
@@ -332,12 +351,14 @@ def step(walk: Walk, spec: QuerySpec, chooser: random.Random, *, back: bool) -> 
         return None
     met = {"nothing": page.complete, "lane left out": bool(page.failed)}.get(walk.cut, page.stats.cut)
     walk.met[before_shape(walk.cut, reverse=spec.reverse)] += back and met and walk.cut != "lane fails"
+    if len(walk.plan.parts) > 1:
+        walk.met[f"{len(walk.plan.parts)} entities, page before"] += back
     return page
 
 
 @pytest.mark.parametrize("seed", range(9, 21))
 def test_queries_equal_a_brute_force_evaluation_on_every_table(seed: int, open_table: OpenTable) -> None:
-    ask(7 * seed, open_table)
+    ask(7 * seed, open_table, several=seed % 3 == 0)
 
 
 def test_queries_equal_a_brute_force_evaluation(
@@ -353,6 +374,13 @@ def test_queries_equal_a_brute_force_evaluation(
             raise
         shapes += found or Counter()
         asked += found is not None
+        if random.Random(f"several {seed}").random() < 1 / 6:
+            try:
+                found = ask(seed, several=True)
+            except Exception as error:
+                error.add_note(f"question {seed} of several entities")
+                raise
+            shapes += Counter({name: count for name, count in (found or {}).items() if name in SEVERAL})
     assert asked > 0.8 * len(questions)
     record_property("questions", len(questions))
     record_property("shapes", met(shapes))

@@ -11,7 +11,8 @@
     DeadlineCuts      pages that ended at their deadline or budget, and queries that had no time at all
 
 Every figure is given query by query, so that CloudWatch has their distribution. Dimensions are `service`, those of the
-deployment, and `entity`; no figure has a name of a shard or a value in it.
+deployment, and `entity` (those of a query of several, separated by commas); no figure has a name of a shard or a value
+in it.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _check_entities(spec: QuerySpec) -> None:
     """Check that each entity of a query is asked for once."""
     tokens = [part.entity for part in spec.parts]
     if len(set(tokens)) < len(tokens):
-        raise InputError("an entity is asked for twice", where="entities", fix="name each once")
+        raise InputError("an entity is asked for twice", where="entity", fix="name each once")
     if any(part.others for part in spec.others):
         raise InputError(
             "a further entity has further ones itself", where="others", fix="give all of them side by side"
