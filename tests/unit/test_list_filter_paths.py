@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shardweave import Database, Entity, Index, Schema, private_property, unique_property, where
+from shardweave import (
+    Collection,
+    Database,
+    Entity,
+    HashKey,
+    Index,
+    Schema,
+    private_property,
+    unique_property,
+    where,
+)
 from shardweave.errors import UnsupportedQuery
 from shardweave.query.filter_paths import path_of, steps_of
 from tests.unit.api_world import Client, api_of, json_of, problem_of
@@ -127,6 +137,38 @@ def test_pages_go_on_with_the_same_paths(client: Client) -> None:
     assert len(json_of(client.get(f"{path}&nextToken={first['nextToken']}"))["items"]) == 1
     other = f"/v1/lamps?index=byNumber&limit=1&filter.maker.name=Li&nextToken={first['nextToken']}"
     problem_of(client.get(other), 400, "cursor_mismatch")
+
+
+class Pot(Entity, token="pot"):
+    pot_id: str = unique_property()
+    number: int
+    meta: dict[str, Any] = Field(default={})
+    size: dict[str, int] = Field(default={})
+    all_hash_key = HashKey(shards=1)
+
+
+class Pan(Entity, token="pan"):
+    pan_id: str = unique_property()
+    number: int
+    meta: dict[str, Any] = Field(default={})
+    size: list[int] = Field(default=[])
+    all_hash_key = HashKey(shards=1)
+
+
+def test_a_collection_takes_the_paths_that_its_entities_have_in_common() -> None:
+    indexes = [Index("byNumber", "all_hash_key", "number")]
+    client = Client(
+        api_of(Schema([Pot, Pan], indexes, collections=[Collection("kitchen", (Pot, Pan), index="byNumber")]))
+    )
+    for number, color in enumerate(("red", "blue", "red")):
+        for kind in ("pot", "pan"):
+            body = {f"{kind}Id": str(number), "number": number, "meta": {"color": color}}
+            assert client.post(f"/v1/{kind}s", body).status == 201
+    page = json_of(client.get("/v1/kitchen?filter.meta.color=red"))
+    assert sorted((each["entity"], each["record"]["number"]) for each in page["items"]) == [
+        (kind, number) for kind in ("pan", "pot") for number in (0, 2)
+    ]
+    problem_of(client.get("/v1/kitchen?filter.size.0=1"), 400, "unknown_name")
 
 
 KEYS = st.text(st.sampled_from("ab.\\#é "), min_size=1, max_size=4)

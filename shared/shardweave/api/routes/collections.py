@@ -82,6 +82,7 @@ class CollectionRoute:
             + index_table(self._shared),
             tag=name,
             query_parameters=self._list_query.parameters,
+            families=self._list_query.families,
             errors=(*QUERY_ERRORS, *(ACCESS_ERRORS if self._access.restricts else ())),
         )
 
@@ -156,7 +157,9 @@ def _shared(entities: Sequence[EntityType[Any]], index: str) -> EntityType[Any]:
 
 
 def _is_alike(one: Property, other: Property | None) -> bool:
-    if other is None or one.codec is None or other.codec is None:
+    if other is None:
         return False
+    if one.codec is None or other.codec is None:
+        return one.codec is other.codec and one.annotation == other.annotation
     elements = ((Element(one.stored, one.codec),), (Element(other.stored, other.codec),))
     return order_difference(("", ""), elements) is None
