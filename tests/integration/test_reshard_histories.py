@@ -32,7 +32,7 @@ def test_histories(histories: range) -> None:
             raise AssertionError(f"history {seed}: {error}") from error
 
 
-def test_histories_of_records_that_are_found_by_each_of_their_tags(histories: range) -> None:
+def test_histories_of_records_of_two_versions_that_lookups_find_and_list(histories: range) -> None:
     for seed in histories[: max(20, len(histories) // 25)]:
         try:
             run(seed, Setting(kinds=TAGGED_KINDS, tagged=True))

@@ -29,9 +29,10 @@ from shardweave.errors import (
     TransactionConflict,
 )
 from shardweave.keys.sharding import ShardBump
+from shardweave.query.shorthand import between
 from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.phases import Waits
-from shardweave.schema.declarations import Index, Lookup
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
@@ -73,15 +74,21 @@ class MadeUp:
 MADE_UP = MadeUp()
 
 
+def note_of_remark(values: dict[str, Any]) -> dict[str, Any]:
+    """The upgrade of the records that are there before a history."""
+    note = values.pop("remark")
+    return {**values, "note": note}
+
+
 @cache
 def thing_schema(
     bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | None] = (None, None), *, tagged: bool = False
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
-    they have tags, and a lookup by each of these."""
+    they have tags, a lookup by each of these, a list of each owner in the order of names, and an upgrade."""
     by_name, by_owner = shards
 
-    class Thing(Entity, token="thing", shard_bumps=list(bumps)):
+    class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
         """What a history writes. `number` is different in each write."""
 
         thing_id: str = unique_property(default_factory=MADE_UP)
@@ -97,7 +104,9 @@ def thing_schema(
             all_hash_key = HashKey(shards=by_name)
         if tagged:
             tags: set[str] = Field(default_factory=set)
+            note: str | None = None
             tag_lookup = Lookup("tags", name="tag")
+            name_list = OrderedLookup("name", within="owner", name="byName")
 
     return Schema(
         [Thing],
@@ -199,7 +208,7 @@ FIRST_KINDS = (
 """What a writer does, each as often as it is named."""
 
 KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction", "batch_updates")
-TAGGED_KINDS = (*KINDS, "find", "find", "find")
+TAGGED_KINDS = (*KINDS, "find", "find", "find", "list_names", "list_names", "list_names")
 """What a writer of records with tags does."""
 
 
@@ -289,6 +298,28 @@ class Writer:
             possible = self.world.oracle.of(name).between(began, self._now())
             had = {value is not None and tag in self.world.given[value]["tags"] for value in possible}
             assert (name in found) in had, f"{name}: found by {tag} is {name in found}, possible was {set(possible)}"
+
+    def list_names(self) -> None:
+        """An owner's records from a name on, in the order of names, either way: of the writer's own, those that were
+        there all the time, and none that never was."""
+        draw = self.world.simulation.random
+        owner, low, reverse = draw.choice(OWNERS), draw.choice(NAMES), draw.random() < 0.5
+        asked: dict[str, Any] = {"within": {"owner": owner}, "reverse": reverse, "limit": 500}
+        began = self._now()
+        try:
+            found = self.store.find_by(self.world.model, "byName", between(low, None), **asked).items
+        except NOT_DONE:
+            return
+        names = [each.name for each in found]
+        assert names == sorted(names, reverse=reverse), f"{owner}'s names are {names}"
+        ids = [each.thing_id for each in found]
+        for name in self.ids:
+            possible = self.world.oracle.of(name).between(began, self._now())
+            if len(possible) == 1:  # one that changes meanwhile may have moved past the reader
+                (value,) = possible
+                given = {} if value is None else self.world.given[value]
+                is_listed = given.get("owner") == owner and given["name"] >= low
+                assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
 
     # -- several records
 

@@ -12,6 +12,7 @@ from typing import Any
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import Waits
 from shardweave.schema.entity_type import MARK, EntityType
+from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
 from tests.simulator.client import Network, Weather
@@ -75,7 +76,8 @@ class Setting:
     """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
     tagged: bool = False
-    """Records have tags, and a lookup by each of these."""
+    """Records have tags, a lookup by each of these, and an ordered one; those of the beginning are of an earlier
+    version."""
 
 
 def run(seed: int, setting: Setting = Setting()) -> Told:
@@ -164,6 +166,8 @@ def _fill(world: World) -> None:
             number = 0
             values["number"] = 0
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{position}"})
+        if world.tagged:  # as an earlier version of the program stored it
+            item = {each: value for each, value in item.items() if each != VERSION} | {"remark": name}
         world.server.set(world.server.key_of(item), item, "filling")
         for lookup, key in lookup_keys_in(entity, item):
             world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
@@ -204,7 +208,10 @@ def _check_end(world: World, movers: Movers) -> None:
         name = item["thingId"]
         assert name not in stored, f"{name} is stored twice, the second time as {key}"
         stored[name] = item["number"]
-        kept = {each: value for each, value in item.items() if each != MARK}
+        kept = {each: value for each, value in entity.current(item).items() if each != MARK}
+        if world.tagged:
+            assert ("remark" in item) != entity.upgrades.is_current(item), f"{name} is of two versions"
+            assert entity.current(item).get("note") in (None, name), f"{name} has another's note"
         assert kept == entity.complete(entity.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
         for index, entries in world.server.indexes.items():
             assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
