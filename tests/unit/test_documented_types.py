@@ -62,7 +62,7 @@ class Size(typing_extensions.TypedDict):
     wide: int
 
 
-class Dated(typing_extensions.TypedDict):
+class Dated(typing.NamedTuple):
     """Holds more than plain values."""
 
     day: dt.date
@@ -87,9 +87,12 @@ class Checked(pydantic.BaseModel):
 
 @dataclasses.dataclass
 class Pair:
-    """A dataclass."""
+    """A dataclass that does something of its own."""
 
     one: int
+
+    def __post_init__(self) -> None:
+        self.one += 1
 
 
 NAMES: dict[str, Any] = {

@@ -29,6 +29,7 @@ from ..table.conditions import Condition, OnAttribute
 from ..table.values import Item, Value
 from ..values.codecs import codec_of, stands_for
 from ..values.defaults import Default, default_of
+from ..values.nested_types import model_of
 from .filter_compiler import compiled_test
 
 MAX_STEPS = 32
@@ -136,8 +137,10 @@ def _fills_at(annotation: Any, steps: Sequence[str]) -> Iterator[Default | None]
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """The models that a type stands for."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
+    if is_typeddict(annotation):
+        return  # What is not stored in one is not there.
+    if (model := model_of(annotation)) is not None:
+        yield model
     elif typing.get_origin(annotation) in (typing.Annotated, typing.Union, types.UnionType):
         for each in typing.get_args(annotation):
             yield from _models_in(each)
@@ -172,8 +175,8 @@ def _types_at(annotation: Any, step: str, within: tuple[Any, ...]) -> Iterator[A
 def _members(kind: Any, arguments: tuple[Any, ...], step: str) -> Iterator[Any]:
     if not isinstance(kind, type) or issubclass(kind, (str, bytes, bytearray, Set)):
         return
-    if issubclass(kind, BaseModel):
-        fields = {info.alias or name: info for name, info in kind.model_fields.items()}
+    if (model := model_of(kind)) is not None:
+        fields = {info.alias or name: info for name, info in model.model_fields.items()}
         if step in fields:
             info = fields[step]
             yield typing.Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation

@@ -24,12 +24,14 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
+from typing_extensions import is_typeddict
 
 from ..errors import ValueRefused
 from ..schema.property import Property
 from ..table.conditions import OPERATORS, Comparator, Compare, Condition, Contains, OnAttribute
 from ..table.values import Item, Value
 from ..values.codecs import BinaryCodec, BooleanCodec, Codec, EnumCodec, SemanticVersionCodec, stands_for
+from ..values.nested_types import is_dataclass, model_of
 from ..values.stored_form import is_written_as_text
 
 Place = Callable[[Value], Any]
@@ -139,7 +141,7 @@ def _kind_of_class(kind: Any) -> Kind:
         return found
     if is_written_as_text(kind):
         return "ranked"
-    if typing.is_typeddict(kind):
+    if is_typeddict(kind) or is_dataclass(kind):
         return "map"
     return "list" if issubclass(kind, Iterable) else "any"
 
@@ -153,8 +155,8 @@ def _has_clock(annotation: Any, within: tuple[Any, ...]) -> bool:
     parts = [*typing.get_args(annotation)]
     if typing.get_origin(annotation) is typing.Annotated:
         parts = parts[:1]
-    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        parts = [each.annotation for each in annotation.model_fields.values()]
+    elif (model := model_of(annotation)) is not None:
+        parts = [each.annotation for each in model.model_fields.values()]
     elif (meant := stands_for(annotation)) is not None:
         parts.append(meant)
     return any(_has_clock(each, (*within, annotation)) for each in parts)

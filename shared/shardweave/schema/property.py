@@ -49,6 +49,7 @@ from ..values.json_types import (
     metadata_of,
 )
 from ..values.json_validation import field_faults, read_model
+from ..values.kept_members import holds_models
 from ..values.stored_form import datetime_begin, epoch_number, stored_form
 from ..values.times import parse_time
 from ..values.untyped import Walk, check_untyped, read_untyped, walk_of
@@ -152,6 +153,11 @@ class Property:
     def read_untyped(self) -> Walk | None:
         """A conversion of a stored value that restores parts without a declared type; None if every part has a type."""
         return walk_of(self.annotation, read_untyped)
+
+    @cached_property
+    def holds_models(self) -> bool:
+        """Whether its values may contain models, dataclasses or TypedDicts."""
+        return holds_models(self.annotation)
 
     @property
     def shows_none(self) -> bool:

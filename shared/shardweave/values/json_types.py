@@ -51,6 +51,7 @@ from ..errors import MalformedRequest
 from ..table.values import Value, number_text
 from .codecs import BooleanCodec, Codec, EnumCodec, IntegerCodec, NumberCodec, TimestampCodec, stands_for
 from .derived_models import changed_model
+from .nested_types import converter, model_of
 
 JSON_CONFIG = ConfigDict(
     extra="forbid", frozen=True, defer_build=True, val_json_bytes="base64", ser_json_bytes="base64"
@@ -82,10 +83,11 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
         return Annotated[annotation, BeforeValidator(_time_reader(annotation))]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return Annotated[annotation, BeforeValidator(_among(*(member.value for member in annotation)))]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if annotation in within:
+    if (model := model_of(annotation)) is not None:
+        if model in within:
             return annotation
-        return Annotated[json_form(annotation, within), AfterValidator(functools.partial(as_declared, annotation))]
+        convert = converter(annotation) or functools.partial(as_declared, model)
+        return Annotated[json_form(model, within), AfterValidator(convert)]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return Annotated[(json_type(arguments[0], within), *arguments[1:])]

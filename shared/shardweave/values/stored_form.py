@@ -12,6 +12,7 @@ zero. Other values are as in `table.values`.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import enum
 import ipaddress
@@ -27,6 +28,7 @@ from pydantic import BaseModel
 
 from ..errors import ValueRefused
 from ..table.values import Value, number, number_text
+from .nested_types import is_dataclass
 
 _WRITTEN_AS_TEXT = (
     *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
@@ -59,6 +61,8 @@ def stored_form(value: Any) -> Value:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {field.alias or name: stored_form(getattr(value, name)) for name, field in fields.items()}
+    if is_dataclass(type(value)):
+        return {each.name: stored_form(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return _stored_scalar(value)
 
 

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from decimal import Decimal
 from typing import Annotated, Any, Union
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 from pydantic_core import to_jsonable_python
 
 from ..errors import ValueRefused
 from ..table.values import Value
 from .codecs import stands_for
 from .json_types import is_inexact
+from .nested_types import model_of
 
 Walk = Callable[[Any], Any]
 """A function that converts a value."""
@@ -118,6 +119,8 @@ def _walk(annotation: Any, untyped: Walk, within: dict[int, list[Walk | None]]) 
         return _walk_of_alias(meant, untyped, within)
     if not isinstance(origin, type):
         return None
+    if (model := model_of(origin)) is not None:
+        return None if model is origin else _walk_of_fields(origin, model, untyped, within)
     if issubclass(origin, collections.abc.Mapping):
         return _walk_of_mapping(arguments or (Any, Any), untyped, within)
     if issubclass(origin, tuple) and arguments and arguments[-1] is not Ellipsis:
@@ -126,6 +129,28 @@ def _walk(annotation: Any, untyped: Walk, within: dict[int, list[Walk | None]]) 
         each = _walk(arguments[0] if arguments else Any, untyped, within)
         return None if each is None else _walk_of_elements(each)
     return None
+
+
+def _walk_of_fields(
+    kind: type, model: type[BaseModel], untyped: Walk, within: dict[int, list[Walk | None]]
+) -> Walk | None:
+    """A function that leaves out the members that a stored dataclass or TypedDict has and its class does not declare,
+    as models do. Values that are no mappings are of Python's own, and stay."""
+    known = within.get(id(kind))
+    if known is not None:
+        return lambda value: value if known[0] is None else known[0](value)
+    made: list[Walk | None] = [None]
+    within[id(kind)] = made
+    walks = {info.alias or name: _walk(info.annotation, untyped, within) for name, info in model.model_fields.items()}
+
+    def walk(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        found = {name: one for name, one in value.items() if name in walks}
+        return {name: one if (each := walks[name]) is None or one is None else each(one) for name, one in found.items()}
+
+    made[0] = walk
+    return walk
 
 
 def _walk_of_alias(meant: Any, untyped: Walk, within: dict[int, list[Walk | None]]) -> Walk | None:
@@ -160,7 +185,7 @@ def _container(annotation: Any) -> tuple[type, ...]:
         return _container(arguments[0])
     if not isinstance(origin, type):
         return (object,)
-    if issubclass(origin, collections.abc.Mapping):
+    if issubclass(origin, collections.abc.Mapping) or model_of(origin) is not None:
         return (Mapping,)
     return (Set,) if issubclass(origin, collections.abc.Set) else (list, tuple)
 

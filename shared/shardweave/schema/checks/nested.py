@@ -16,6 +16,7 @@ from pydantic import BaseModel, RootModel
 
 from ...values.codecs import stands_for
 from ...values.json_types import is_open
+from ...values.nested_types import dataclass_faults, is_dataclass, model_of
 from ...values.validators import is_validated
 from ..entity import Entity
 from ..property import properties_of
@@ -28,14 +29,22 @@ _ITS_OWN = ("extra", "frozen", "ser_json_bytes", "val_json_bytes")
 """Options that an entity has of its own, and a model in it may have as it likes."""
 
 
-def nested_faults(kind: type[BaseModel], faults_of: Callable[[Any], Found]) -> Found:
-    """Every fault of a model. `faults_of` gives those of the type of a field."""
-    name = kind.__name__
-    if issubclass(kind, (Entity, RootModel)):
+def nested_faults(declared: type, faults_of: Callable[[Any], Found]) -> Found:
+    """Every fault of a model, dataclass or TypedDict. `faults_of` gives those of the type of a field."""
+    name = declared.__name__
+    if issubclass(declared, (Entity, RootModel)):
         yield f"{name} is no model of fields", "declare a model of its own for the property, or the type that it holds"
         return
+    if is_dataclass(declared):
+        found = dataclass_faults(declared)
+        yield from found
+        if found:
+            return
+    kind = model_of(declared)
+    if kind is None:
+        return  # A TypedDict of plain values.
     kind.model_rebuild()
-    decorated = kind.__pydantic_decorators__
+    decorated = getattr(declared, "__pydantic_decorators__", kind.__pydantic_decorators__)
     if decorated.field_validators or decorated.model_validators or decorated.validators or decorated.root_validators:
         yield (
             f"{name} has validators, which would run on what is stored",
@@ -45,9 +54,10 @@ def nested_faults(kind: type[BaseModel], faults_of: Callable[[Any], Found]) -> F
         yield f"{name} has serializers, which show another form than bodies are read by", "leave them out"
     if kind.model_computed_fields:
         yield f"{name} has computed fields, which a body would give back", "make them properties of Python's own"
-    if kind.model_config.get("extra") == "allow":
+    config = getattr(declared, "__pydantic_config__", None) or kind.model_config
+    if config.get("extra") == "allow":
         yield f"{name} takes members that it does not declare", 'leave out extra="allow", or declare a dict'
-    for option, fix in option_faults(kind.model_config, but=_ITS_OWN):
+    for option, fix in option_faults(config, but=_ITS_OWN):
         yield f"{option} of {name} changes what is stored, taken or shown", fix
     for each in properties_of(kind).values():
         own = [*field_faults(kind.model_fields[each.name]), *dict.fromkeys(faults_of(each.annotation))]
@@ -68,7 +78,7 @@ def _holds_bytes(annotation: Any) -> bool:
 def union_faults(arguments: tuple[Any, ...]) -> Found:
     """The faults of a union, whose models are told apart by nothing that is stored."""
     found = [each for each in arguments if _is_mapping(each)]
-    if len(found) > 1 and any(isinstance(each, type) and issubclass(each, BaseModel) for each in found):
+    if len(found) > 1 and any(_has_fields(each) for each in found):
         yield "a union of models is stored as mappings that nothing tells apart", "declare one model"
 
 
@@ -81,4 +91,9 @@ def _is_mapping(annotation: Any) -> bool:
     if (meant := stands_for(origin)) is not None:
         return _is_mapping(meant)
     is_class = isinstance(origin, type)
-    return is_class and (issubclass(origin, (BaseModel, Mapping)) or typing_extensions.is_typeddict(origin))
+    known = is_class and (issubclass(origin, (BaseModel, Mapping)) or is_dataclass(origin))
+    return known or typing_extensions.is_typeddict(origin)
+
+
+def _has_fields(annotation: Any) -> bool:
+    return isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation))

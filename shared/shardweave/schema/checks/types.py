@@ -5,7 +5,6 @@ A type is a fault if none of its values can be stored; a type with some storable
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import enum
 import types
@@ -22,6 +21,7 @@ from pydantic_core import PydanticUndefined
 
 from ...errors import Fault, ValidationFailed, ValueRefused
 from ...values.codecs import stands_for
+from ...values.nested_types import has_plain_members, is_dataclass
 from ...values.stored_form import is_written_as_text, stored_form
 from ..entity import Entity
 from ..property import Property, properties_of
@@ -63,8 +63,6 @@ _UNSTORED: dict[str, str] = {
     "OrderedDict": "declare a dict, or a list of pairs where their order matters",
 }
 """Types and annotations whose input differs from their output, and what to declare instead."""
-
-_PLAIN = (str, int, float, bool, type(None))
 
 
 def type_faults(model: type[Entity]) -> Iterator[Fault]:
@@ -114,16 +112,16 @@ def _annotation_faults(annotation: Any, within: frozenset[int]) -> Found:
 def _class_faults(kind: type, within: frozenset[int]) -> Found:
     if issubclass(kind, enum.Enum):
         yield from _enum_faults(kind)
-    elif issubclass(kind, BaseModel):
+    elif issubclass(kind, BaseModel) or is_dataclass(kind) or typing_extensions.is_typeddict(kind):
         if id(kind) not in within:
             yield from nested_faults(kind, lambda each: _annotation_faults(each, within | {id(kind)}))
     elif kind is pydantic.NaiveDatetime:
         yield "a datetime without a zone has no stored form", "declare datetime, and give one with a zone"
     elif kind.__name__ in _UNSTORED and (_is_of_pydantic(kind) or kind.__module__ == "collections"):
         yield f"a {kind.__name__} has no stored form", _UNSTORED[kind.__name__]
-    elif typing_extensions.is_typeddict(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         yield from _named_member_faults(kind)
-    elif _kinds(kind) is None or dataclasses.is_dataclass(kind):
+    elif _kinds(kind) is None:
         fix = "declare a text, a number, bytes, a time, a UUID, an Enum, or a list, set or dict of those"
         yield f"a {kind.__name__} has no stored form", fix
 
@@ -133,23 +131,10 @@ def _is_of_pydantic(kind: type) -> bool:
 
 
 def _named_member_faults(kind: type) -> Found:
-    """Faults of members of a TypedDict or NamedTuple: pydantic alone converts them, with other rules for all but plain
-    values."""
-    hints = typing_extensions.get_type_hints(kind)
-    if not all(_is_plain(each) for each in hints.values()):
-        fix = "declare texts, numbers, bools, None, and lists and dicts of those there, or properties of their own"
+    """Faults of members of a NamedTuple: pydantic alone converts them, with other rules for all but plain values."""
+    if not has_plain_members(kind):
+        fix = "declare texts, numbers, bools, None, and lists and dicts of those there, or a dataclass"
         yield f"{kind.__name__} has members that are more than plain values", fix
-
-
-def _is_plain(annotation: Any) -> bool:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return all(isinstance(each, _PLAIN) for each in arguments)
-    if origin is dict:
-        return arguments[0] is str and _is_plain(arguments[1])
-    if origin in (list, typing.Union, types.UnionType):
-        return all(_is_plain(each) for each in arguments)
-    return annotation in _PLAIN
 
 
 def _enum_faults(members: type[enum.Enum]) -> Found:
@@ -195,6 +180,8 @@ def _kinds(annotation: Any) -> set[str] | None:
         return set().union(*(_kinds(type(member.value)) or set() for member in kind))
     if is_written_as_text(kind):
         return {"text"}
+    if is_dataclass(kind):
+        return {"mapping"}
     found = next((stored for classes, stored in _STORED if issubclass(kind, classes)), None)
     if found is None and hasattr(kind, "__get_pydantic_core_schema__"):
         return None if _is_of_pydantic(kind) and kind.__name__ not in _STORED_OF_PYDANTIC else set()

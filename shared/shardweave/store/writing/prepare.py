@@ -25,6 +25,7 @@ from ...schema.relations import SequenceType
 from ...schema.upgrades import VERSION
 from ...table.values import Item, Value
 from ...values.codecs import TimestampCodec
+from ...values.kept_members import with_kept_members
 from ...values.stored_form import stored_form
 from ...values.untyped import as_stored
 from ..operations import Changes, Put
@@ -122,6 +123,7 @@ def changed_draft(
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # if no given value is at fault, a stored one may be
         raise
+    item |= _kept_members(entity, item, stored)
     _check_forms(entity, item, stored)
     _keep_order_of_times(entity, item)
     _check_immutable(entity, stored, item)
@@ -139,6 +141,7 @@ def rewritten_draft(entity: EntityType[Any], stored: Item, rev: str) -> Prepared
     stored = entity.current(stored)
     values = entity.whole(entity.visible(stored))
     item = entity.dump(entity.revalidate(entity.prepared(values, values), values))
+    item |= _kept_members(entity, item, stored)
     _check_forms(entity, item, stored)
     _check_immutable(entity, stored, item)
     for sequence in entity.sequences:
@@ -202,6 +205,15 @@ def _as_stored(entity: EntityType[Any], given: Mapping[str, Any], stored: Item) 
         if kept != form:
             found |= entity.readable({name: kept})
     return found
+
+
+def _kept_members(entity: EntityType[Any], item: Item, stored: Item) -> dict[str, Value]:
+    """The properties with models, with the members of the stored ones that are not declared."""
+    return {
+        name: with_kept_members(each.annotation, stored[name], item[name])
+        for name, each in entity.properties.items()
+        if each.holds_models and isinstance(item.get(name), (Mapping, list)) and stored.get(name)
+    }
 
 
 def unknown_attributes(entity: EntityType[Any], stored: Item, generated: frozenset[str]) -> dict[str, Value]:
