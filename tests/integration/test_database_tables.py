@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
-from shardweave import Database, errors
+from shardweave import AsyncDatabase, Database, errors
 from shardweave.table.dynamodb import DynamoDBTable, create_table
+from tests.integration.scripted_server import Reply, ScriptedServer
 from tests.unit.database_world import SCHEMA, Account, Clock, Team, accounts
 
 TABLE = "accounts"
@@ -66,3 +70,42 @@ def test_a_table_that_is_not_there_is_named() -> None:
         pytest.raises(errors.TableNotFound, match="check names and region"),
     ):
         db.get(Team, "red")
+
+
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server where every item is missing, and credentials for it."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    server = ScriptedServer([Reply()])
+    yield server.url
+    server.close()
+
+
+def asked(url: str, transport: str, observe: Callable[[Any], object]) -> None:
+    where: dict[str, Any] = {"table_name": TABLE, "endpoint_url": url, "region": "us-east-1"}
+    with Database(SCHEMA, **where, transport=transport, observe=observe) as db:
+        assert db.get(Team, "red") is None
+
+
+def asked_by_a_loop(url: str, transport: str, observe: Callable[[Any], object]) -> None:
+    async def ask() -> None:
+        where: dict[str, Any] = {"table_name": TABLE, "endpoint_url": url, "region": "us-east-1"}
+        async with AsyncDatabase(SCHEMA, **where, transport=transport, observe=observe) as db:
+            assert await db.get(Team, "red") is None
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("ask", [asked, asked_by_a_loop])
+def test_a_database_is_told_of_each_attempt_of_the_transport_that_it_chose(
+    empty: str, ask: Callable[[str, str, Callable[[Any], object]], None]
+) -> None:
+    direct: list[Any] = []
+    ask(empty, "direct", direct.append)
+    assert {(each.method, each.status) for each in direct} == {("get_item", 200)}
+    other: list[Any] = []
+    ask(empty, "botocore", other.append)
+    assert other == []

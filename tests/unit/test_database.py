@@ -401,6 +401,12 @@ MISTAKES: dict[str, tuple[Ask, str]] = {
     "an empty table name": (lambda db: Database(SCHEMA, table_name=""), "table_name: must be the name of a table"),
     "a region for memory": (lambda db: Database(SCHEMA, region="eu-west-1"), "region: it is for DynamoDB alone"),
     "a number as a client": (lambda db: Database(SCHEMA, table_name="x", client=5), "client: must be a client"),
+    "an observer of memory": (lambda db: Database(SCHEMA, observe=print), "observe: it is for DynamoDB alone"),
+    "a number as an observer": (lambda db: Database(SCHEMA, table_name="x", observe=5), "observe: must be a function"),
+    "a transport that is none": (
+        lambda db: Database(SCHEMA, table_name="x", transport="http"),
+        "transport: there is no such transport. Fix: set it to auto, direct or botocore",
+    ),
     "a number as keys of cursors": (lambda db: Database(SCHEMA, cursor_keys=5), "cursor_keys: must be CursorKeys"),
     "a number as a clock": (lambda db: Database(SCHEMA, clock=5), "clock: must be a function, got int"),
     "no reads at all": (lambda db: Database(SCHEMA, throttle=0), "throttle: 1 to 1000 reads"),

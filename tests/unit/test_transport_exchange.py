@@ -22,7 +22,7 @@ from shardweave.errors import (
 )
 from shardweave.errors.outcomes import maybe_written
 from shardweave.table.conditions import Missing
-from shardweave.table.dynamodb.error_replies import parsed_error
+from shardweave.table.dynamodb.error_replies import error_of, parsed_error
 from shardweave.table.dynamodb.replies import ReplyParser as BotocoreParser
 from shardweave.table.dynamodb.transport.calls import call_of
 from shardweave.table.dynamodb.transport.exchange import Exchange, Step
@@ -439,3 +439,13 @@ def test_a_server_may_ask_for_a_longer_pause(asked_for: str, expected: float) ->
     begin(exchange)
     exchange.receive(reply({"__type": "InternalServerError"}, 500, x_amz_retry_after=asked_for))
     assert exchange.pause == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("status", [307, 400, 404])
+@pytest.mark.parametrize("message", ["", "<html>the page of a proxy</html>"])
+def test_an_answer_that_is_not_dynamodb_s_is_said_to_be_none(status: int, message: str) -> None:
+    """botocore takes a page for a message."""
+    error = error_of({**parsed_error(status, None), "Error": {"Code": str(status), "Message": message}}, "get_item")
+    assert str(error).startswith(f"get_item: the answer has status {status} and is not DynamoDB's. Fix: check the")
+    unknown = error_of(parsed_error(status, {"__type": "x#NewException", "message": message}), "get_item")
+    assert str(unknown) == "get_item: DynamoDB refused the request with NewException" + (f": {message}" * bool(message))

@@ -64,7 +64,8 @@ class Database(Relations):
     """The records of a schema. `store` and `queries` are for those who need more than its methods.
 
     `name` is the table's in the folder, "database" where none is given; that of a service opens the service's table.
-    `region`, `endpoint_url` and `client` (boto3's) are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
+    `region`, `endpoint_url`, `client` (boto3's), `transport` ("auto", "direct" or "botocore") and `observe`, which is
+    called for each attempt of the direct transport, are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
     a folder are kept in it, others are made up here where none are given, and tokens are good in this object alone.
     `clock` gives epoch milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at
     once. `rekey` says how records that are being brought in were stored: a mapping, or old entities by new tokens.
@@ -80,6 +81,8 @@ class Database(Relations):
         region: str | None = None,
         endpoint_url: str | None = None,
         client: Any = None,
+        transport: str | None = None,
+        observe: Callable[[Any], object] | None = None,
         cursor_keys: CursorKeys | None = None,
         clock: Callable[[], int] = now_ms,
         waiting: RetryClock | None = None,
@@ -87,7 +90,8 @@ class Database(Relations):
         rekey: Mapping[str, Any] | None = None,
     ) -> None:
         place: dict[str, Any] = {"path": path, "name": name, "table_name": table_name}
-        dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client}
+        named = {"region": region, "endpoint_url": endpoint_url, "client": client}
+        dynamodb = {**named, "transport": transport, "observe": observe}
         options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
         self._store, self._queries = opened_parts(schema, **place, dynamodb=dynamodb, keys=cursor_keys, **options)
         self._owned, self._closed = True, False

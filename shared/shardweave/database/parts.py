@@ -100,7 +100,10 @@ def check_place(path: Any, name: Any, table_name: Any, dynamodb: Mapping[str, An
     for option, value in dynamodb.items():
         if value is not None and table_name is None:
             raise InputError("it is for DynamoDB alone", where=option, fix="give table_name too, or leave it out")
-        if value is not None and option != "client" and not isinstance(value, str):
+        if value is not None and option == "observe" and not callable(value):
+            fix = "give a function of one argument, or leave it out"
+            raise InputError(f"must be a function, got {kind_of(value)}", where=option, fix=fix)
+        if value is not None and option not in ("client", "observe") and not isinstance(value, str):
             raise InputError(f"must be text, got {kind_of(value)}", where=option, fix="give its text, or leave it out")
         if value is not None and option == "client" and not hasattr(value, "meta"):
             fix = 'give boto3.client("dynamodb"), or leave it out'
@@ -161,7 +164,8 @@ def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mappi
     """A table on DynamoDB, with a connection for every parallel read."""
     from ..table.dynamodb import DynamoDBTable
 
-    return DynamoDBTable(layout, name, max_pool_connections=throttle, **options)
+    given = {option: value for option, value in options.items() if value is not None}
+    return DynamoDBTable(layout, name, max_pool_connections=throttle, **given)
 
 
 def table_in_folder(

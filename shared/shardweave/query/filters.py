@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValueRefused
+from ..errors import InputError, LimitExceeded, UnsupportedQuery, ValidationFailed, ValueRefused
 from ..schema.entity_type import EntityType, IndexView
 from ..table.conditions import (
     And,
@@ -330,13 +330,23 @@ def _test(name: str, test: str, value: Any, scalar: Callable[[Any, str], Any], w
     return Size(name, _COMPARATORS[comparator], count)  # type: ignore[arg-type]
 
 
+_OF_MANY = "use contains for a member, or size; whole lists, sets and objects are compared in Python only"
+_MANY = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type", "dict_type", "model_type"})
+"""The faults of one value where a property has many."""
+
+
 def _scalar(name: str, test: str, read: Read, value: Any, where: str) -> Any:
     if isinstance(value, (list, dict)):
-        fix = "use contains for a member, or size; whole lists, sets and objects are compared in Python only"
-        raise InputError("a test takes one value, no list or object", where=where, fix=fix)
+        raise InputError("a test takes one value, no list or object", where=where, fix=_OF_MANY)
     if value is None:
         raise InputError("a test takes one value that is not null", where=where, fix="use exists for absence")
-    return read(name, test, value, where)
+    try:
+        return read(name, test, value, where)
+    except ValidationFailed as error:
+        if all(fault.type in _MANY for fault in error.fields):
+            message = "the property has a list, a set or an object, of which a test takes no whole one"
+            raise InputError(message, where=where, fix=_OF_MANY) from None
+        raise
 
 
 def _list(value: Any, where: str, least: int, most: int) -> list[Any]:

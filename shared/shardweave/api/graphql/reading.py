@@ -123,7 +123,8 @@ class Reading:
         queries, spec = records.pages.asked(given, call, "list" if one else operation_of(root))
         if root.index is None:
             queries = queries.hiding(frozenset(name for name in records.entity.views if name is not None))
-        lanes = sum(not lane.empty for lane in queries.explain(spec).lanes)
+        with token_named(root.arguments):
+            lanes = sum(not lane.empty for lane in queries.explain(spec).lanes)
         cost = lanes + spec.limit + cost_of(root.selected.values(), spec.limit)
         return Planned(replace(root, kind="one") if one else root, cost, None, given, spec, queries)
 

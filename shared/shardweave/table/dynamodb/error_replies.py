@@ -64,9 +64,12 @@ def _error(response: Mapping[str, Any], method: str) -> ShardweaveError:
         return make(response, method)
     if status >= 500:
         return _unavailable(response, method)
-    return TableError(
-        f"DynamoDB refused the request with {code or f'status {status}'}: {_text(response)}", where=method
-    )
+    if code in ("", str(status)):
+        # It has no code of DynamoDB's, and its text may be a whole page.
+        fix = "check the endpoint, and what answers in its place: a proxy, a page to log in, a redirect"
+        return TableError(f"the answer has status {status} and is not DynamoDB's", where=method, fix=fix)
+    text = _text(response)
+    return TableError(f"DynamoDB refused the request with {code}{f': {text}' if text else ''}", where=method)
 
 
 # -- one maker for each kind ------------------------------------------------------------------------------------------
