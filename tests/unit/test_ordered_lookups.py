@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave import ARTICLE, Database, between, one_of, prefix, where
+from shardweave import ARTICLE, Allow, Database, between, claim_property, one_of, prefix, private_property, where
+from shardweave.access.authorization import Authorization
+from shardweave.api.caller_database import CallerDatabase
 from shardweave.errors import (
     CursorMismatch,
     InputError,
@@ -31,6 +33,7 @@ from shardweave.maintenance.importing import Import
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.reshard.phases import Phase
+from shardweave.schema.caller import Caller
 from shardweave.schema.declarations import Lookup, OrderedLookup
 from shardweave.schema.entity import Entity
 from shardweave.schema.manifest import manifest_of, placement_faults
@@ -455,3 +458,28 @@ REFUSED = {
 def test_a_wrong_question_over_http_is_refused(client: Client, query: str) -> None:
     code, place = REFUSED[query]
     assert problem_of(client.get(f"/v1/tasks?{query}"), 400, code)["where"] == place
+
+
+class Ticket(Entity, token="ticket", partition="tenant", access=[Allow("list", groups=("staff",))]):
+    """A ticket of a tenant, with a price that is not shown."""
+
+    tenant: str = claim_property("tenant")
+    ticket_id: str = unique_property()
+    due: dt.date
+    price: int | None = private_property(default=None)
+
+    due_list = OrderedLookup("due", within="tenant")
+
+
+def test_in_a_route_of_its_own_a_list_is_the_callers_and_a_filter_tests_nothing_private() -> None:
+    schema = Schema([Ticket])
+    with Database(schema) as db:
+        for number, tenant in enumerate(("a", "b", "a")):
+            due = dt.date(2026, 1, 3 - number)
+            db.create(Ticket(tenant=tenant, ticket_id=f"t{number}", due=due, price=number))
+        caller = Caller("ann", tenant="a", claims={"tenant": "a"}, groups=frozenset({"staff"}))
+        own = CallerDatabase(db.store, db.queries, Authorization(schema.entities), caller)
+        assert [each.ticket_id for each in own.find_by(Ticket, "due").items] == ["t2", "t0"]
+        with pytest.raises(UnknownName, match="no property 'price'"):
+            own.find_by(Ticket, "due", filter=where("price") > 1)
+        assert own.find_by(Ticket, "due", within={"tenant": "b"}).items == ()

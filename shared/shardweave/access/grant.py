@@ -173,6 +173,11 @@ class Grant:
             return replace(found, branches=narrowed)
         return replace(found, conditions=narrowed[0].conditions)
 
+    def check_filter(self, filter: Condition | None) -> None:
+        """That a filter of a list by a lookup tests nothing private. Raises UnknownName."""
+        if filter is not None:
+            self._refuse_private(QuerySpec(self.entity.token, {}, filter=filter))
+
     def check_costs(self, spec: QuerySpec, told: Mapping[str, bool]) -> None:
         """That what a query reads may be told, where it is asked for (`told`, by the name of what asks), and may end a
         page. Raises UnsupportedQuery where records are read that the caller may not see, or not whole: what they cost

@@ -176,6 +176,7 @@ class CallerDatabase(Database):
         """A page of the caller's records with a value, or by an ordered lookup."""
         grant = self._grant(entity, "list")
         check_lookup(name, within)
+        grant.check_filter(filter)
         within = grant.scope(lookup_of(grant.entity, name), within)
         page: dict[str, Any] = {"limit": limit, "next_token": next_token, "prev_token": prev_token}
         page |= {"reverse": reverse, "filter": filter}
