@@ -182,6 +182,15 @@ def test_the_document_describes_it() -> None:
     assert schemas["CustomerHistoryBill"]["required"] == ["entity", "record"]
 
 
+def test_it_has_no_route_while_its_index_is_being_filled() -> None:
+    hidden = SCHEMA.hiding(["byTime"])
+    assert PATH in json.loads(api_of(SCHEMA).openapi)["paths"]
+    assert PATH not in json.loads(api_of(hidden).openapi)["paths"]
+    assert hidden.collections == ()
+    assert SCHEMA.hiding(["byTime"], "bill").collections == (HISTORY,)
+    assert SCHEMA.hiding(("byTime",)) is hidden, "so that its entities' shard maps are kept once"
+
+
 # -- rules ------------------------------------------------------------------------------------------------------------
 
 

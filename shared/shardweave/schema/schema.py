@@ -119,7 +119,7 @@ class Schema:
 
     def hiding(self, indexes: Iterable[str], token: str | None = None) -> Schema:
         """This schema for queries that must not use some indexes, while those are being filled: of one entity, or of
-        all. Writes are the same, so that the indexes are filled."""
+        all; then it has no collections by these indexes. Writes are the same, so that the indexes are filled."""
 
         hidden = frozenset(indexes)
 
@@ -135,6 +135,8 @@ class Schema:
             found = copy(self)
             found._hiding = {}
             found._register(shown(entity) for entity in self.entities.values())
+            if token is None:
+                found.collections = tuple(each for each in self.collections if each.index not in hidden)
             self._hiding[hidden, token] = found
         return found
 
