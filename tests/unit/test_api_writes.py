@@ -150,6 +150,24 @@ def test_a_delete_answers_the_record_where_it_is_asked_for(client: Client) -> No
     assert client.delete("/v1/meters/m").status == 204
 
 
+def test_a_put_answers_what_it_replaced_where_it_is_asked_for(client: Client) -> None:
+    body = {"name": "x", "count": 7}
+    first = client.put("/v1/meters/m?returning=old", body)
+    assert (first.status, json_of(first)["count"]) == (201, 7), "there was none: the new one"
+    problem_of(client.put("/v1/meters/m?returning=new", body), 400, "invalid_input")
+    problem_of(client.put("/v1/meters/m?returning=old", {"name": "x", "count": "x"}), 400, "validation_failed")
+    before = client.get("/v1/meters/m")
+    answer = client.put("/v1/meters/m?returning=old", {"name": "x", "count": 8})
+    assert (answer.status, json_of(answer), answer.headers["etag"]) == (200, json_of(before), before.headers["etag"])
+    assert json_of(client.get("/v1/meters/m"))["count"] == 8
+    again = client.put("/v1/meters/m?returning=old", {"name": "x", "count": 9}, idempotency_key="once")
+    assert json_of(
+        client.put("/v1/meters/m?returning=old", {"name": "x", "count": 9}, idempotency_key="once")
+    ) == json_of(again)
+    stale = client.put("/v1/meters/m?returning=old", {"name": "x", "count": 10}, if_match=before.headers["etag"])
+    problem_of(stale, 412, "precondition_failed")
+
+
 # -- batches of patches -----------------------------------------------------------------------------------------------
 
 

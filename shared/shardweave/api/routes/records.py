@@ -4,7 +4,8 @@
     GET     /v1/{collection}         a page of records
     GET     /v1/{collection}/{key}   one record
     PATCH   /v1/{collection}/{key}   a merge patch: null removes a property; with `upsert` it may make the record
-    PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200
+    PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200; with `returning=old` what was
+                                     replaced
     DELETE  /v1/{collection}/{key}   204, or 404 when there is none; with `returning=old` 200 and the record
 
 its queries (see `queries`) and its batches (see `batches`).
@@ -77,6 +78,7 @@ TAG = {"ETag": "The record's revision."}
 PLACE = {"Location": "The record's path.", **TAG}
 UPSERT, RETURNING = "upsert", "returning"
 UPSERTS = "True to make the record where there is none, of its key and the patch (201)."
+REPLACED_OLD = "`old` for an answer with the record that was replaced; a new record is answered itself (201)."
 RETURNS_OLD = "`old` for an answer with the record that was removed."
 CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 
@@ -193,8 +195,11 @@ class Collection:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
         keeping = frozenset() if condition.absent else self.models.kept
         values, model = grant.made(values, keeping), self.entity.model
-        asker = grant.asker
-        put = Put(values, model, condition.rev, condition.exists, keeping=keeping, from_json=True, **asker)
+        returning, asker = _returns_old(call.query), grant.asker
+        if returning:
+            asker["visibility"] = both_see(grant, self.grant("get", call))
+        how: dict[str, Any] = {"keeping": keeping, "from_json": True, "returning": returning, **asker}
+        put = Put(values, model, condition.rev, condition.exists, **how)
         try:
             with condition.or_refuse():
                 return self._write(call, Create(values, model, **asker) if condition.absent else put)
@@ -228,6 +233,8 @@ class Collection:
         def answer(made: Sequence[Written]) -> Response:
             (written,) = made
             assert written.record is not None, "the write leaves a record"
+            if written.before is not None:
+                return stored(self.models, written.before)
             return (created if written.created else stored)(self.models, written.record)
 
         return carried_out(self._store, call, [operation], answer)
@@ -337,6 +344,7 @@ class Collection:
                 run=self.put,
                 answer=answer,
                 also=(made,),
+                query_parameters=(Parameter(RETURNING, REPLACED_OLD, Literal["old"]),),
                 header_parameters=(*CONDITIONS_OF_PUTTING, ONCE),
                 body=Body(lambda: models.put),
                 errors=(*CHANGE_ERRORS, *hidden, ImmutableProperty, RecordTooLarge),
