@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api.graphql.options import GraphQL
     from .database.async_database import AsyncDatabase
     from .database.database import Database
+    from .database.shadow import Shadow
     from .keys import shard_key
     from .keys.key_format import ARTICLE, ENTITY_MANAGER, ORDERED, KeyFormat
     from .keys.sharding import ShardBump
@@ -76,6 +77,7 @@ __all__ = [
     "SemanticVersion",
     "Sequence",
     "SetRecord",
+    "Shadow",
     "ShardBump",
     "Timestamp",
     "TimestampSeconds",
@@ -107,6 +109,7 @@ _PLACES = {
     "api.graphql.options": ("GraphQL",),
     "database.async_database": ("AsyncDatabase",),
     "database.database": ("Database",),
+    "database.shadow": ("Shadow",),
     "keys.key_format": ("ARTICLE", "ENTITY_MANAGER", "ORDERED", "KeyFormat"),
     "keys.sharding": ("ShardBump",),
     "query.cursor": ("CursorKeys",),

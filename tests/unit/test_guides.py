@@ -15,6 +15,7 @@ GUIDES = {
     "changing-a-schema.md": 4,
     "types.md": 2,
     "bringing-a-table-in.md": 1,
+    "comparing.md": 1,
     "graphql.md": 1,
 }
 """The guides whose examples need nothing but the library, and how many there are at least."""

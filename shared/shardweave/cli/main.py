@@ -90,6 +90,8 @@ COMMANDS = (
     Command("doctor", "doctor", "prove that a table is right, say what is not, and repair what is safe"),
     Command("scan", "scan", "all records of an entity as JSON lines, also while they move", asks=True),
     Command("rekey", "rekey", "bring records of another program, or of an earlier declaration, in while they are used"),
+    Command("compare", "compare", "compare the records of two tables, of a table and an export, or with old items"),
+    Command("compare-metrics", "compare_metrics", "compare two versions of a deployment by their logs"),
     Command("export", "export", "write records into a folder, for an import elsewhere"),
     Command("import", "import_", "bring records in that an export wrote"),
     Command("backup", "backup", "copy the table of a data folder, also while it is served"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..table.conditions import Condition
     from .asked_entities import Asked
     from .scans import AsyncEntityScan
+    from .shadow import Shadow
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +60,7 @@ class AsyncDatabase(AsyncRelations):
         throttle: int = DEFAULT_THROTTLE,
         threads: int = DEFAULT_THROTTLE,
         rekey: Mapping[str, Any] | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         check_threads(threads)
         database = Database(
@@ -76,6 +78,7 @@ class AsyncDatabase(AsyncRelations):
             waiting=waiting,
             throttle=throttle,
             rekey=rekey,
+            shadow=shadow,
         )
         try:
             self._begin(database, threads)

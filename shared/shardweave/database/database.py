@@ -55,6 +55,7 @@ from .relations import Relations
 
 if TYPE_CHECKING:
     from .scans import EntityScan
+    from .shadow import Shadow
 
 E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -68,7 +69,8 @@ class Database(Relations):
     called for each attempt of the direct transport, are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
     a folder are kept in it, others are made up here where none are given, and tokens are good in this object alone.
     `clock` gives epoch milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at
-    once. `rekey` says how records that are being brought in were stored: a mapping, or old entities by new tokens.
+    once. `rekey` says how records that are being brought in were stored: a mapping, or old entities by new tokens. A
+    `shadow` asks another database the same.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Database(Relations):
         waiting: RetryClock | None = None,
         throttle: int = DEFAULT_THROTTLE,
         rekey: Mapping[str, Any] | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         place: dict[str, Any] = {"path": path, "name": name, "table_name": table_name}
         named = {"region": region, "endpoint_url": endpoint_url, "client": client}
@@ -95,6 +98,8 @@ class Database(Relations):
         options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
         self._store, self._queries = opened_parts(schema, **place, dynamodb=dynamodb, keys=cursor_keys, **options)
         self._owned, self._closed = True, False
+        if shadow is not None:
+            shadow.attach(self)
 
     @classmethod
     def over(cls, store: Store, queries: QueryRunner) -> Self:

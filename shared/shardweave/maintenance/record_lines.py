@@ -113,6 +113,16 @@ def _record(entity: EntityType[Any], item: Item, generated: frozenset[str]) -> R
     return RecordLine(entity, properties, unknown_attributes(entity, item, generated))
 
 
+def item_text(item: Item) -> str:
+    """An item as one text, equal for equal items."""
+    return _text(dict(sorted(_json(to_attribute_values(item)).items()))).decode().strip()
+
+
+def item_of_text(text: str) -> dict[str, Value]:
+    """The inverse of `item_text`."""
+    return from_attribute_values(_native(json.loads(text)))
+
+
 # -- bytes, which JSON has none of ------------------------------------------------------------------------------------
 
 
