@@ -25,14 +25,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import InputError, ShardweaveError
 from ..query.spec import Page
 from ..schema.entity import Entity
+from ..schema.schema import Schema
 
-if TYPE_CHECKING:
-    from .database import Database
+
+class Asked(Protocol):
+    """A `Database`."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def close(self) -> None: ...
+
 
 READS = ("get", "batch_get", "get_by", "query", "first", "exists", "count")
 TOKENS = ("next_token", "prev_token")
@@ -68,7 +76,7 @@ class Shadow:
 
     def __init__(
         self,
-        database: Database,
+        database: Asked,
         *,
         share: float = 0.01,
         entities: Mapping[str, str] | None = None,
@@ -101,7 +109,7 @@ class Shadow:
         with self._lock:
             return tuple(self._samples)
 
-    def attach(self, database: Database) -> None:
+    def attach(self, database: Asked) -> None:
         """Compare the reads of a database. When that is closed, the comparisons that were begun end first."""
         for name in READS:
             setattr(database, name, self._beside(database, name, getattr(database, name)))
@@ -119,7 +127,7 @@ class Shadow:
 
     # -- parts
 
-    def _beside(self, database: Database, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
+    def _beside(self, database: Asked, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(read)
         def both(entity: Any, *given: Any, **options: Any) -> Any:
             arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in given)
