@@ -21,7 +21,7 @@ GROUPS = {
         timestamp_property updated_property ttl_property claim_property private_property Unique Lookup OrderedLookup
         Sequence belongs_to has_many Allow CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion
         KeyFormat ORDERED ARTICLE ENTITY_MANAGER""",
-    "The database": "Database AsyncDatabase CursorKeys Page",
+    "The database": "Database AsyncDatabase Shadow CursorKeys Page",
     "Operations of a transaction": "Create Put Update Add Delete Check IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
     "Events": "Event ReadModel SetRecord UpdateRecord DeleteRecord",

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = """
     ARTICLE ENTITY_MANAGER ORDERED Add Allow AsyncDatabase CanonicalBegin Check Collection Create CursorKeys Database
     DecimalCodec Delete DeleteRecord Entity Event GraphQL HashKey IdempotencyKey Index KeyFormat Lookup
-    OrderedLookup Page Put RangeKey ReadModel Schema SemanticVersion Sequence SetRecord ShardBump Timestamp
+    OrderedLookup Page Put RangeKey ReadModel Schema SemanticVersion Sequence SetRecord Shadow ShardBump Timestamp
     TimestampSeconds Unique Update UpdateRecord __version__ belongs_to between branch claim_property desc errors
     has_many nanoid one_of prefix private_property shard_key timestamp_property ttl_property unique_property
     updated_property where
