@@ -101,6 +101,10 @@ def readable(report: DoctorReport) -> str:
             lines.append(f"    and {count - len(report.findings.named[kind]):,} more")
         if count > repaired:
             lines.append(f"    repair: {about.repair}")
+    if report.undecided:
+        what = counted(len(report.undecided), "counter")
+        lines.append(f"{what} of children kept changing, and will be counted by the next run:")
+        lines += [f"    {' '.join(key)}" for key in report.undecided]
     rate = report.read / report.seconds if report.seconds else 0.0
     a_piece = report.units / report.read if report.read else 0.0
     lines.append(

@@ -56,12 +56,14 @@ LAST = frozenset({"lookup_dangling"})
 MAX_POSTPONED = 10_000
 """Repairs beyond are left to the next examination."""
 _COUNTERS = "*"
+MAX_UNDECIDED = 100
 
 
 @dataclass(frozen=True)
 class DoctorReport:
     """The results so far. `part` is the part that the doctor is working on, empty at the end; `items` is the
-    approximate number of items from the table's description; `skipped` are the kinds that were not checked."""
+    approximate number of items from the table's description; `skipped` are the kinds that were not checked, `undecided`
+    the keys of counters whose children kept changing."""
 
     part: str = PARTS[0]
     findings: Findings = field(default_factory=Findings)
@@ -72,6 +74,7 @@ class DoctorReport:
     items: int = 0
     repairing: bool = False
     skipped: tuple[str, ...] = ()
+    undecided: tuple[tuple[str, str], ...] = ()
 
     @property
     def done(self) -> bool:
@@ -102,6 +105,7 @@ class DoctorReport:
             "found": dict(sorted(self.findings.counts.items())),
             "repaired": dict(sorted(self.findings.repaired.items())),
             "skipped": list(self.skipped),
+            "undecided": [list(key) for key in self.undecided],
             "layout": [{"where": each.where, "what": each.message, "fix": each.fix} for each in self.layout],
             "named": [each.document() for each in self.findings.all_named],
         }
@@ -284,6 +288,8 @@ class Doctor:
             self.report.findings.add(wrong.finding)
             if self._repairs is not None and self._repairs.recounted(wrong):
                 self._note_repaired(wrong.finding)
+        undecided = dict.fromkeys((hash_key, range_key) for hash_key, range_key, _ in self._recount.undecided)
+        self.report = replace(self.report, undecided=tuple(undecided)[:MAX_UNDECIDED])
         return True
 
     def _spaces(self) -> Mapping[str, Spaces] | None:

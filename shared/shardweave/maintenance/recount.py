@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..reshard.control import control_key, decode_control
@@ -55,6 +55,8 @@ class Recount:
     schema: Schema
     asking: Asking
     segments: int = 8
+    undecided: list[Counted] = field(default_factory=list, compare=False)
+    """The counters whose children kept changing in the last count."""
 
     @property
     def is_needed(self) -> bool:
@@ -98,6 +100,7 @@ class Recount:
             suspects = set(known)
             if not suspects:
                 return
+        self.undecided[:] = sorted(known)
 
     # -- parts
 
