@@ -69,8 +69,7 @@ class Database(Relations):
     called for each attempt of the direct transport, are for DynamoDB. `cursor_keys` seal the tokens of pages; those of
     a folder are kept in it, others are made up here where none are given, and tokens are good in this object alone.
     `clock` gives epoch milliseconds, and pauses are made of `waiting`; `throttle` is how many reads are under way at
-    once. `rekey` says how records that are being brought in were stored: a mapping, or old entities by new tokens. A
-    `shadow` asks another database the same.
+    once. `rekey` says how records that are being brought in were stored. A `shadow` asks another database the same.
     """
 
     def __init__(
@@ -92,11 +91,10 @@ class Database(Relations):
         rekey: Mapping[str, Any] | None = None,
         shadow: Shadow | None = None,
     ) -> None:
-        place: dict[str, Any] = {"path": path, "name": name, "table_name": table_name}
-        named = {"region": region, "endpoint_url": endpoint_url, "client": client}
-        dynamodb = {**named, "transport": transport, "observe": observe}
-        options: dict[str, Any] = {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
-        self._store, self._queries = opened_parts(schema, **place, dynamodb=dynamodb, keys=cursor_keys, **options)
+        dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client, "transport": transport}
+        options: dict[str, Any] = {"path": path, "name": name, "table_name": table_name, "keys": cursor_keys}
+        options |= {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
+        self._store, self._queries = opened_parts(schema, **options, dynamodb={**dynamodb, "observe": observe})
         self._owned, self._closed = True, False
         if shadow is not None:
             shadow.attach(self)
@@ -105,8 +103,7 @@ class Database(Relations):
     def over(cls, store: Store, queries: QueryRunner) -> Self:
         """A database of parts that were put together elsewhere, which also closes them."""
         found = cls.__new__(cls)
-        found._store, found._queries = store, queries
-        found._owned, found._closed = False, False
+        found._store, found._queries, found._owned, found._closed = store, queries, False, False
         return found
 
     # -- its life
