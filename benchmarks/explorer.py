@@ -101,7 +101,7 @@ def measured(browser: Browser, address: str) -> Iterator[Sequence[object]]:
     yield row("the last of all pages", clicks(page, "button[data-way=last]"))
     yield row("the page before that", clicks(page, "button[data-way=prev]"))
     for name in ("title", "priority", "assignee", "due"):
-        place = [text.rstrip(" ▲▼") for text in page.locator(".grid thead th").all_inner_texts()].index(name) + 1
+        place = [text.strip() for text in page.locator(".grid thead th").all_inner_texts()].index(name) + 1
         yield row(f"sorted by {name}, one way and the other", clicks(page, f".grid th:nth-child({place}) button"))
 
 

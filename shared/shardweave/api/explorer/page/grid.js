@@ -108,10 +108,13 @@ function heading(column, sorted) {
   if (!column.sort) return html`<th scope="col" aria-sort=${way}>${column.label}</th>`;
   return html`<th scope="col" aria-sort=${way}>
     <button class="sort" @click=${column.sort}>
-      ${column.label}<span aria-hidden="true">${here ? (sorted.descending ? " ▼" : " ▲") : ""}</span>
+      ${column.label}${here ? arrow(sorted.descending) : nothing}
     </button>
   </th>`;
 }
+
+const arrow = (descending) => html`<svg class="arrow" viewBox="0 0 8 8" aria-hidden="true"
+  ><path d=${descending ? "M0 2h8L4 7z" : "M0 6h8L4 1z"}></path></svg>`;
 
 /** Keys count only while the focus is in the grid. */
 function onKey(event, pages, open) {
