@@ -58,8 +58,10 @@ def served(folder: Path) -> Iterator[Tracker]:
     server = LocalServer.start(data, "--service", "issue_tracker", "--day", DAY, "--reshard-waits", WAITS)
     claims = {"sub": "tester", "tenant": str(ACME.tenant_id), GROUPS: ["operators"]}
     token = encode_token(claims, DataFolder(data).token_secret(), now=now_ms() // 1000, seconds=36_000)
-    yield Tracker(server, token)
-    assert server.stop() == 0
+    try:
+        yield Tracker(server, token)
+    finally:
+        assert server.stop() == 0
 
 
 @pytest.fixture(scope="session")
