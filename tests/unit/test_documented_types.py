@@ -206,12 +206,57 @@ def test_every_type_that_can_be_in_a_key_has_a_row() -> None:
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("error")
 def test_models_come_back_alone_as_in_a_whole_record(declared: Any, value: Any) -> None:
     client = Client(api_of(Schema([entity_of(declared)])))
     document = {"thingId": "a", "held": value}
     assert json_of(client.post("/v1/things", document)) == document
     page = json_of(client.get("/v1/things?properties=thingId,held"))
     assert (page["items"], page.get("unreadable")) == ([document], None)
+
+
+@dataclasses.dataclass
+class Place:
+    """A place, which may have others in it."""
+
+    lat: Decimal
+    seen: dt.date | None = None
+    near: list[Place] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    """A dataclass without a dict of its own."""
+
+    size: int
+
+
+class Visit(typing_extensions.TypedDict):
+    """A visit of a place."""
+
+    at: dt.datetime
+    place: typing_extensions.NotRequired[Place]
+
+
+HERE = {"lat": "1.5", "seen": "2024-01-02", "near": []}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (Place, HERE),
+        (dict[str, Place], {"a": HERE}),
+        (list[Place], [{**HERE, "near": [HERE]}]),
+        (Place | None, HERE),
+        (Slotted, {"size": 1}),
+        (Visit, {"at": "2024-01-02T00:00:00Z", "place": HERE}),
+        (list[Visit], [{"at": "2024-01-02T00:00:00Z"}]),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_dataclasses_come_back_alone_as_in_a_whole_record(declared: Any, value: Any) -> None:
+    test_models_come_back_alone_as_in_a_whole_record(declared, value)
 
 
 @pytest.mark.parametrize("declared", [Model, Model | None, list[Model], dict[str, Model], Model | str], ids=str)

@@ -27,8 +27,7 @@ def record_json(record: Entity, key: str = "", private: Set[str] = frozenset()) 
 
 def part_json(part: BaseModel, key: str = "") -> bytes:
     """The JSON text of the properties of a record that were read, alike."""
-    # A model is one of its declared class by now, of which pydantic would warn in a union, with its values.
-    return _with_key(key, part.model_dump_json(by_alias=True, exclude_unset=True, warnings=False).encode())
+    return _with_key(key, part.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
 
 def _with_key(key: str, text: bytes) -> bytes:

@@ -84,6 +84,11 @@ class RecordModels:
         return self._derived("Part", lambda each: False, shown=True)
 
     @cached_property
+    def _some(self) -> type[BaseModel]:
+        """As `part`, of values as they are read: models and dataclasses are instances of the declared classes."""
+        return self._derived("Part", lambda each: False, shown=True, typed=True)
+
+    @cached_property
     def write(self) -> type[BaseModel]:
         return self._derived("Write", self._must_be_written, defaults=True)
 
@@ -146,12 +151,12 @@ class RecordModels:
         """The JSON text of some properties of a record. Raises RecordUnreadable."""
         nulls = self._null_stored
         shown = {
-            name: _members(value)
+            name: value
             for name, value in part.items()
             if name not in self._private_stored and (value is not None or name in nulls)
         }
         try:
-            return part_json(self.part.model_validate(shown), "" if part.key is None else self._key(part.key))
+            return part_json(self._some.model_validate(shown), "" if part.key is None else self._key(part.key))
         except ValidationError as error:
             raise self.entity.unreadable(part, "invalid", field_faults(error)) from None
 
@@ -238,6 +243,7 @@ class RecordModels:
         *,
         answered: bool = False,
         shown: bool = False,
+        typed: bool = False,
         defaults: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
@@ -254,7 +260,8 @@ class RecordModels:
             if shown and each.private:
                 continue
             annotation = without_validators(each.annotation) if shown else each.annotation
-            annotation = json_type(without_none(annotation) if shown and not each.shows_none else annotation)
+            annotation = without_none(annotation) if shown and not each.shows_none else annotation
+            annotation = annotation if typed else json_type(annotation)
             annotation = annotation | None if nullable(each) else annotation
             fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
@@ -290,7 +297,7 @@ class RecordModels:
         numbered = any(each.stored == sequence.property_name for sequence in self.entity.sequences)
         if value in (None, PydanticUndefined) or numbered or each.stored in self.kept:
             return {}
-        shown = json.loads(part_json(self.part.model_validate({each.stored: each.stored_value(value)})))
+        shown = json.loads(part_json(self._some.model_validate({each.stored: each.stored_value(value)})))
         return {"default": shown[each.stored]}
 
     def _declared(self, each: Property) -> FieldInfo:
@@ -314,17 +321,6 @@ class RecordModels:
             filled = "Made when it is not given; it" if each.has_default else "It"
             sentences.append(f"{filled} never changes.")
         return " ".join(sentence for sentence in sentences if sentence) or None
-
-
-def _members(value: Any) -> Any:
-    """A value with the members of models in it, which the forms of JSON read as models of their own."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(by_alias=True)
-    if isinstance(value, list | tuple):
-        return type(value)(map(_members, value)) if type(value) in (list, tuple) else value
-    if isinstance(value, dict):
-        return {name: _members(each) for name, each in value.items()}
-    return value
 
 
 def is_derived(declared: FieldInfo) -> bool:
