@@ -7,7 +7,7 @@ that declares the property, and not for derived models.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -37,10 +37,25 @@ def changed_model(
             __module__=base.__module__,
             __doc__=base.__doc__,
             __validators__=validators,
-            __cls_kwargs__={"extra": "forbid"} if strict_names else None,
+            __cls_kwargs__={"extra": "forbid", "json_schema_extra": _as_declared(base)} if strict_names else None,
             **fields,
         )
         return made
+
+
+def _as_declared(base: type[BaseModel]) -> Callable[[dict[str, Any]], None]:
+    """What makes the schema of a model that refuses other names the same as the declared one's: two schemas for one
+    name would be told apart by the path of its module."""
+    declared: Any = base.model_config.get("json_schema_extra")
+
+    def say(schema: dict[str, Any]) -> None:
+        schema.pop("additionalProperties", None)
+        if callable(declared):
+            declared(schema)
+        else:
+            schema.update(declared or {})
+
+    return say
 
 
 @contextmanager

@@ -84,9 +84,9 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return Annotated[annotation, BeforeValidator(_among(*(member.value for member in annotation)))]
     if (model := model_of(annotation)) is not None:
-        if model in within:
-            return annotation
         convert = converter(annotation) or functools.partial(as_declared, model)
+        if model in within:
+            return annotation if model is annotation else Annotated[model, AfterValidator(convert)]
         return Annotated[json_form(model, within), AfterValidator(convert)]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:

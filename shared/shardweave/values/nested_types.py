@@ -91,7 +91,7 @@ def _made(kind: type) -> type[BaseModel]:
             f"member_{number}": (_unwrapped(hint), _member(name, required=_is_required(kind, name, hint)))
             for number, (name, hint) in enumerate(hints.items())
         }
-    config = ConfigDict(extra="forbid")
+    config = ConfigDict()
     made: type[BaseModel] = create_model(
         kind.__name__, __config__=config, __module__=kind.__module__, __doc__=_doc(kind), **fields
     )
