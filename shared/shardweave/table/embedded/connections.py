@@ -37,7 +37,7 @@ from ...errors import (
     Throttled,
 )
 from ...errors.outcomes import note_maybe_written
-from .waiting import Follower
+from .waiting import Follower, Made
 
 R = TypeVar("R")
 
@@ -70,6 +70,7 @@ class Connections:
         self._stopping = threading.Event()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._made: Made = {}
         if path is not None:
             _make_private(path)
         try:
@@ -222,6 +223,7 @@ class Connections:
             cached_statements=_STATEMENTS,
             factory=Follower,
         )
+        connection.made = self._made
         if self._path is not None:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA temp_store = MEMORY")

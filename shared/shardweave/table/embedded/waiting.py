@@ -11,8 +11,8 @@ have every one. Such rows are only added, or written with the same keys, until `
 changes its keys calls `write_with` first. Entries of the table's key never wait. A read of an index that begins with
 `follow`, in its snapshot, reads the waiting entries from a table in memory that belongs to its connection.
 
-Cost: a read of an index asks for two numbers more, and makes the entries of the items that came since the connection's
-last one; the first read of a process makes up to `WAIT`.
+Cost: a read of an index asks for two numbers more, and takes over the entries of the items that came since the last
+read of its connection; a process makes them once. The first read of a process makes up to `WAIT`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,17 @@ _TABLE = """CREATE TEMP TABLE IF NOT EXISTS waiting (
 ) WITHOUT ROWID"""
 
 
+Row = tuple[bytes, bytes, bytes, int]
+Made = dict[tuple[int, int], list[Row]]
+
+
 class Follower(sqlite3.Connection):
     """A connection that reads. `followed`: the rows whose entries are in its own table, after the first up to the
     second, and the second's stamp: another row of that number, after a backup was put back, has another."""
 
     followed: tuple[int, int, int] | None = None
+    made: Made
+    """The entries of items that wait, by row and stamp: made once for all connections of a table."""
 
 
 def state(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -61,6 +67,8 @@ def follow(schema: SqliteLayout, reader: sqlite3.Connection) -> bool:
         reader.execute("PRAGMA query_only = OFF")
         try:
             if before is None or not goes_on:
+                if len(reader.made) > 2 * schema.wait:
+                    reader.made.clear()
                 reader.execute(_TABLE)
                 reader.execute("DELETE FROM temp.waiting")
             first = before[1] if before is not None and goes_on else through
@@ -88,11 +96,20 @@ def write_all(schema: SqliteLayout, writer: sqlite3.Connection) -> None:
     if through < last:
         insert_sorted(writer, list(_rows(schema, writer, through, last)))
         writer.execute("UPDATE indexed SET through = ?", (last,))
+        _made(writer).clear()
 
 
-def _rows(
-    schema: SqliteLayout, connection: sqlite3.Connection, after: int, last: int
-) -> Iterator[tuple[bytes, bytes, bytes, int]]:
-    for row, image in connection.execute("SELECT id, image FROM items WHERE id > ? AND id <= ?", (after, last)):
-        for entry in secondary_entries(schema, decode(image)):
-            yield *entry, row
+def _made(connection: sqlite3.Connection) -> Made:
+    return connection.made if isinstance(connection, Follower) else {}
+
+
+def _rows(schema: SqliteLayout, connection: sqlite3.Connection, after: int, last: int) -> Iterator[Row]:
+    made = _made(connection)
+    new = connection.execute("SELECT id, stamp FROM items WHERE id > ? AND id <= ?", (after, last)).fetchall()
+    for row, stamp in new:
+        found = made.get((row, stamp))
+        if found is None:
+            (image,) = connection.execute("SELECT image FROM items WHERE id = ?", (row,)).fetchone()
+            found = [(*entry, row) for entry in secondary_entries(schema, decode(image))]
+            made[row, stamp] = found
+        yield from found
