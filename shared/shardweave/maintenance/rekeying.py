@@ -18,7 +18,7 @@ that write them have to stop before `finish`, which leaves them as they are.
 
 State that is kept (see `progress`): the pass, its lanes and counts, and the results of the last whole run.
 
-Costs: those of the passes (see `rekey_passes`): three reads of everything a run.
+Costs: those of the passes (see `rekey_passes`): a run reads each old item and each record four times.
 """
 
 from __future__ import annotations
