@@ -7,7 +7,8 @@ from typing import Any
 
 from shardweave.api.lambda_event import event_of
 from shardweave.api.operators import Operators
-from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor import REPORT, Doctor, last_report
+from shardweave.maintenance.progress import Progress
 from shardweave.query.cursor import CursorKeys
 from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
@@ -45,6 +46,7 @@ def test_operators_get_the_last_report_and_others_no_path() -> None:
     Doctor(store.parts, lambda: 5).run()
     status, report = ask(of, OPERATOR)
     assert (status, report["at"], report["verdict"], report["found"]) == (200, 5, "repairable", {"stale_key": 1})
+    assert report == last_report(store.parts), "it says all that was kept"
     (named,) = report["named"]
     assert (named["kind"], named["key"]) == ("stale_key", [item["hashKey"], "userId#u"])
     assert "zoe" not in json.dumps(report)
@@ -55,3 +57,15 @@ def test_operators_get_the_last_report_and_others_no_path() -> None:
 def test_without_operators_there_is_no_such_path() -> None:
     of = build(Settings(CURSOR_KEYS), open_table=EmbeddedTable)
     assert ask(of, OPERATOR)[0] == 404
+
+
+def test_a_report_of_another_version_is_answered_as_far_as_it_is_known() -> None:
+    of = service()
+    Doctor(of.parts.store.parts, lambda: 5).run()
+    kept = Progress(of.parts.store.parts, REPORT)
+    told = dict(kept.read() or {})
+    del told["undecided"]
+    kept.save({**told, "more": 1})
+    status, report = ask(of, OPERATOR)
+    assert (status, report["verdict"]) == (200, "clean")
+    assert not report.keys() & {"undecided", "more"}
