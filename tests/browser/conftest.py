@@ -1,9 +1,15 @@
-"""The issue tracker with its sample data on the local server, and a browser that its page is opened in."""
+"""The issue tracker with its sample data on the local server, and a browser that its page is opened in.
+
+`SHARDWEAVE_EXPLORER_ISSUES=100000` plays the tests on a big project with so many issues in place of 2,000; loading them
+takes some minutes.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,10 +19,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from services._samples.issues import ACME
+from services._samples.issues import ACME, BIG, issue_tracker_samples
+from services.issue_tracker import schema
 from shardweave.access.tokens import GROUPS, encode_token
 from shardweave.database.data_folder import DataFolder
+from shardweave.local.loading import load
 from shardweave.schema.entity import now_ms
+from shardweave.store import Store
 from tests.integration.local_server import LocalServer
 
 from .chromium import chromium
@@ -27,6 +36,8 @@ WAITS = (
 )
 """A re-shard has to come to its end here, and cursors to live longer than a test turns pages."""
 DAY = "2025-01-01"
+ISSUES = int(os.environ.get("SHARDWEAVE_EXPLORER_ISSUES", BIG))
+"""The issues of the big project."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,25 @@ def tracker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracker]:
 def served(folder: Path) -> Iterator[Tracker]:
     """The issue tracker with its data in a folder."""
     data = folder / "data"
-    server = LocalServer.start(data, "--service", "issue_tracker", "--day", DAY, "--reshard-waits", WAITS)
+    filled = fill(data) if ISSUES != BIG else ()
+    options = ("--service", "issue_tracker", "--day", DAY, "--reshard-waits", WAITS, *filled)
+    server = LocalServer.start(data, *options)
     claims = {"sub": "tester", "tenant": str(ACME.tenant_id), GROUPS: ["operators"]}
     token = encode_token(claims, DataFolder(data).token_secret(), now=now_ms() // 1000, seconds=36_000)
     try:
         yield Tracker(server, token)
     finally:
         assert server.stop() == 0
+
+
+def fill(data: Path) -> tuple[str, ...]:
+    """Write another amount of sample data into a folder, and give the option of the server that leaves it as it is."""
+    opened = schema()
+    table = DataFolder(data).open_table(opened, "issue_tracker", "ordered", create=True)
+    samples = list(issue_tracker_samples(dt.date.fromisoformat(DAY), ISSUES))
+    load(Store(opened, table), samples, "Loading issues", sys.stderr)
+    table.close()
+    return ("--empty",)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from services._samples.issues import BIG, TUNNEL
-from tests.browser.conftest import Tracker
+from services._samples.issues import TUNNEL
+from tests.browser.conftest import ISSUES, Tracker
 
 
 def numbers(page: Page) -> list[int]:
@@ -53,14 +53,14 @@ def test_pages_forwards_and_backwards_and_from_the_end(big: Page) -> None:
     assert numbers(big) == list(range(1, 26))
     turn(big, "last")
     expect(big.get_by_role("status")).to_contain_text("last page")
-    assert numbers(big) == list(range(BIG - 24, BIG + 1))
+    assert numbers(big) == list(range(ISSUES - 24, ISSUES + 1))
     expect(big.locator("button[data-way=next]")).to_be_disabled()
     turn(big, "prev")
     expect(big.get_by_role("status")).to_contain_text("2. page from the end")
-    assert numbers(big) == list(range(BIG - 49, BIG - 24))
+    assert numbers(big) == list(range(ISSUES - 49, ISSUES - 24))
     turn(big, "next")
     expect(big.get_by_role("status")).to_contain_text("last page")
-    assert numbers(big) == list(range(BIG - 24, BIG + 1))
+    assert numbers(big) == list(range(ISSUES - 24, ISSUES + 1))
 
 
 @pytest.mark.parametrize("name", ["title", "priority", "due", "depth"])

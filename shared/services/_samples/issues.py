@@ -55,8 +55,8 @@ _SECTIONS = ("North portal", "Shaft 1", "Shaft 2", "Cross passage", "Sea section
 _CONTRACTORS = ("Bauer & Söhne", "Forget Frères", "Hill Works", "Østby")
 
 
-def issue_tracker_samples(day: dt.date) -> Iterator[Entity]:
-    """Tenants, projects, issues."""
+def issue_tracker_samples(day: dt.date, big: int = BIG) -> Iterator[Entity]:
+    """Tenants, projects, issues; `big` are those of the big project."""
     yield from (ACME, BIG_MEDIA, BRIDGE, NEWS, TUNNEL)
     for project, num, title, state in _TOLD:
         yield Issue(
@@ -68,7 +68,7 @@ def issue_tracker_samples(day: dt.date) -> Iterator[Entity]:
             state=state,
             created=_FOUNDED + num * _DAY_MS,
         )
-    yield from generated_issues(TUNNEL, BIG, day)
+    yield from generated_issues(TUNNEL, big, day)
 
 
 def generated_issues(project: Project, count: int, day: dt.date) -> Iterator[Issue]:
