@@ -1,8 +1,7 @@
 """The SQLite connections of one table: many readers and one writer.
 
-A table in a file is in write-ahead-log mode. Readers take a connection from a pool that grows to the most readers at
-once, and each statement (or `snapshot`) sees the last commit before it began, whatever is being written. Writers take
-turns: a lock among this process's threads, SQLite's own lock among processes. A write waits for both together at most
+A table in a file is in write-ahead-log mode. The readers of a process take turns, and each statement (or `snapshot`)
+sees the last commit before it began, whatever is being written. Writers take turns: a lock among this process's threads, SQLite's own lock among processes. A write waits for both together at most
 `busy_seconds`; once another process has held the file for that time, further writes try once without waiting, until one
 succeeds. `stop_waiting` ends the current waits, and later writes don't wait. Reads never wait for writes. `synchronous`
 is NORMAL: a commit that returned is in the operating system's cache, so it survives the death of the process (kill -9).
@@ -65,6 +64,8 @@ class Connections:
         self._path = path
         self._busy_seconds = busy_seconds
         self._monotonic = monotonic
+        # SQLite gives up the interpreter at each row: threads that read at once would mostly wait for each other there.
+        self._read_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._held_elsewhere = False
         self._stopping = threading.Event()
@@ -89,11 +90,12 @@ class Connections:
                 with self._write_lock:
                     self._refuse_closed()
                     return work(self._writer)
-            reader = self._take()
-            try:
-                return work(reader)
-            finally:
-                self._give_back(reader)
+            with self._read_lock:
+                reader = self._take()
+                try:
+                    return work(reader)
+                finally:
+                    self._give_back(reader)
         except sqlite3.Error as error:
             raise _table_error(error) from error
 
@@ -223,7 +225,7 @@ class Connections:
             cached_statements=_STATEMENTS,
             factory=Follower,
         )
-        connection.made = self._made
+        connection.made, connection.followed = self._made, {}
         if self._path is not None:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA temp_store = MEMORY")

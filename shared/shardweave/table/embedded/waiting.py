@@ -11,8 +11,8 @@ have every one. Such rows are only added, or written with the same keys, until `
 changes its keys calls `write_with` first. Entries of the table's key never wait. A read of an index that begins with
 `follow`, in its snapshot, reads the waiting entries from a table in memory that belongs to its connection.
 
-Cost: a read of an index asks for two numbers more, and takes over the entries of the items that came since the last
-read of its connection; a process makes them once. The first read of a process makes up to `WAIT`.
+Cost: a read of an index asks for two numbers more, and takes over its entries of the items that came since the index
+was last read on its connection; a process makes them once. The first read of a process makes up to `WAIT`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,34 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from .entries import insert_sorted, secondary_entries
+from .entries import index_bounds, insert_sorted, secondary_entries
 from .item_blobs import decode
-from .sqlite_layout import SqliteLayout
+from .sqlite_layout import NUMBER_BYTES, KeyIndex, SqliteLayout
 
 WAIT = 2048
 
 _STATE = "SELECT through, (SELECT max(id) FROM items) FROM indexed"
 _STAMP = "SELECT stamp FROM items WHERE id = ?"
 _INSERT = "INSERT INTO temp.waiting VALUES (?, ?, ?, ?)"
+_EMPTY = "DELETE FROM temp.waiting WHERE place >= ? AND place < ?"
 _TABLE = """CREATE TEMP TABLE IF NOT EXISTS waiting (
   place BLOB, range BLOB, tie BLOB, item INTEGER, PRIMARY KEY (place, range, tie)
 ) WITHOUT ROWID"""
 
 
 Row = tuple[bytes, bytes, bytes, int]
-Made = dict[tuple[int, int], list[Row]]
+Made = dict[tuple[int, int], dict[bytes, Row]]
 
 
 class Follower(sqlite3.Connection):
-    """A connection that reads. `followed`: the rows whose entries are in its own table, after the first up to the
-    second, and the second's stamp: another row of that number, after a backup was put back, has another."""
+    """A connection that reads. `followed`, by the number of an index: the rows whose entries of it are in its own
+    table, after the first up to the second, and the second's stamp: another row of that number, after a backup was put
+    back, has another."""
 
-    followed: tuple[int, int, int] | None = None
+    followed: dict[bytes, tuple[int, int, int]]
     made: Made
-    """The entries of items that wait, by row and stamp: made once for all connections of a table."""
+    """The entries of items that wait, by row and stamp, and by the number of their index: made once for all connections
+    of a table."""
 
 
 def state(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -53,15 +56,16 @@ def state(connection: sqlite3.Connection) -> tuple[int, int]:
     return through, max(through, last or 0)
 
 
-def follow(schema: SqliteLayout, reader: sqlite3.Connection) -> bool:
-    """Whether entries wait in the snapshot of `reader`; if so, its table `waiting` has them until the next call."""
+def follow(schema: SqliteLayout, reader: sqlite3.Connection, index: KeyIndex) -> bool:
+    """Whether entries wait in the snapshot of `reader`; if so, its table `waiting` has those of the index until the
+    next call."""
     if not schema.wait:
         return False
     assert isinstance(reader, Follower)
     through, last = state(reader)
     if through == last:
         return False
-    before, reader.followed = reader.followed, None
+    before = reader.followed.pop(index.number, None)
     goes_on = before is not None and before[0] == through and _stamp(reader, before[1]) == before[2]
     if before is None or not goes_on or before[1] < last:
         reader.execute("PRAGMA query_only = OFF")
@@ -70,12 +74,13 @@ def follow(schema: SqliteLayout, reader: sqlite3.Connection) -> bool:
                 if len(reader.made) > 2 * schema.wait:
                     reader.made.clear()
                 reader.execute(_TABLE)
-                reader.execute("DELETE FROM temp.waiting")
+                reader.execute(_EMPTY, index_bounds(index.number))
             first = before[1] if before is not None and goes_on else through
-            reader.executemany(_INSERT, list(_rows(schema, reader, first, last)))
+            found = (each.get(index.number) for each in _made_of(schema, reader, first, last))
+            reader.executemany(_INSERT, [row for row in found if row is not None])
         finally:
             reader.execute("PRAGMA query_only = ON")
-    reader.followed = through, last, _stamp(reader, last)
+    reader.followed[index.number] = through, last, _stamp(reader, last)
     return True
 
 
@@ -94,7 +99,7 @@ def write_all(schema: SqliteLayout, writer: sqlite3.Connection) -> None:
     """Write the entries that wait."""
     through, last = state(writer)
     if through < last:
-        insert_sorted(writer, list(_rows(schema, writer, through, last)))
+        insert_sorted(writer, [row for each in _made_of(schema, writer, through, last) for row in each.values()])
         writer.execute("UPDATE indexed SET through = ?", (last,))
         _made(writer).clear()
 
@@ -103,13 +108,15 @@ def _made(connection: sqlite3.Connection) -> Made:
     return connection.made if isinstance(connection, Follower) else {}
 
 
-def _rows(schema: SqliteLayout, connection: sqlite3.Connection, after: int, last: int) -> Iterator[Row]:
+def _made_of(schema: SqliteLayout, connection: sqlite3.Connection, after: int, last: int) -> Iterator[dict[bytes, Row]]:
+    """The entries of each item that waits, by the number of their index."""
     made = _made(connection)
     new = connection.execute("SELECT id, stamp FROM items WHERE id > ? AND id <= ?", (after, last)).fetchall()
     for row, stamp in new:
         found = made.get((row, stamp))
         if found is None:
             (image,) = connection.execute("SELECT image FROM items WHERE id = ?", (row,)).fetchone()
-            found = [(*entry, row) for entry in secondary_entries(schema, decode(image))]
+            entries = secondary_entries(schema, decode(image))
+            found = {entry[0][:NUMBER_BYTES]: (*entry, row) for entry in entries}
             made[row, stamp] = found
-        yield from found
+        yield found
