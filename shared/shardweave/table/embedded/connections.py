@@ -1,12 +1,13 @@
 """The SQLite connections of one table: many readers and one writer.
 
 A table in a file is in write-ahead-log mode. The readers of a process take turns, and each statement (or `snapshot`)
-sees the last commit before it began, whatever is being written. Writers take turns: a lock among this process's threads, SQLite's own lock among processes. A write waits for both together at most
-`busy_seconds`; once another process has held the file for that time, further writes try once without waiting, until one
-succeeds. `stop_waiting` ends the current waits, and later writes don't wait. Reads never wait for writes. `synchronous`
-is NORMAL: a commit that returned is in the operating system's cache, so it survives the death of the process (kill -9).
-A power failure may lose the last commits, but never a part of one. A new file is readable only by its owner (mode
-0600); SQLite uses the same mode for the files beside it.
+sees the last commit before it began, whatever is being written. Writers take turns: a lock among this process's
+threads, SQLite's own lock among processes. A write waits for both together at most `busy_seconds`; once another process
+has held the file for that time, further writes try once without waiting, until one succeeds. `stop_waiting` ends the
+current waits, and later writes don't wait. Reads never wait for writes. `synchronous` is NORMAL: a commit that returned
+is in the operating system's cache, so it survives the death of the process (kill -9). A power failure may lose the last
+commits, but never a part of one. A new file is readable only by its owner (mode 0600); SQLite uses the same mode for
+the files beside it.
 
 SQLite logs each page that a write changes as a whole; therefore the pages of a new file are small (`PAGE_BYTES`).
 
