@@ -16,16 +16,14 @@ from pydantic import Field, field_validator
 from typing_extensions import TypedDict
 
 from shardweave.errors import SchemaError, ValidationFailed
-from shardweave.query.runner import QueryRunner
 from shardweave.query.shorthand import where
-from shardweave.query.spec import QuerySpec
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store import RetryClock, Store
 from shardweave.table.operations import PutItem, Scan
+from tests.integration.buyers_world import Buyers
 from tests.integration.conftest import OpenTable
-from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of, problem_of
+from tests.unit.api_world import json_of, problem_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,28 +96,12 @@ RECORD = Buyer(
 )
 
 
-class Tables:
-    """A store, and an API on the same new table of the backend."""
-
-    def __init__(self, open_table: OpenTable) -> None:
-        self.table = open_table(SCHEMA.layout)
-        self.store = Store(SCHEMA, self.table, waiting=RetryClock(sleep=lambda _: None))
-        self.client = Client(api_of(SCHEMA, table=self.table))
-
-    def found(self, condition: Any) -> list[str]:
-        queries = QueryRunner(SCHEMA, self.table, CURSOR_KEYS)
-        try:
-            return [each.buyer_id for each in queries.run(QuerySpec("buyer", filter=condition)).items]
-        finally:
-            queries.close()
-
-
 @pytest.fixture
-def tables(open_table: OpenTable) -> Tables:
-    return Tables(open_table)
+def tables(open_table: OpenTable) -> Buyers:
+    return Buyers(SCHEMA, open_table)
 
 
-def test_each_comes_back_as_it_was(tables: Tables) -> None:
+def test_each_comes_back_as_it_was(tables: Buyers) -> None:
     assert tables.store.create(RECORD) == RECORD
     found = tables.store.get(Buyer, "b")
     assert found == RECORD
@@ -132,7 +114,7 @@ def test_each_comes_back_as_it_was(tables: Tables) -> None:
     assert item["visit"] == {"at": "2024-01-02T12:00:00.000000Z", "place": {"lat": 1, "lon": Decimal("0.5")}}
 
 
-def test_a_member_that_is_not_stored_has_its_default_and_a_strange_one_is_passed_over(tables: Tables) -> None:
+def test_a_member_that_is_not_stored_has_its_default_and_a_strange_one_is_passed_over(tables: Buyers) -> None:
     tables.store.create(RECORD)
     (item,) = tables.table.run(Scan(consistent=True)).items
     tables.table.run(PutItem({**item, "address": {"street": "old", "gone": 1}}))
@@ -143,7 +125,7 @@ def test_a_member_that_is_not_stored_has_its_default_and_a_strange_one_is_passed
     assert tables.found(where("visit.note").missing()) == ["b"]
 
 
-def test_filters_reach_into_each(tables: Tables) -> None:
+def test_filters_reach_into_each(tables: Buyers) -> None:
     tables.store.create(RECORD)
     tables.store.create(Buyer(buyer_id="c"))
     assert tables.found(where("address.place.lat") >= Decimal("1.5")) == ["b"]
@@ -154,7 +136,7 @@ def test_filters_reach_into_each(tables: Tables) -> None:
     assert tables.found(where("address.street") == "none") == []
 
 
-def test_bodies_have_each_and_patches_change_parts(tables: Tables) -> None:
+def test_bodies_have_each_and_patches_change_parts(tables: Buyers) -> None:
     client = tables.client
     body = {
         "address": {"street": "Kai 1", "place": {"lat": "1.50"}, "parts": [{"street": "p"}]},

@@ -13,16 +13,14 @@ from pydantic import BaseModel, Field, RootModel, computed_field, field_serializ
 from typing_extensions import TypedDict
 
 from shardweave.errors import SchemaError, ValidationFailed
-from shardweave.query.runner import QueryRunner
 from shardweave.query.shorthand import where
-from shardweave.query.spec import QuerySpec
 from shardweave.schema.entity import Entity, HashKey
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.store import RetryClock, Store
 from shardweave.table.operations import PutItem, Scan
+from tests.integration.buyers_world import Buyers
 from tests.integration.conftest import OpenTable
-from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of, problem_of
+from tests.unit.api_world import json_of, problem_of
 
 
 class Place(BaseModel):
@@ -67,28 +65,12 @@ WHOLE = Address(
 RECORD = Buyer(buyer_id="b", address=WHOLE, others=[Address(street="Vei 2", city="Bodo")], by_name={"q": WHOLE})
 
 
-class Tables:
-    """A store, and an API on the same new table of the backend."""
-
-    def __init__(self, open_table: OpenTable) -> None:
-        self.table = open_table(SCHEMA.layout)
-        self.store = Store(SCHEMA, self.table, waiting=RetryClock(sleep=lambda _: None))
-        self.client = Client(api_of(SCHEMA, table=self.table))
-
-    def found(self, condition: Any) -> list[str]:
-        queries = QueryRunner(SCHEMA, self.table, CURSOR_KEYS)
-        try:
-            return [each.buyer_id for each in queries.run(QuerySpec("buyer", filter=condition)).items]
-        finally:
-            queries.close()
-
-
 @pytest.fixture
-def tables(open_table: OpenTable) -> Tables:
-    return Tables(open_table)
+def tables(open_table: OpenTable) -> Buyers:
+    return Buyers(SCHEMA, open_table)
 
 
-def test_a_model_comes_back_as_it_was(tables: Tables) -> None:
+def test_a_model_comes_back_as_it_was(tables: Buyers) -> None:
     made = tables.store.create(RECORD)
     assert made == RECORD
     assert tables.store.get(Buyer, "b") == RECORD
@@ -100,7 +82,7 @@ def test_a_model_comes_back_as_it_was(tables: Tables) -> None:
     assert tables.store.update(Buyer, "b", {"address": None}).address is None
 
 
-def test_a_member_that_is_not_stored_has_its_default(tables: Tables) -> None:
+def test_a_member_that_is_not_stored_has_its_default(tables: Buyers) -> None:
     tables.store.create(RECORD)
     (item,) = tables.table.run(Scan(consistent=True)).items
     tables.table.run(PutItem({**item, "address": {"street": "old", "gone": 1}}))
@@ -111,7 +93,7 @@ def test_a_member_that_is_not_stored_has_its_default(tables: Tables) -> None:
     assert tables.found(where("address.city") == "Moss") == []
 
 
-def test_filters_reach_into_it(tables: Tables) -> None:
+def test_filters_reach_into_it(tables: Buyers) -> None:
     tables.store.create(RECORD)
     tables.store.create(Buyer(buyer_id="c"))
     assert tables.found(where("address.place.lat") >= Decimal("1.5")) == ["b"]
@@ -120,7 +102,7 @@ def test_filters_reach_into_it(tables: Tables) -> None:
     assert tables.found(where("address.street") == "none") == []
 
 
-def test_bodies_have_it_and_patches_change_parts(tables: Tables) -> None:
+def test_bodies_have_it_and_patches_change_parts(tables: Buyers) -> None:
     client = tables.client
     sent = json_of(client.put("/v1/buyers/b", {"address": {"street": "Kai 1", "place": {"lat": "1.50"}}}))
     assert sent["address"]["place"] == {"lat": "1.5", "lon": 0.5}

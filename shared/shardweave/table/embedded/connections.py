@@ -66,7 +66,7 @@ class Connections:
         self._busy_seconds = busy_seconds
         self._monotonic = monotonic
         # SQLite gives up the interpreter at each row: threads that read at once would mostly wait for each other there.
-        self._read_lock = threading.Lock()
+        self._read_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._held_elsewhere = False
         self._stopping = threading.Event()

@@ -1,7 +1,6 @@
 /** Choices for a property that names a record of another entity: those records, where they are few. */
 
 import { ask, shownText } from "./api.js";
-import { label } from "./entity_page.js";
 
 const MOST = 100;
 
@@ -22,4 +21,11 @@ export async function choicesFor(app, entity, name) {
   } catch {
     // The property is then written by hand.
   }
+}
+
+/** What a record is called: a name or a title, else the first text that it has. */
+export function label(record) {
+  const texts = Object.entries(record).filter(([, value]) => typeof value === "string");
+  const found = texts.find(([name]) => /name$|^title$/i.test(name)) ?? texts[0];
+  return found ? found[1] : "record";
 }

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "./lit-html/lit-html.js";
 import { ask, shownText } from "./api.js";
-import { choicesFor } from "./choices.js";
+import { choicesFor, label } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { explainPanel } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
@@ -356,11 +356,4 @@ function named(name, read) {
   } catch (error) {
     throw Object.assign(new Error(error.message), { title: "Not asked", where: name });
   }
-}
-
-/** What a record is called: a name or a title, else the first text that it has. */
-export function label(record) {
-  const texts = Object.entries(record).filter(([, value]) => typeof value === "string");
-  const found = texts.find(([name]) => /name$|^title$/i.test(name)) ?? texts[0];
-  return found ? found[1] : "record";
 }
