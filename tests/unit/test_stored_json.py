@@ -199,7 +199,7 @@ def by_record(models: RecordModels, item: Item) -> bytes | None:
 @given(items())
 def test_an_item_says_what_its_record_says_or_is_left_to_it(given: tuple[RecordModels, Item]) -> None:
     models, item = given
-    text = models.stored_json.text(item)
+    text = models.stored_json.texts([item])[0]
     assert text is None or text == by_record(models, item)
 
 
@@ -220,7 +220,7 @@ def test_plain_entities_are_answered_as_they_are_stored(model: type[Entity]) -> 
         "secret": "hidden",
     }
     item = models.entity.complete({name: values[name] for name in models.entity.properties if name in values})
-    text = models.stored_json.text(item)
+    text = models.stored_json.texts([item])[0]
     assert text is not None
     assert text == by_record(models, item)
     assert b"hidden" not in text
@@ -237,8 +237,8 @@ def test_an_item_that_is_at_fault_is_left_to_its_record(change: dict[str, Any]) 
     models = MODELS["plain"]
     whole = {"plainId": "p", "created": 1_700_000_000_000, "name": "anna", "done": True, "maybe": True, "number": 1}
     item = models.entity.complete(whole)
-    assert models.stored_json.text(item) is not None
-    assert models.stored_json.text({**item, **change}) is None
+    assert models.stored_json.texts([item])[0] is not None
+    assert models.stored_json.texts([{**item, **change}])[0] is None
     assert by_record(models, {**item, **change}) is None
 
 

@@ -207,9 +207,9 @@ def test_an_index_with_a_part_of_each_record_gives_whole_ones_and_refuses_what_w
 def test_stored_json_takes_the_current_form_alone() -> None:
     world = Club(1)
     entity = NEW[Third]
-    assert StoredJson(entity).text(world.member()) is None
+    assert StoredJson(entity).texts([world.member()])[0] is None
     world.db.update(Third, "m0", {"visits": 2})
-    text = StoredJson(entity).text(world.member())
+    text = StoredJson(entity).texts([world.member()])[0]
     assert text is not None
     assert b'"lastName":"Bell0"' in text
 

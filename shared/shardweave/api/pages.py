@@ -47,7 +47,7 @@ from ..wire.record_models import RecordModels
 from .expansion import Expansion
 from .http import PageFacts, Response
 from .operation import Call
-from .response_size import MAX_PAGE_BYTES, Carried, Texts, fills_more_than_an_answer
+from .response_size import MAX_PAGE_BYTES, Carried, Texts, carried_texts, fills_more_than_an_answer
 
 
 def within(spec: QuerySpec, call: Call) -> QuerySpec:
@@ -162,11 +162,9 @@ class Pages:
         """The JSON text of a record, or of some properties of one. Raises RecordUnreadable."""
         return item_json(self._models, record)
 
-    def direct(self, entity: EntityType[Any], item: Item) -> tuple[Any, Carried] | None:
-        """The JSON text of a stored item, where it can be written without making a record of it."""
-        text = self._models.stored_json.text(item)
-        found = None if text is None else Carried(text)
-        return None if found is None or fills_more_than_an_answer(found) else (None, found)
+    def direct(self, entity: EntityType[Any], items: Sequence[Item]) -> Sequence[tuple[Any, Carried] | None]:
+        """The JSON text of each stored item, where it can be written without making a record of it."""
+        return carried_texts(self._models.stored_json.texts(items))
 
     def carried(self, record: Any) -> tuple[Any, Carried]:
         """A record, or some properties of one, and its JSON text. Raises RecordUnreadable."""

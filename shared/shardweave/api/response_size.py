@@ -49,6 +49,13 @@ def fills_more_than_an_answer(record: Carried) -> bool:
     return len(record.text) * MOST_ESCAPED > MAX_PAGE_BYTES and record.size > MAX_PAGE_BYTES
 
 
+def carried_texts(texts: Iterable[bytes | None]) -> list[tuple[None, Carried] | None]:
+    """Each JSON text as an answer carries it, without a record; None where there is none, or where it fills more than
+    an answer."""
+    found = [None if text is None else Carried(text) for text in texts]
+    return [None if each is None or fills_more_than_an_answer(each) else (None, each) for each in found]
+
+
 def carried_bytes(text: bytes) -> int:
     """The bytes of JSON text where an answer is itself a text in a JSON object, as a function returns it: quotes and
     backslashes are escaped, and what is not ASCII may be."""

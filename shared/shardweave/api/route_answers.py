@@ -183,9 +183,9 @@ class _Rows(Pages):
     def text(self, record: Any) -> bytes:
         return self._text(record)
 
-    def direct(self, entity: EntityType[Any], item: Item) -> None:
-        """None: a form of the route's own is made of a record."""
-        return
+    def direct(self, entity: EntityType[Any], items: Sequence[Item]) -> list[None]:
+        """None for each: a form of the route's own is made of a record."""
+        return [None] * len(items)
 
 
 @dataclass(frozen=True)

@@ -17,21 +17,26 @@ without reflection and look-ups of declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
 from ..errors import KeyTooLong, ValueRefused
 from ..table.values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Item, Value
+from ..values.codecs import StringCodec
 from .compiled_keys import compiled, own_shards
 from .key_design import Element, Generated, KeyDesign
 from .key_format import KeyFormat
-from .sharding import MAX_SUFFIX, Shard, ShardMap, is_suffix
+from .sharding import MAX_SUFFIX, SUFFIX, Shard, ShardMap
 
 RESERVE_BYTES = MAX_SUFFIX
 """The bytes reserved in every sharded property, so that a record can always move to a wider shard space."""
 
 _HASH_LIMIT = MAX_HASH_KEY_BYTES - RESERVE_BYTES
+
+_is_plain = re.compile('["-~]+').fullmatch
+"""Matches a text of which no character is escaped."""
 
 _Texts = list[str | None]
 
@@ -43,6 +48,8 @@ class EntityKeys:
         self.design = design
         self.format = design.key_format
         self.prefix = design.token + design.key_format.shard_delimiter
+        self._is_head = re.compile(re.escape(self.prefix) + SUFFIX).fullmatch
+        self._keeps_plain_text = design.key_format.ordered and not design.key_format.raw_values
         hashed_sharded = [Generated(design.hash_name, design.partition, sharded=True)] if design.partition else []
         self._sharded = hashed_sharded + [each for each in design.generated if each.sharded]
         self._unsharded = [each for each in design.generated if not each.sharded]
@@ -116,6 +123,12 @@ class EntityKeys:
         parts += [self.element_text(element, item) for element in elements]
         return _checked(self.format.element_delimiter.join(parts), _HASH_LIMIT, self.design.hash_name, self.format)
 
+    def hash_keys(self, suffixes: Sequence[str], elements: tuple[Element, ...], item: Item) -> list[str]:
+        """`hash_key` in each of some shards."""
+        rest = "".join(self.format.element_delimiter + self.element_text(element, item) for element in elements)
+        hash_name = self.design.hash_name
+        return [_checked(self.prefix + suffix + rest, _HASH_LIMIT, hash_name, self.format) for suffix in suffixes]
+
     def join(self, elements: tuple[Element, ...], item: Item) -> str:
         """The text of some elements, all present."""
         return self.format.element_delimiter.join(self.element_text(element, item) for element in elements)
@@ -129,6 +142,8 @@ class EntityKeys:
 
     def encode(self, element: Element, value: Value) -> str:
         """The text of an element's value."""
+        if self._keeps_plain_text and type(element.codec) is StringCodec and type(value) is str and _is_plain(value):
+            return value
         try:
             return self.format.encode(element.codec, value)
         except ValueRefused as error:
@@ -142,7 +157,7 @@ class EntityKeys:
         parts = text.split(self.format.element_delimiter)
         if generated.sharded:
             head = parts.pop(0)
-            if not head.startswith(self.prefix) or not is_suffix(head.removeprefix(self.prefix)):
+            if self._is_head(head) is None:
                 raise ValueRefused("the key belongs to another entity", where=generated.name, fix="check the key")
         values = self.parse_elements(generated.name, generated.elements, parts)
         if generated.sharded and len(values) < len(generated.elements) and not self.format.missing_as_empty:
@@ -192,7 +207,7 @@ class EntityKeys:
         if hash_key is None:
             return ""
         head, *_ = str(hash_key).split(delimiter, 1)
-        if not head.startswith(self.prefix) or not is_suffix(head.removeprefix(self.prefix)):
+        if self._is_head(head) is None:
             return "another_entity"
         if any(item.get(element.name) is None for element in (*design.partition, *design.sort)):
             return ""
@@ -202,6 +217,10 @@ class EntityKeys:
         except (ValueRefused, TypeError):
             return "wrong_key"
         return "" if (hash_key, item.get(design.range_name, range_key)) == (expected, range_key) else "wrong_key"
+
+    def faults_in(self, items: Sequence[Item]) -> list[str]:
+        """`fault_in` of each item."""
+        return [self.fault_in(item) for item in items]
 
     def suffix_of_key(self, hash_key: str) -> str:
         """The shard suffix in a hash key, generated or the table's own."""

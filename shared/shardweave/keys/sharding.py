@@ -15,6 +15,7 @@ begins up to an hour from now counts as begun for readers, and for the checks of
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +33,9 @@ WRITE_AHEAD_MS = 5 * 60 * 1000
 """The maximum time by which a record's timestamp may be ahead of the writer's clock."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
-_DIGIT_SET = set(_DIGITS)
+SUFFIX = f"[{_DIGITS}]{{0,{MAX_SUFFIX}}}"
+"""The pattern of a shard suffix."""
+_is_suffix = re.compile(SUFFIX).fullmatch
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Shard:
 
 def is_suffix(text: str) -> bool:
     """Whether a text can be a shard suffix."""
-    return len(text) <= MAX_SUFFIX and set(text) <= _DIGIT_SET
+    return _is_suffix(text) is not None
 
 
 @dataclass(frozen=True)

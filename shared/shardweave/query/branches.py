@@ -56,6 +56,13 @@ class Branch:
         """The sort value of an item in the merged order."""
         return self.comparable(item[self.view.range_name])
 
+    def sort_values(self, items: Sequence[Item]) -> list[Value]:
+        """The sort value of each item."""
+        name = self.view.range_name
+        if not self.names:
+            return [item[name] for item in items]
+        return [self.comparable(item[name]) for item in items]
+
     def comparable(self, value: Value) -> Value:
         """A value of this branch's range key in the form that all branches have in common."""
         if not self.names or not isinstance(value, str):

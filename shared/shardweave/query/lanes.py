@@ -119,10 +119,9 @@ def _hash_values(entity: EntityType[Any], branch: Branch, generation: Generation
     keys = entity.keys
     text = shard_text(entity, branch.conditions)
     try:
-        return [
-            keys.hash_key(placement.suffix, branch.view.hash_elements, branch.matched.hash_values)
-            for placement in placements((generation,), keys.format.hash, text, branch.view.shards)
-        ]
+        found = placements((generation,), keys.format.hash, text, branch.view.shards)
+        suffixes = [placement.suffix for placement in found]
+        return keys.hash_keys(suffixes, branch.view.hash_elements, branch.matched.hash_values)
     except KeyTooLong:
         # No record can have such a key, so the lane is empty.
         return []

@@ -73,11 +73,13 @@ class Snapshot:
     frontier: Frontier | None
 
 
-def snapshot(stage: Sequence[LaneState], is_given: Callable[[Item], bool], *, descending: bool) -> Snapshot:
-    """The snapshot of a stage's lanes, with the records for which `is_given` is true. Every lane must have answered or
-    failed."""
+def snapshot(stage: Sequence[LaneState], is_given: Callable[[Item], bool] | None, *, descending: bool) -> Snapshot:
+    """The snapshot of a stage's lanes, with the records for which `is_given` is true, or with all. Every lane must have
+    answered or failed."""
     states = [state for state in stage if state.failure is None]
-    records = [(place, item, state) for state in states for place, item in state.records if is_given(item)]
+    records = [(place, item, state) for state in states for place, item in state.records]
+    if is_given is not None:
+        records = [record for record in records if is_given(record[1])]
     # Sorting is stable in both directions, which keeps a lane's own order among equal places.
     records.sort(key=itemgetter(0), reverse=descending)
     unfinished = sorted((state for state in states if not state.finished), key=_place, reverse=descending)

@@ -21,13 +21,13 @@ class PageBudget:
     """`bytes` is the limit of the page. `sizes_of` returns the size of each record of a page, or only of the first
     ones; then `short_of` says which limit the others exceed. `form` converts a record to its form in the answer. Both
     raise RecordUnreadable if a record can't be answered; `sizes_of` only for the first one. `direct` is what is
-    answered of an entity's whole stored item without a record of it, None where one has to be made."""
+    answered of each of an entity's whole stored items without a record of it, None where one has to be made."""
 
     bytes: int
     sizes_of: Callable[[Sequence[Any]], Iterable[int]]
     short_of: Callable[[], CutBy] = lambda: "bytes"
     form: Callable[[Any], Any] = lambda record: record
-    direct: Callable[[EntityType[Any], Item], Any] = lambda entity, item: None
+    direct: Callable[[EntityType[Any], Sequence[Item]], Sequence[Any]] = lambda entity, items: [None] * len(items)
 
     def answered(self, records: Sequence[Any]) -> tuple[int, CutBy]:
         """How many of the first records fit in their answered form, and which limit the next one exceeds."""

@@ -8,7 +8,7 @@ unknown, so it is hidden from callers who see only some records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import RecordUnreadable, Unreadable
@@ -23,18 +23,19 @@ from .results import shown
 class PageRecords:
     """The records of one page by the items that its lanes read. `whole` are its whole records, where those are read;
     `form` is what is answered of a record, and raises RecordUnreadable where nothing can be; `direct` is the same of
-    an entity's whole item, None where a record of it has to be made."""
+    each of an entity's whole items, None where a record of it has to be made."""
 
     def __init__(
         self,
         plan: Plan,
         whole: WholeRecords | None,
         form: Callable[[Any], Any],
-        direct: Callable[[EntityType[Any], Item], Any],
+        direct: Callable[[EntityType[Any], Sequence[Item]], Sequence[Any]],
         *,
         tells_unreadable: bool,
     ) -> None:
-        self._plan = plan
+        self._parts = [plan.parts[branch.part] for branch in plan.branches]
+        self._are_whole = [part.whole for part in self._parts]
         self._whole = whole
         self._form = form
         self._direct = direct
@@ -48,20 +49,25 @@ class PageRecords:
 
     def make(self, read: Iterable[Record]) -> None:
         """Convert what was read to records, if that was not tried before."""
+        by_branch: dict[int, list[Item]] = {}
         for _, item, state in read:
-            if id(item) in self._made or id(item) in self._refused:
-                continue
-            part = self._plan.part_of(state.lane)
-            try:
-                made = self._answer(part, item if self._whole is None else self._whole.of(item))
-            except RecordUnreadable as error:
-                self.refuse(item, error.record)
-            else:
-                self._made[id(item)] = (item, made)
+            if id(item) not in self._made and id(item) not in self._refused:
+                by_branch.setdefault(state.lane.rank, []).append(item)
+        for rank, items in by_branch.items():
+            part = self._parts[rank]
+            whole = items if self._whole is None else [self._whole.of(item) for item in items]
+            direct = self._direct(part.entity, whole) if self._are_whole[rank] else [None] * len(whole)
+            for item, stored, made in zip(items, whole, direct, strict=True):
+                if made is not None:
+                    self._made[id(item)] = (item, made)
+                else:
+                    self._make_record(item, stored, part)
 
-    def _answer(self, part: EntityPlan, item: Item) -> Any:
-        made = self._direct(part.entity, item) if part.whole else None
-        return self._form(shown(part, item)) if made is None else made
+    def _make_record(self, item: Item, stored: Item, part: EntityPlan) -> None:
+        try:
+            self._made[id(item)] = (item, self._form(shown(part, stored)))
+        except RecordUnreadable as error:
+            self.refuse(item, error.record)
 
     def is_given(self, item: Item) -> bool:
         """Whether a record belongs to the page, as far as is known."""

@@ -314,8 +314,9 @@ def _as_it_is(record: Any) -> Any:
     return record
 
 
-def _never(entity: EntityType[Any], item: Item) -> None:
+def _never(entity: EntityType[Any], items: Sequence[Item]) -> list[None]:
     """No item is answered without a record of it."""
+    return [None] * len(items)
 
 
 def _answered(

@@ -25,7 +25,7 @@ lanes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from .lanes import Lane
@@ -49,6 +49,12 @@ def sharing(lanes: Iterable[Lane]) -> Mapping[Group, int]:
     """The number of lanes to assume for the read size of a lane of each group."""
     groups = Counter(map(group_of, lanes))
     return {group: count * len(groups) for group, count in groups.items()}
+
+
+def fetch_sizes(lanes: Sequence[Lane], unfinished: Iterable[Lane], count: int) -> list[int]:
+    """The number of records to read from each of some of the unfinished lanes for the next `count` records."""
+    shares = sharing(unfinished)
+    return [fetch_size(shares[group_of(lane)], count) for lane in lanes]
 
 
 @lru_cache(maxsize=4096)

@@ -45,7 +45,7 @@ from .page_budget import fitting, stored
 from .page_records import PageRecords
 from .plan import Plan
 from .resume import Start, position_of
-from .sizes import MAX_FETCH, fetch_size, group_of, sharing
+from .sizes import MAX_FETCH, fetch_sizes
 from .spec import ANY_TIME, MAX_UNREADABLE, CutBy
 
 MAX_FILTERED_FETCH = 4 * MAX_FETCH
@@ -99,6 +99,7 @@ class PageReader:
         self._whole = whole
         self._unreadable: list[Unreadable] = []
         self._descending = plan.descending
+        self._projections = [plan.parts[branch.part].projection(branch) for branch in plan.branches]
         self.states: list[LaneState] = []
         self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
         for lane, start in zip(plan.lanes, begins, strict=True):
@@ -168,7 +169,8 @@ class PageReader:
         unreadable ones, and how many of the first `wanted` records fit; these are converted. None if the deadline left
         some unread."""
         while True:
-            seen = snapshot(stage, self._is_given, descending=self._descending)
+            all_given = self._whole is None and not self._records.refused
+            seen = snapshot(stage, None if all_given else self._is_given, descending=self._descending)
             final = seen.final[:wanted]
             if self._whole is not None:
                 if not self._whole.read(final):
@@ -247,7 +249,7 @@ class PageReader:
 
     def _final(self, number: int) -> Sequence[Record]:
         """The final records of a stage in order, including those that no longer exist and those that can't be read."""
-        return snapshot(self._stages[number], _any, descending=self._descending).final
+        return snapshot(self._stages[number], None, descending=self._descending).final
 
     # -- where a page begins and ends
 
@@ -349,8 +351,8 @@ class PageReader:
     def _round(self, lanes: Sequence[LaneState], count: int, unfinished: Sequence[LaneState]) -> bool:
         """Read each of the lanes again; True if the deadline left some later read unanswered."""
         self.rounds += 1
-        shares = sharing(state.lane for state in unfinished)
-        queries = [self._query(state, fetch_size(shares[group_of(state.lane)], count)) for state in lanes]
+        sizes = fetch_sizes([state.lane for state in lanes], [state.lane for state in unfinished], count)
+        queries = [self._query(state, size) for state, size in zip(lanes, sizes, strict=True)]
         outcomes = self._fanout.read(queries, self._bounds.deadline)
         late = False
         for state, outcome in zip(lanes, outcomes, strict=True):
@@ -386,7 +388,7 @@ class PageReader:
             interval=state.interval,
             index=branch.view.index,
             filter=branch.filter.by_table,
-            projection=plan.parts[branch.part].projection(branch),
+            projection=self._projections[branch.rank],
             descending=plan.descending,
             limit=size,
             start_key=state.last_key,
@@ -402,10 +404,11 @@ class PageReader:
         if answer.last_key is not None:
             state.last_key = answer.last_key
             state.evaluated = self._order(state, answer.last_key)
-        sort_value, place = self._plan.branches[state.lane.rank].sort_value, state.lane.order
-        kept = [((sort_value(item), *place), item) for item in answer.items if self._is_kept(state, item)]
+        kept = [item for item in answer.items if self._is_kept(state, item)]
         state.kept += len(kept)
-        state.records += kept
+        lane = state.lane
+        values = self._plan.branches[lane.rank].sort_values(kept)
+        state.records += [((value, lane.hash_value, lane.rank), item) for value, item in zip(values, kept, strict=True)]
 
     def _is_kept(self, state: LaneState, item: Item) -> bool:
         try:
@@ -415,11 +418,8 @@ class PageReader:
             return True
 
     def _order(self, state: LaneState, item: Item) -> Order:
-        return self._plan.branches[state.lane.rank].sort_value(item), *state.lane.order
-
-
-def _any(item: Item) -> bool:
-    return True
+        lane = state.lane
+        return self._plan.branches[lane.rank].sort_value(item), lane.hash_value, lane.rank
 
 
 def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:

@@ -11,7 +11,7 @@ Cost: a look at each value, and one call that writes them all: a fifth of the wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pydantic_core import to_json
 from ..schema.entity import Entity
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.property import Property
+from ..schema.upgrades import VERSION
 from ..table.values import Item
 from ..values.codecs import NO_BOOL
 
@@ -49,15 +50,21 @@ class StoredJson:
     """The JSON text of an entity's items that are plain."""
 
     def __init__(self, entity: EntityType[Any]) -> None:
-        self._keys, self._upgrades = entity.keys, entity.upgrades
+        self._keys, self._version = entity.keys, entity.upgrades.version
         self._plain = plain_properties(entity)
 
-    def text(self, item: Item) -> bytes | None:
-        """The JSON text of the record that a whole stored item is, None where a record has to be made."""
+    def texts(self, items: Sequence[Item]) -> list[bytes | None]:
+        """The JSON text of the record that each whole stored item is, None where a record has to be made."""
         if self._plain is None:
-            return None
+            return [None] * len(items)
+        shown = [self._shown(item, self._plain) for item in items]
+        faults = self._keys.faults_in(items)
+        return [None if each is None or fault else to_json(each) for each, fault in zip(shown, faults, strict=True)]
+
+    def _shown(self, item: Item, plain: Sequence[_Plain]) -> dict[str, Any] | None:
+        """What is answered of an item whose values are all plain; None for another."""
         shown: dict[str, Any] = {}
-        for each in self._plain:
+        for each in plain:
             value = item.get(each.stored)
             if type(value) is not each.kind:
                 if value is None and each.may_miss and each.stored not in item:
@@ -67,11 +74,8 @@ class StoredJson:
                 return None
             if not each.private:
                 shown[each.stored] = value
-        if not self._upgrades.is_current(item):
-            return None
-        if type(item.get(REVISION, "")) is not str or self._keys.fault_in(item):
-            return None
-        return to_json(shown)
+        is_current = item.get(VERSION, 1) == self._version
+        return shown if is_current and type(item.get(REVISION, "")) is str else None
 
 
 def plain_properties(entity: EntityType[Any]) -> tuple[_Plain, ...] | None:

@@ -37,7 +37,7 @@ from ...wire.unreadable import UNREADABLE
 from ..http import Response
 from ..operation import Answer, Call, Operation
 from ..pages import Pages, carried
-from ..response_size import Carried, fills_more_than_an_answer
+from ..response_size import Carried, carried_texts
 from .queries import QUERY_ERRORS
 
 
@@ -108,10 +108,9 @@ class _Pages(Pages):
         models = self._by_model[type(record)]
         return record, carried(models, record, _with_entity(models.entity, models.json(record)))
 
-    def direct(self, entity: EntityType[Any], item: Item) -> tuple[Any, Carried] | None:
-        text = self._by_token[entity.token].stored_json.text(item)
-        found = None if text is None else Carried(_with_entity(entity, text))
-        return None if found is None or fills_more_than_an_answer(found) else (None, found)
+    def direct(self, entity: EntityType[Any], items: Sequence[Item]) -> list[tuple[Any, Carried] | None]:
+        texts = self._by_token[entity.token].stored_json.texts(items)
+        return carried_texts([None if text is None else _with_entity(entity, text) for text in texts])
 
     def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
         listed = [self._by_token[each.entity].unreadable_json(each) for each in found]

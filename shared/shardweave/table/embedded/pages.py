@@ -75,11 +75,13 @@ def scan(schema: SqliteLayout, reader: sqlite3.Connection, operation: Scan) -> P
 
 def _page(schema: SqliteLayout, reader: sqlite3.Connection, operation: Query | Scan, seek: Seek) -> PageAnswer:
     index, limit, condition = seek.index, operation.limit, operation.filter
-    names = None if operation.count_only else check_projection(index, operation.projection)
+    asked = None if operation.count_only else operation.projection
+    names = None if asked is None else check_projection(index, asked)
+    whole = index.projected is None
     items: list[Item] = []
     count = scanned = total = 0
     last: bytes | None = None
-    decoding = condition is not None or not operation.count_only or index.projected is not None
+    decoding = condition is not None or not operation.count_only or not whole
     waits = index.layout is not None and waiting.follow(schema, reader, index)
     if waits:
         rows = reader.execute(seek.merged_sql(), seek.operands * 2)
@@ -88,8 +90,8 @@ def _page(schema: SqliteLayout, reader: sqlite3.Connection, operation: Query | S
     for size, image, *_ in rows:
         scanned += 1
         if decoding:
-            item = index.project(decode(image))
-        total += size if index.projected is None else item_bytes(item)
+            item = decode(image) if whole else index.project(decode(image))
+        total += size if whole else item_bytes(item)
         if condition is None or condition.evaluate(item):
             count += 1
             if not operation.count_only:
@@ -124,8 +126,8 @@ def _index(schema: SqliteLayout, name: str | None, limit: int | None, consistent
 
 
 def _seek_of_query(schema: SqliteLayout, index: KeyIndex, operation: Query) -> Seek:
-    range_name = index.range.attribute if operation.interval.is_whole else operation.range_name
-    if (operation.hash_name, range_name) != (index.hash.attribute, index.range.attribute):
+    names_range = operation.range_name == index.range.attribute or operation.interval.is_whole
+    if operation.hash_name != index.hash.attribute or not names_range:
         raise InvalidRequest(
             "The query's key condition names other attributes than the keys of what it reads.",
             where=operation.index or "",
