@@ -19,7 +19,7 @@ from ..table.operations import MAX_BATCH_GET, BatchGet
 from ..table.values import Item
 from .beside_judge import Judge
 from .findings import Finding
-from .looking import Look
+from .looking import ControlledSpaces, Look
 
 ROUNDS = 12
 """More than any judgement takes: a record, its lookup, that one's owner, and where that one may be."""
@@ -41,6 +41,7 @@ class Examiner:
         self._asking = asking
         self._clock = clock
         self._judge = Judge(schema)
+        self._controlled = ControlledSpaces()
 
     def page(self, items: Sequence[Item]) -> list[Confirmed]:
         """Those of the items with which something is wrong."""
@@ -79,7 +80,7 @@ class Examiner:
         return item[self._names[0]], item[self._names[1]]
 
     def _look(self, known: dict[PrimaryKey, Item | None]) -> Look:
-        return Look(*self._names, self._clock(), known)
+        return Look(*self._names, self._clock(), known, self._controlled)
 
     def _read(self, wanted: dict[PrimaryKey, Item]) -> dict[PrimaryKey, Item | None]:
         """The items of some keys, None for each that is not there."""

@@ -40,6 +40,20 @@ class Spaces:
         return self.control is not None and self.control.moving
 
 
+class ControlledSpaces:
+    """The spaces that control records say, decoded once as long as a record stays the same."""
+
+    def __init__(self) -> None:
+        self._decoded: dict[str, tuple[Item, Spaces]] = {}
+
+    def of(self, entity: EntityType[Any], stored: Item) -> Spaces:
+        """Those of an entity's control record. Raises ReshardUnreadable."""
+        decoded = self._decoded.get(entity.token)
+        if decoded is None or decoded[0] != stored:
+            decoded = self._decoded[entity.token] = stored, spaces_of(entity, decode_control(entity, stored))
+        return decoded[1]
+
+
 @dataclass
 class Look:
     """The items for one check, and `wanted`: the keys that it requested and that are not read yet. `known` has None for
@@ -49,6 +63,7 @@ class Look:
     range_name: str
     now_ms: int
     known: Mapping[PrimaryKey, Item | None]
+    controlled: ControlledSpaces = field(default_factory=ControlledSpaces)
     wanted: dict[PrimaryKey, Item] = field(default_factory=dict)
 
     @property
@@ -79,7 +94,7 @@ class Look:
         stored = self.item(control_key(entity))
         if stored is None:
             return Spaces(entity.shard_map)
-        return spaces_of(entity, decode_control(entity, stored))
+        return self.controlled.of(entity, stored)
 
 
 def spaces_of(entity: EntityType[Any], control: ReshardState) -> Spaces:
