@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from shardweave.errors import InvalidRequest, StreamTrimmed
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.embedded.change_log import MAX_RECORDS, RETENTION_SECONDS
+from shardweave.table.embedded.change_log import MAX_RECORDS, RETENTION_SECONDS, trim
 from shardweave.table.embedded.expiry import EXPIRE_ROWS
 from shardweave.table.operations import (
     BatchWrite,
@@ -172,6 +173,21 @@ def test_numbers_go_on_after_everything_was_trimmed(table: EmbeddedTable, clock:
     (record,) = changes(table)
     assert record.sequence > last.sequence
     assert record.event_id != last.event_id
+
+
+def test_a_long_log_is_trimmed_in_steps_between_which_others_write(
+    table: EmbeddedTable, clock: Clock, path: Path
+) -> None:
+    for start in range(0, 3000, 25):
+        table.run(BatchWrite(tuple(item(f"r{start + n}") for n in range(25))))
+    clock.now += 2 * DAY
+    left = [3000]
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        while trim(other, clock.now):
+            left += other.execute("SELECT count(*) FROM changes").fetchone()
+    assert all(0 < before - after <= 1024 for before, after in pairwise(left)), left
+    assert len(left) > 2
+    assert changes(table) == []
 
 
 def test_a_stream_that_nobody_reads_does_not_grow_for_ever(table: EmbeddedTable, clock: Clock, path: Path) -> None:

@@ -6,7 +6,7 @@ that makes it; a position stays valid for `RETENTION_SECONDS`, and longer as lon
 stream has one shard, which never closes.
 
 Cost: a row a change; a read is a seek. Rows older than the retention are removed a few at a time with later writes, and
-all together before a read. The newest row stays, since the next number follows it.
+all that are left before a read, in transactions of a few. The newest row stays, since the next number follows it.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def needs_trim(reader: sqlite3.Connection, now: float) -> bool:
     return row is not None and row[0] < now - RETENTION_SECONDS
 
 
-def trim(writer: sqlite3.Connection, now: float) -> None:
-    """Remove all rows that are too old."""
-    while needs_trim(writer, now) and _trim(writer, now, _TRIM_ROWS):
-        pass
+def trim(writer: sqlite3.Connection, now: float) -> bool:
+    """Remove the oldest of the rows that are too old, and say whether to go on. A long log takes many transactions, so
+    that other writers need not wait for all of it."""
+    return _trim(writer, now, _TRIM_ROWS) > 0 and needs_trim(writer, now)
 
 
 def read(schema: SqliteLayout, reader: sqlite3.Connection, operation: StreamRead, now: float) -> StreamPage:

@@ -176,7 +176,8 @@ class EmbeddedTable:
         _call(guard)
         now = self._clock()
         if self._connections.read(lambda reader: change_log.needs_trim(reader, now)):
-            self._in_write(lambda writer: change_log.trim(writer, now))
+            while self._in_write(lambda writer: change_log.trim(writer, now)):
+                pass
         return self._connections.snapshot(lambda reader: change_log.read(self._schema, reader, operation, now))
 
     def _describe(self, _operation: Describe, guard: Guard | None) -> TableDescription:
