@@ -8,6 +8,7 @@ seed. A failure names its seed, and that is the whole history.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -16,10 +17,11 @@ import pytest
 from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
-from tests.simulator.clients import FIRST_KINDS, TAGGED_KINDS
-from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run
+from tests.simulator.clients import FIRST_KINDS
+from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run, setting_of
 from tests.simulator.movers import Plot
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
+from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS
 
 THERE = Plot("start", ShardBump(0, 1, 2))
 
@@ -27,17 +29,47 @@ THERE = Plot("start", ShardBump(0, 1, 2))
 def test_histories(histories: range) -> None:
     for seed in histories:
         try:
-            run(seed)
+            run(seed, setting_of(seed))
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
 
 
-def test_histories_of_records_of_two_versions_that_lookups_find_and_list(histories: range) -> None:
-    for seed in histories[: max(20, len(histories) // 25)]:
-        try:
-            run(seed, Setting(kinds=TAGGED_KINDS, tagged=True))
-        except AssertionError as error:
-            raise AssertionError(f"history {seed}: {error}") from error
+PLAIN, TAGGED, FAMILY = range(3)
+FLOORS = {
+    (EVERY_KIND, 12): PLAIN,
+    (EVERY_TAGGED_KIND, 12): TAGGED,
+    (FAMILY_KINDS, 12): FAMILY,
+    (("too many at once",), 6): PLAIN,
+    (("things with parts that went",), 30): FAMILY,
+}
+"""How often, at least, operations are carried out in `COUNTED` histories, by the kind of these."""
+COUNTED = range(99)
+
+
+@pytest.fixture(scope="module")
+def counted() -> list[Counter[str]]:
+    """What is carried out in some histories in a row, by their kind."""
+    found = [Counter[str](), Counter[str](), Counter[str]()]
+    for seed in COUNTED:
+        found[seed % 3].update(run(seed, setting_of(seed)).done)
+    return found
+
+
+@pytest.mark.parametrize(("names", "least"), FLOORS)
+def test_histories_meet_every_operation(counted: list[Counter[str]], names: tuple[str, ...], least: int) -> None:
+    met = counted[FLOORS[names, least]]
+    assert {name: met[name] for name in names if met[name] < least} == {}
+
+
+def test_histories_meet_transactions_of_a_hundred_and_parts_made_while_things_go() -> None:
+    met = Counter[str]()
+    for seed, kinds in ((seed, ("transact_many",)) for seed in range(0, 30, 3)):
+        met.update(run(seed, replace(setting_of(seed), kinds=kinds, operations=6)).done)
+    for seed in range(2, 60, 3):
+        hurried = replace(setting_of(seed), kinds=("put", "delete", "add_part", "add_part", "add_part"), operations=60)
+        met.update(run(seed, hurried).done)
+    assert met["a hundred at once"] >= 3
+    assert met["parts made while things went"] >= 3
 
 
 LOST_WITHOUT_A_LOOK_AT_THE_MAP = (5034, 5063)

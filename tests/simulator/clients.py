@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from shardweave.errors import (
     AlreadyExists,
     BatchIncomplete,
+    DeleteIncomplete,
+    HasChildren,
     NotFound,
     OutcomeUnknown,
     RevisionConflict,
@@ -32,7 +35,7 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.query.shorthand import between
 from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.phases import Waits
-from shardweave.schema.declarations import Index, Lookup, OrderedLookup
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, belongs_to
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
@@ -48,6 +51,8 @@ from tests.simulator.server import Server
 
 NOT_DONE = (
     BatchIncomplete,
+    DeleteIncomplete,
+    HasChildren,
     RevisionConflict,
     ShardMapChanged,
     TableUnavailable,
@@ -58,6 +63,7 @@ NOT_DONE = (
 NAMES = ("ann", "anna", "annabel", "bob")
 OWNERS = ("o1", "o2")
 TAGS = ("red", "green", "blue", "grey")
+CITIES = ("moss", "oslo")
 
 
 class MadeUp:
@@ -80,12 +86,24 @@ def note_of_remark(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "note": note}
 
 
+class Place(BaseModel):
+    """Where a thing is: a model in its record."""
+
+    city: str
+    floor: int = 0
+
+
 @cache
 def thing_schema(
-    bumps: tuple[ShardBump, ...], shards: tuple[int | None, int | None] = (None, None), *, tagged: bool = False
+    bumps: tuple[ShardBump, ...],
+    shards: tuple[int | None, int | None] = (None, None),
+    *,
+    tagged: bool = False,
+    family: bool = False,
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
-    they have tags, a lookup by each of these, a list of each owner in the order of names, and an upgrade."""
+    they have tags, a lookup by each of these, a list of each owner in the order of names, a model, and an upgrade.
+    `family`: they have parts, which go with them."""
     by_name, by_owner = shards
 
     class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
@@ -104,12 +122,24 @@ def thing_schema(
             all_hash_key = HashKey(shards=by_name)
         if tagged:
             tags: set[str] = Field(default_factory=set)
+            place: Place | None = None
             note: str | None = None
             tag_lookup = Lookup("tags", name="tag")
             name_list = OrderedLookup("name", within="owner", name="byName")
 
+    class Part(Entity, token="part", shard_bumps=list(bumps)):
+        """What goes with its thing."""
+
+        part_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        thing_id: str
+        number: int
+
+        things = Lookup("thing_id")
+        thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="cascade")
+
     return Schema(
-        [Thing],
+        [Thing, Part] if family else [Thing],
         [
             Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
@@ -141,6 +171,13 @@ class World:
     walks: int = 0
     scans: int = 0
     writes: int = 0
+    done: Counter[str] = field(default_factory=Counter)
+    """How often each kind of operation was carried out."""
+    parts_told: Oracle = field(default_factory=Oracle)
+    """The oracle of the parts of things."""
+    parts_of: dict[str, str] = field(default_factory=dict)
+    """The thing of each part, and `deletions`: how many deletions of a thing began, and how many are under way."""
+    deletions: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def model(self) -> type[Entity]:
@@ -190,13 +227,15 @@ class World:
             if not isinstance(put, TablePut) or "thingId" not in put.item or put.condition is None:
                 continue
             if put.condition.evaluate({}):
-                self.oracle.arrived_late(self.simulation.now, put.item["thingId"], put.item["number"])
+                told, name = (self.parts_told, "partId") if "partId" in put.item else (self.oracle, "thingId")
+                told.arrived_late(self.simulation.now, put.item[name], put.item["number"])
 
     def values(self, name: str, number: int) -> dict[str, Any]:
         draw = self.simulation.random
         given = {"thing_id": name, "name": draw.choice(NAMES), "owner": draw.choice(OWNERS), "number": number}
         if self.tagged:
             given["tags"] = set(draw.sample(TAGS, draw.randrange(len(TAGS))))
+            given["place"] = {"city": draw.choice(CITIES), "floor": number} if draw.random() < 0.8 else None
         self.given[number] = given
         return dict(given)
 
@@ -220,6 +259,8 @@ class Writer:
         self.kinds = kinds
         self.ids = [f"{name}-{position}" for position in range(4)]
         self.left = operations
+        self.failed = False
+        """Whether the operation under way was not carried out."""
 
     def run(self, process: Process) -> None:
         """Work until all operations are done. A process that died is followed by another."""
@@ -230,7 +271,10 @@ class Writer:
         while self.left > 0:
             self.left -= 1
             simulation.sleep(int(simulation.random.random() ** 2 * 6_000))
-            simulation.random.choice(kinds)()
+            kind = simulation.random.choice(kinds)
+            self.failed = False
+            kind()
+            self.world.done[kind.__name__] += not self.failed
             self.world.writes += 1
 
     # -- one record
@@ -436,6 +480,7 @@ class Writer:
                 raise
             return None
         except NOT_DONE:
+            self.failed = True
             oracle.fail(self._now(), before)
             if told:
                 raise
@@ -460,6 +505,10 @@ class Writer:
             value = None if record is None else record.number
             possible = self.world.oracle.of(name).between(began, self._now())
             assert value in possible, f"{name}: read {value}, possible was {set(possible)}"
+            if self.world.tagged and value is not None and name in self.ids:
+                place, given = record.place, self.world.given[value].get("place")
+                shown = None if place is None else place.model_dump()
+                assert shown == given, f"{name}: {value} is at {shown}, it was given {given}"
 
     def _pick(self) -> str:
         return self.world.simulation.random.choice(self.ids)

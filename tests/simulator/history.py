@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardweave.keys.sharding import ShardBump
+from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.phases import Waits
 from shardweave.schema.entity_type import MARK, EntityType
 from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
+from shardweave.store.relations.enforced import COUNTED, counter_key
 from tests.simulator.client import Network, Weather
-from tests.simulator.clients import KINDS, MADE_UP, World, Writer, thing_schema
+from tests.simulator.clients import KINDS, MADE_UP, World, thing_schema
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
@@ -24,6 +25,7 @@ from tests.simulator.scanners import Scanner
 from tests.simulator.scheduler import START_MS, Simulation
 from tests.simulator.server import Server
 from tests.simulator.walkers import Walker
+from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS, EveryWriter
 
 WAITS = Waits(
     lease_ms=1_500,
@@ -51,6 +53,7 @@ class Told:
     scans: int
     phases: tuple[str, ...]
     conflicts: int
+    done: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,20 @@ class Setting:
     """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
     tagged: bool = False
-    """Records have tags, a lookup by each of these, and an ordered one; those of the beginning are of an earlier
-    version."""
+    """Records have tags, a lookup by each of these, an ordered one, and a model; those of the beginning are of an
+    earlier version."""
+    family: bool = False
+    """Records have parts that go with them, and these are moved every other time."""
+
+
+def setting_of(seed: int) -> Setting:
+    """The setting of a history among many: plain records, records with everything in them, and records with parts take
+    turns."""
+    return (
+        Setting(kinds=EVERY_KIND),
+        Setting(kinds=EVERY_TAGGED_KIND, tagged=True),
+        Setting(kinds=FAMILY_KINDS, family=True, writers=2, operations=24),
+    )[seed % 3]
 
 
 def run(seed: int, setting: Setting = Setting()) -> Told:
@@ -89,14 +104,15 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
     shards = index_shards(seed) if setting.shards is None else setting.shards
-    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged)
+    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
     waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
     world = World(simulation, server, network, Oracle(), schema, *waits)
     network.arrived_late = world.arrived_late
     plots = draw.choice(PLOTS) if setting.plots is None else setting.plots
-    movers = Movers(world, plots, setting.mover_crashes, setting.mover_naps)
+    moved = "part" if setting.family and draw.random() < 0.5 else "thing"
+    movers = Movers(world, plots, setting.mover_crashes, setting.mover_naps, moved)
 
     def happen() -> int | None:
         moments = [moment for moment in (server.happen(), network.happen()) if moment is not None]
@@ -108,7 +124,10 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     movers.begin()
     simulation.run(lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation))
     server.settle()
-    _check_end(world, movers)
+    maps = {name: entity.shard_map for name, entity in schema.entities.items()} | {moved: movers.map_in_force()}
+    _check_end(world, maps["thing"])
+    if setting.family:
+        _check_parts(world, maps["part"])
     return Told(
         simulation.steps,
         simulation.now - START_MS,
@@ -117,6 +136,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         world.scans,
         tuple(movers.phases),
         server.conflicts,
+        world.done,
     )
 
 
@@ -140,7 +160,7 @@ def begin_clients(world: World, setting: Setting) -> None:
     skew = setting.waits.accepted_ms * 9 // 10
 
     for position in range(setting.writers):
-        writer = Writer(world, f"w{position}", setting.operations, setting.kinds)
+        writer = EveryWriter(world, f"w{position}", setting.operations, setting.kinds)
         world.simulation.spawn(f"client {position}", writer.run, draw.randint(-skew, skew))
     for position in range(setting.walkers):
         walker = Walker(world, 3)
@@ -176,6 +196,11 @@ def _fill(world: World) -> None:
         if position:
             world.oracle.begin(START_MS, {name: number})
             world.oracle.end(START_MS, {name: number})
+    if "part" in world.schema.entities:
+        part = world.schema.entities["part"]
+        for each in (*part.lookups, *part.relations):
+            marker = {**marker_key(part, each), STATE: READY, "rev": "first"}
+            world.server.set(world.server.key_of(marker), marker, "filling")
     world.server.settle()
 
 
@@ -187,20 +212,42 @@ def lookup_keys_in(entity: EntityType[Any], item: Mapping[str, Any]) -> Iterator
 
 def _check_lookups(world: World) -> None:
     """There is a lookup record for each member of each record, and no other."""
-    entity = world.schema.entities["thing"]
     wanted, found = set(), set()
     for key, item in world.server.items.items():
-        if key[0].startswith("thing!"):
+        entity = world.schema.entities.get(key[0].partition("!")[0])
+        if entity is not None:
             wanted |= {world.server.key_of(each) for _, each in lookup_keys_in(entity, item)}
         elif OWNER in item:
             found.add(key)
     assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
 
 
-def _check_end(world: World, movers: Movers) -> None:
+def _check_parts(world: World, shard_map: ShardMap) -> None:
+    """Each part is there once, where it belongs, with its thing, and counted."""
+    thing, part = world.schema.entities["thing"], world.schema.entities["part"]
+    things = {item["thingId"] for key, item in world.server.items.items() if key[0].startswith("thing!")}
+    counts = dict.fromkeys(things, 0)
+    stored: dict[str, int] = {}
+    for key, item in world.server.items.items():
+        if key[0].startswith("part!"):
+            name = item["partId"]
+            assert name not in stored, f"{name} is stored twice, the second time as {key}"
+            stored[name] = item["number"]
+            assert item["thingId"] in things, f"{name} is there without its thing {item['thingId']}"
+            counts[item["thingId"]] += 1
+            kept = {each: value for each, value in item.items() if each not in (MARK, COUNTED)}
+            assert kept == part.complete(part.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
+    for name, count in counts.items():
+        counter = world.server.items.get(world.server.key_of(counter_key(thing, {"thingId": name}))) or {}
+        assert counter.get("part_thing", 0) == count, f"{name} has {count} parts, counted are {counter}"
+    for name in world.parts_of:
+        possible = world.parts_told.of(name).possible
+        assert stored.get(name) in possible, f"{name}: {stored.get(name)} is stored, not {set(possible)}"
+
+
+def _check_end(world: World, shard_map: ShardMap) -> None:
     """What is stored in the end is what the oracle says, each record once and where it belongs."""
     entity = world.schema.entities["thing"]
-    shard_map = movers.map_in_force()
     stored: dict[str, int] = {}
     for key, item in world.server.items.items():
         if not key[0].startswith("thing!"):

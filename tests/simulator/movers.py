@@ -41,14 +41,16 @@ class Plot:
 
 
 class Movers:
-    """All of them, until everything that was plotted has come to its end."""
+    """All of them, until everything that was plotted has come to its end. `token` is what they move."""
 
-    def __init__(self, world: World, plots: tuple[Plot, ...], crashes: float, naps: float = 0.0) -> None:
+    def __init__(
+        self, world: World, plots: tuple[Plot, ...], crashes: float, naps: float = 0.0, token: str = "thing"
+    ) -> None:
         self._world = world
         self._plots = list(plots)
         self._crashes = crashes
         self._naps = naps
-        self._entity = world.schema.entities["thing"]
+        self._entity = world.schema.entities[token]
         self._last: ReshardState | None = None
         self.phases: list[str] = []
         self.over = not plots

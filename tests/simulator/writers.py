@@ -1,0 +1,227 @@
+"""The application processes of a history that write in every way there is, beside those of `clients`: parts of records,
+hundred actions at once, what was there before, models in records, and records that go with others."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from shardweave.errors import LimitExceeded, NotFound, OutcomeUnknown, ParentMissing
+from shardweave.store import Add, Check, Create, Put, Update
+from tests.simulator.clients import FIRST_KINDS, KINDS, NOT_DONE, TAGGED_KINDS, Writer
+from tests.simulator.oracle import Value
+
+EVERY_KIND = (*KINDS, "put_back", "transact_many", "transact_changes", "add_or_make")
+EVERY_TAGGED_KIND = (*TAGGED_KINDS, "put_back", "patch_place", "patch_place", "transact_changes")
+FAMILY_KINDS = (
+    *("create", "put", "put", "update", "get", "delete", "delete", "remove", "batch", "transact", "upsert"),
+    *("add_part", "add_part", "add_part", "add_part", "add_part", "drop_part", "move_part", "list_parts"),
+)
+MOST = 100
+assert set(FIRST_KINDS) <= set(EVERY_KIND)
+
+
+class EveryWriter(Writer):
+    """A writer with all operations."""
+
+    def put_back(self) -> None:
+        """A put that gives what was there."""
+        name, number = self._pick(), self._number()
+        possible = self.world.oracle.of(name).possible
+        put = Put(self.world.values(name, number), self.world.model, returning=True)
+        written = self._write({name: number}, lambda: self.store.write(put))
+        if written is not None:
+            before = None if written.before is None else written.before.number
+            assert before in possible, f"{name}: put gives {before}, possible was {set(possible)}"
+
+    def patch_place(self) -> None:
+        """A change of one part of the model in a record."""
+        name, number = self._pick(), self._number()
+        given = self.world.given
+        given[number] = self.world.values(name, number)
+
+        def moved(record: Any) -> dict[str, Any]:
+            place = record.place
+            city = "moss" if place is None else place.city
+            new = {"city": city, "floor": number}
+            given[number] = {**given[record.number], "number": number, "place": new}
+            return {"number": number, "place": new}
+
+        with contextlib.suppress(NotFound):
+            self._write({name: number}, lambda: self.store.update(self.world.model, name, moved))
+
+    def add_or_make(self) -> None:
+        """An addition to a record that is made where there is none: its number is the sum, which is given nowhere
+        else."""
+        name, number = self._pick(), self._number()
+        start = self.world.values(name, number)
+        possible = self.world.oracle.of(name).possible
+        if possible != {None}:
+            return
+        start = {each: value for each, value in start.items() if each not in ("thing_id", "number")}
+        self._write({name: number}, lambda: self.store.add(self.world.model, name, {"number": number}, upsert=start))
+
+    def transact_changes(self) -> None:
+        """A transaction of changes, one of which may make its record, and of an addition."""
+        first, second = self.world.simulation.random.sample(self.ids, 2)
+        new: dict[str, Value] = {first: self._number(), second: self._number()}
+        model, operations = self.world.model, [Add(self.world.model, "counter", {"number": 1})]
+        for name, number in new.items():
+            assert number is not None
+            changes = self.world.values(name, number)
+            del changes["thing_id"]
+            operations.append(Update(model, name, changes, upsert=True))  # type: ignore[arg-type]
+        self._count(lambda: self._write(new, lambda: self.store.transact(operations), told=True))
+
+    def transact_many(self) -> None:
+        """As many actions as a transaction has. While records move, the error says how many fit, and they do."""
+        first, second = self.world.simulation.random.sample(self.ids, 2)
+        model = self.world.model
+        new: dict[str, Value] = {first: self._number(), second: self._number()}
+        operations: list[Any] = []
+        for name, number in new.items():
+            assert number is not None
+            operations.append(Put(self.world.values(name, number), model))
+        operations += [Check(model, f"nothing-{each}", exists=False) for each in range(MOST - len(operations))]
+
+        def write() -> Any:
+            refused = self._refused_as_too_many(operations)
+            if refused is None:
+                self.world.done["a hundred at once"] += 1
+                return ()
+            self.world.done["too many at once"] += 1
+            found = re.search(r"at most (\d+) of", refused.fix)
+            assert found, refused.fix
+            assert 20 <= int(found[1]) < MOST, refused.fix
+            if self._refused_as_too_many(operations[: int(found[1])]) is None:
+                return ()
+            return self.store.transact(operations[:20])  # records began to move meanwhile
+
+        self._write(new, write)
+
+    def _refused_as_too_many(self, operations: list[Any]) -> LimitExceeded | None:
+        """Carry them out in a transaction, unless they are too many for one."""
+        try:
+            self.store.transact(operations)
+        except LimitExceeded as error:
+            return error
+        return None
+
+    # -- records that go with others
+
+    def delete(self) -> None:
+        self._deletes(super().delete)
+
+    def remove(self) -> None:
+        self._deletes(super().remove)
+
+    def batch(self) -> None:
+        self._deletes(super().batch)
+
+    def transact(self) -> None:
+        self._deletes(super().transact)
+
+    def _deletes(self, work: Any) -> None:
+        """Work that may delete things of the writer's own, with their parts."""
+        if "part" not in self.world.schema.entities:
+            work()
+            return
+        with contextlib.ExitStack() as under_way:
+            for name in self.ids:
+                under_way.enter_context(self._may_go(name))
+            work()
+
+    @contextlib.contextmanager
+    def _may_go(self, name: str) -> Iterator[None]:
+        world = self.world
+        counts = world.deletions.setdefault(name, [0, 0])
+        counts[0] += 1
+        counts[1] += 1
+        kept = {
+            each for each, thing in world.parts_of.items() if thing == name and each not in world.parts_told.under_way
+        }
+        for each in kept:
+            record = world.parts_told.of(each)
+            record.now(self._now(), record.possible | {None})
+        changes = len(world.oracle.of(name).times)
+        try:
+            yield
+        finally:
+            counts[1] -= 1
+        record = world.oracle.of(name)
+        gone = [possible for _, possible in record.times[changes:] if possible == {None}]
+        if gone:
+            for each in kept:
+                if world.parts_of[each] == name:  # and was not moved meanwhile
+                    world.parts_told.of(each).now(self._now(), frozenset({None}))
+            world.done["things with parts that went"] += bool(kept)
+
+    def add_part(self) -> None:
+        """Parts of anybody's thing, which may go meanwhile."""
+        world, draw = self.world, self.world.simulation.random
+        name = f"w{draw.randrange(2)}-{draw.randrange(4)}"
+        numbers = {f"part-{number}": number for number in (self._number() for _ in range(draw.choice((1, 2, 6))))}
+        counts = world.deletions.setdefault(name, [0, 0])
+        begun, was_going = counts[0], counts[1]
+        world.parts_of |= dict.fromkeys(numbers, name)
+        model = world.schema.entities["part"].model
+        made = [
+            Create({"part_id": each, "thing_id": name, "number": number}, model) for each, number in numbers.items()
+        ]
+        before = world.parts_told.begin(self._now(), {**numbers})
+        try:
+            self.store.transact(made)
+        except (ParentMissing, *NOT_DONE):
+            world.parts_told.fail(self._now(), before)
+            self.failed = True
+        except OutcomeUnknown:
+            world.parts_told.unsure({**numbers})
+        else:
+            if counts[0] == begun and not was_going:
+                world.parts_told.end(self._now(), {**numbers})
+            else:
+                world.parts_told.unsure({**numbers})
+                world.done["parts made while things went"] += 1
+
+    def drop_part(self) -> None:
+        part = self._a_part()
+        if part is not None:
+            with contextlib.suppress(OutcomeUnknown, *NOT_DONE):
+                self.store.delete(self.world.schema.entities["part"].model, part)
+
+    def move_part(self) -> None:
+        """A part goes over to another thing, of which it may go with either."""
+        part, name = self._a_part(), self._pick()
+        if part is not None:
+            with contextlib.suppress(OutcomeUnknown, NotFound, ParentMissing, *NOT_DONE):
+                self.store.update(self.world.schema.entities["part"].model, part, {"thing_id": name})
+
+    def _a_part(self) -> str | None:
+        """A part that may be deleted or moved at any time from now on."""
+        parts = [each for each in self.world.parts_of if each not in self.world.parts_told.under_way]
+        if not parts:
+            self.failed = True
+            return None
+        part = self.world.simulation.random.choice(parts)
+        record = self.world.parts_told.of(part)
+        record.now(self._now(), record.possible | {None, int(part.removeprefix("part-"))})
+        self.world.parts_of[part] = ""
+        return part
+
+    def list_parts(self) -> None:
+        """The parts of a thing: those that were there all the time, and none that was never its own."""
+        world, name = self.world, self._pick()
+        began = self._now()
+        try:
+            found = self.store.find_by(world.schema.entities["part"].model, "thing_id", name, limit=500).items
+        except NOT_DONE:
+            self.failed = True
+            return
+        ids = [each.part_id for each in found]  # type: ignore[attr-defined]
+        assert len(ids) == len(set(ids)), f"{name}: a part is listed twice"
+        for part, thing in world.parts_of.items():
+            possible = world.parts_told.of(part).between(began, self._now())
+            if thing == name and len(possible) == 1:
+                assert (part in ids) == (None not in possible), f"{part} of {name}: possible was {set(possible)}"
