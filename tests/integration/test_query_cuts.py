@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,11 +71,53 @@ def text(number: int) -> str:
     return f"n{number:03d}"
 
 
+class Filled:
+    """A shape's records in a table. Many worlds read it one after another: to fill it is what takes the time."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.schema = people_schema(*shape.bumps)
+        self.table = EmbeddedTable(self.schema.layout)
+        person = self.schema.entity("person")
+        self.items = [
+            person.complete(person.dump(person.validate(values_of(shape, number)))) for number in range(COUNT)
+        ]
+        self.gone = [self.items[number] for number in sorted(shape.gone)]
+        self._put(self.items)
+
+    def refill(self) -> None:
+        """Put back what walks have removed."""
+        self._put(self.gone)
+
+    def remove(self) -> None:
+        person = self.schema.entity("person")
+        for item in self.gone:
+            self.table.run(DeleteItem(person.make_key(item)))
+
+    def _put(self, items: Sequence[Mapping[str, Any]]) -> None:
+        for item in items:
+            self.table.run(PutItem(item))
+
+
+def values_of(shape: Shape, number: int) -> dict[str, Any]:
+    # The first and last names stand in other orders, so that branches overlap at other places.
+    last = text((number * 7) % COUNT) if number % 12 else "x"
+    first = text(number) if number % 18 or shape.spec.branches is None else "x"
+    return {
+        "personId": text(number),
+        "created": NOW - (COUNT - number) * 3 * DAY // COUNT,
+        "first": first,
+        "last": last,
+        "state": f"s{text(number)}",
+        "nick": "hot" if number % 6 == 0 or shape.spec.hydrate else "cold",
+    }
+
+
 @dataclass
 class World:
-    """A shape's records, freshly filled, and its runner."""
+    """A shape's records, none of them gone yet, and its runner."""
 
     shape: Shape
+    filled: Filled
     reverse: bool
     partial: bool
     table: HeldReads = field(init=False)
@@ -83,36 +125,19 @@ class World:
     expected: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        schema = people_schema(*self.shape.bumps)
-        person = schema.entity("person")
-        inner = EmbeddedTable(schema.layout)
-        self.table = HeldReads(inner)
-        items = []
-        for number in range(COUNT):
-            # The first and last names stand in other orders, so that branches overlap at other places.
-            last = text((number * 7) % COUNT) if number % 12 else "x"
-            values = {
-                "personId": text(number),
-                "created": NOW - (COUNT - number) * 3 * DAY // COUNT,
-                "first": text(number) if number % 18 else "x",
-                "last": last,
-                "state": f"s{text(number)}",
-                "nick": "hot" if number % 6 == 0 or self.shape.spec.hydrate else "cold",
-            }
-            if self.shape.spec.branches is None:
-                values["first"] = text(number)
-            items.append(person.complete(person.dump(person.validate(values))))
-            inner.run(PutItem(items[-1]))
-        gone = [person.make_key(items[number]) for number in self.shape.gone]
+        self.filled.refill()
+        self.table = HeldReads(self.filled.table)
+        left_to_go = bool(self.shape.gone)
 
         def remove(operation: Operation[Any]) -> None:
-            if gone and isinstance(operation, BatchGet):
-                while gone:
-                    inner.run(DeleteItem(gone.pop()))
+            nonlocal left_to_go
+            if left_to_go and isinstance(operation, BatchGet):
+                left_to_go = False
+                self.filled.remove()
 
         self.table.before = remove
         self.runner = QueryRunner(
-            schema,
+            self.filled.schema,
             self.table,
             KEYS,
             maps=StaticMaps(),
@@ -120,7 +145,7 @@ class World:
             monotonic=self.table.monotonic,
             wait=self.table.wait,
         )
-        left = [item for number, item in enumerate(items) if number not in self.shape.gone]
+        left = [item for number, item in enumerate(self.filled.items) if number not in self.shape.gone]
         answers = [(place, item["personId"]) for item in left if (place := self._place(item)) is not None]
         self.expected = [key for _, key in sorted(answers, reverse=self.reverse)]
 
@@ -138,10 +163,6 @@ class World:
         names = [(item["first"], item["last"]), (item["last"], item["first"])]
         return min((pair for pair in names if pair[0].startswith("n")), default=None)
 
-    def close(self) -> None:
-        self.runner.close()
-        self.table.close()
-
 
 Open = Callable[[], World]
 
@@ -156,15 +177,16 @@ def shape(request: pytest.FixtureRequest) -> Shape:
 def opened(request: pytest.FixtureRequest, shape: Shape) -> Iterator[Open]:
     """Opens the shape's world, ascending or descending, with failing lanes that fail the query or not."""
     reverse, partial = request.param
-    worlds: list[World] = []
+    filled, worlds = Filled(shape), list[World]()
 
     def open_world() -> World:
-        worlds.append(World(shape, reverse, partial))
+        worlds.append(World(shape, filled, reverse, partial))
         return worlds[-1]
 
     yield open_world
     for world in worlds:
-        world.close()
+        world.runner.close()
+    filled.table.close()
 
 
 def ids(page: Page) -> list[str]:
