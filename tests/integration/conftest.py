@@ -71,10 +71,11 @@ def _is_loop_case(item: pytest.Item) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that opens tables runs once for each backend."""
+    """A test that opens tables runs once for each backend, or for those that its module names in TABLES."""
     if "backend" in metafunc.fixturenames:
         is_contract = metafunc.module.__name__.rpartition(".")[2].startswith("test_table_contract")
-        metafunc.parametrize("backend", CONTRACT_BACKENDS if is_contract else BACKENDS)
+        backends = getattr(metafunc.module, "TABLES", BACKENDS)
+        metafunc.parametrize("backend", CONTRACT_BACKENDS if is_contract else backends)
 
 
 class QuestionShapes:

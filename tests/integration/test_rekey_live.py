@@ -14,6 +14,8 @@ import pytest
 from shardweave.errors import ShardweaveError
 from shardweave.schema.entity_manager import schema_from_config
 from shardweave.store import Store
+from shardweave.table.embedded import EmbeddedTable
+from shardweave.table.layout import KeyAttribute, TableLayout
 from shardweave.table.operations import GetItem
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, golden_config, member_schema
 from tests.unit.test_rekey_presets import ENTITY_MANAGER, Person, golden_schema
@@ -148,6 +150,42 @@ def test_records_made_by_hand() -> None:
     brought_in(made, Member, stable, theirs, ours)
     team = made.new_store(forms=False)
     assert all(team.get(Member, item["id"]) is not None for item in stable[:20])
+
+
+def test_records_of_another_table_that_its_program_writes_until_it_is_stopped() -> None:
+    """In another table there is one program at a time: what it writes is followed until it stops, and what is written
+    there after `finish` is told by the next run, and not brought in."""
+    old = EmbeddedTable(TableLayout(KeyAttribute("PK"), KeyAttribute("SK")))
+    made = RekeyWorld(member_schema("hashKey", "rangeKey"), HAND_MADE, old_table=old)
+    stable = [by_hand(number) for number in range(BY_HAND)]
+    for item in stable:
+        made.put(item)
+    watch = Watch()
+
+    def theirs(drawn: random.Random) -> None:
+        item = by_hand(10**6 + drawn.randrange(20), points=drawn.randrange(100))
+        made.remove(item) if drawn.random() < 0.3 else made.put(item)
+
+    made.rekey().start()
+    with beside(theirs, theirs, reader_of_olds(made, stable, watch)):
+        for _ in range(3):
+            assert made.run().refused == 0
+    assert made.run().differing == 0, "once it is stopped, one run makes all equal"
+    assert made.is_equal()
+    made.rekey().finish()
+    assert made.run().differing == 0
+    whole = made.records()
+    made.put(by_hand(10**7))
+    made.change(stable[0], mail="late@x")
+    assert made.run().differing == 2, "what was written too late is told"
+    assert made.records() == whole, "and not brought in"
+    with beside(reader_of_records(made, made.new_store(), Member, stable, watch)):
+        made.store.update(Member, stable[1]["id"], {"points": 5})
+        assert made.run().differing == 3
+    assert watch.failures == []
+    assert watch.count > 10
+    assert {made.form.read(item)["memberId"] for item in stable} <= {each["memberId"] for each in whole}
+    assert made.faults() == {}
 
 
 def golden_records(count: int) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from shardweave.maintenance.doctor import Doctor, DoctorReport
 from shardweave.schema.schema import Schema
+from shardweave.table import Table
 from shardweave.table.operations import DeleteItem, GetItem, PutItem
 from tests.unit.shop_world import SCHEMA, Area, Customer, Issue, Mailbox, Order, Product, Project, shop
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP, World
@@ -14,8 +15,8 @@ from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP, World
 class Clinic(World):
     """Eight customers in three generations, four mailboxes, two projects with children, and orders."""
 
-    def __init__(self, faults: Any = None, *, schema: Schema = SCHEMA) -> None:
-        self.__dict__.update(shop(faults).__dict__)
+    def __init__(self, faults: Any = None, *, schema: Schema = SCHEMA, table: Table | None = None) -> None:
+        self.__dict__.update(shop(faults, table=table).__dict__)
         for number in range(8):
             self.clock.now = (FIRST_BUMP - 5, FIRST_BUMP + 5, SECOND_BUMP + 5)[number % 3]
             cities = {"city": "Bath"} if number % 2 else {}

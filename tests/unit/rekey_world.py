@@ -93,10 +93,12 @@ class RekeyWorld:
         waits: Waits = WAITS,
         faults: Any = None,
         old_table: Table | None = None,
+        new_table: Table | None = None,
+        leases: Waits = EMBEDDED,
     ) -> None:
         self.schema, self.mapping, self.waits, self.old_table = schema, mapping, waits, old_table
-        self.now = NOW
-        self.inner = EmbeddedTable(schema.layout, clock=lambda: self.now / 1000)
+        self.now, self.leases = NOW, leases
+        self.inner = new_table or EmbeddedTable(schema.layout, clock=lambda: self.now / 1000)
         self.table = self.inner if faults is None else faults(self.inner)
         self.forms = forms_given(schema, mapping)
         self.form: OldForm = self.forms[token]
@@ -111,7 +113,7 @@ class RekeyWorld:
         """The store of another process."""
         table = table or self.table
         given = self.forms if forms else {}
-        maps = LeasedMaps(table, EMBEDDED, clock=self.clock, forms=given, bringing=bringing)
+        maps = LeasedMaps(table, self.leases, clock=self.clock, monotonic=self.clock, forms=given, bringing=bringing)
         waiting = RetryClock(sleep=lambda seconds: None)
         return Store(self.schema, table, clock=self.clock, maps=maps, waiting=waiting)
 

@@ -141,13 +141,20 @@ class NoWaiting:
 
 
 class World:
-    """A store over an embedded table, with faults on the way if asked for."""
+    """A store over an embedded table, or the one given, with faults on the way if asked for."""
 
-    def __init__(self, faults: Faults | None = None, *, maps: ShardMaps | None = None, schema: Schema = SCHEMA) -> None:
+    def __init__(
+        self,
+        faults: Faults | None = None,
+        *,
+        maps: ShardMaps | None = None,
+        schema: Schema = SCHEMA,
+        table: Table | None = None,
+    ) -> None:
         self.clock = Clock()
         self.pauses = NoWaiting()
         self.schema = schema
-        self.inner = EmbeddedTable(schema.layout, clock=lambda: self.clock.now / 1000)
+        self.inner = table or EmbeddedTable(schema.layout, clock=lambda: self.clock.now / 1000)
         self.table = SimulatedTable(self.inner, faults or Script())
         self.maps = StaticMaps() if maps is None else maps
         self.store = self.new_store(self.table)
