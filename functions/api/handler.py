@@ -4,7 +4,8 @@ Environment: TABLE_NAME, SERVICE, KEY_FORMAT, THROTTLE (see `Settings.from_envir
 (their text) or CURSOR_KEYS_SECRET (the id of a secret that holds it), and, for a service whose entities have origins,
 the external keys as EXTERNAL_KEYS or EXTERNAL_KEYS_SECRET. The service is put together at the first request, so that
 importing this module reaches for nothing; the secret of cursors is read with the first cursor. Where a snapshot is
-taken of the process (SnapStart), all that only has to be imported is imported before. The log has routes,
+taken of the process (SnapStart), or it is started ahead (provisioned concurrency), all that only has to be imported
+is imported before. The log has routes,
 statuses and times, no values; the metrics count answers, and of lists those that are empty or were cut short, and say
 what queries cost.
 """
@@ -41,8 +42,8 @@ from shardweave.service.build import (
 logger = Logger(service=os.environ.get("SERVICE"))
 metrics = Metrics(namespace="Shardweave", service=os.environ.get("SERVICE"))
 metrics.set_default_dimensions(stage=os.environ.get("STAGE", "dev"))
-if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-    # What a request does not need otherwise, or later, costs a restored process nothing.
+if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") in ("snap-start", "provisioned-concurrency"):
+    # What a request does not need otherwise, or later, costs a process nothing that was started before its requests.
     import_ahead(os.environ.get("SERVICE", Settings.service))
 query_metrics = QueryMetrics(print, service=metrics.service or Settings.service, dimensions=metrics.default_dimensions)
 gc.freeze()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .schema.read_models import Set as SetRecord
     from .schema.read_models import Update as UpdateRecord
     from .schema.schema import Schema
-    from .store.idempotency import IdempotencyKey
+    from .store.idempotency_keys import IdempotencyKey
     from .store.operations import Add, Check, Create, Delete, Put, Update
     from .values.codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 

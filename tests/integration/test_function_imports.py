@@ -162,11 +162,35 @@ PARTS = {
 LEFT_OUT = {
     "api": "clients explorer lambda_event",
     "database": "async_database awaited_calls data_folder event_loop folder_copies rewrite_keys",
-    "reshard": "admin coordinator copy_actions driver independent_keys index_check mover retrying_reads stream_filter "
-    "tasks transaction_executor verify work_items write_rate",
+    "reshard": "admin change_handler coordinator copy_actions driver independent_keys index_check mover retrying_reads "
+    "stream_filter tasks transaction_executor verify work_items write_rate",
     "table": "embedded fault_injection lambda_stream",
 }
 """What no request needs of them."""
+
+STORE = ROOT / "shared" / "shardweave" / "store"
+READING = {
+    *("", "attempts", "idempotency_keys", "locations", "noticed", "operations", "outcomes", "reader", "store"),
+    *("lookups", "lookups.backfill_state", "lookups.lookup_asks", "lookups.lookup_queries", "lookups.lookup_records"),
+    *("relations", "relations.relation_loader"),
+}
+"""The modules of the store that a read needs: the values that operations are given and answer, and what reads."""
+
+WRITING = {
+    f"shardweave.store.{name}"
+    for name in (
+        ".".join(part for part in path.relative_to(STORE).with_suffix("").parts if part != "__init__")
+        for path in STORE.rglob("*.py")
+    )
+    if name not in READING
+}
+"""All others, which a process imports with its first write: transactions, sequences, unique values, and so on."""
+
+OF_BODIES = {"shardweave.api.query_bodies", "shardweave.wire.query_reports"}
+"""The models that describe queries, and what they cost: for the OpenAPI document, or when a request asks for that."""
+
+WRITTEN_SELDOM = {"shardweave.store.lookups.catalog", "shardweave.store.writing.old_form_actions"}
+"""What most writes do not need either: the catalog is the command line's, old forms are another program's."""
 
 OF_GRAPHQL = {"graphql", *(f"shardweave.api.graphql.{each.stem}" for each in sorted(GRAPHQL.glob("*.py")))} - KNOWN
 WITHOUT_CURSORS = {"cryptography"}
@@ -199,15 +223,35 @@ assert {name != "a page"} or json.loads(answer["body"])["nextToken"], answer
         assert {part for part, *_ in ours} <= PARTS, name
         assert not [of for of in ours if len(of) > 1 and of[1] in LEFT_OUT.get(of[0], "").split()], name
         assert (name == "a document") == ("graphql" in modules)
+        assert not OF_BODIES & modules, name
+        if name == "a create":
+            assert WRITING - modules <= WRITTEN_SELDOM
+        else:
+            assert {module for module in WRITING if module in modules} == set(), name
 
 
-def test_before_a_snapshot_all_is_imported_that_a_first_request_would_import(emulated: str) -> None:
-    """A restored process imports nothing any more. What no request needs is left out there, too."""
+def test_a_program_that_reads_imports_nothing_of_the_writes() -> None:
+    """Here over the table that is in memory: what is asked of it is the same for any."""
+    program = """
+from services.user_service import User, schema
+from shardweave import Database
+with Database(schema()) as db:
+    assert db.get(User, "u1") is None and db.batch_get(User, ["u1", "u2"]) == [None, None]
+    assert not db.query(User, limit=5).items and db.count(User) == 0 and not list(db.records(User))
+"""
+    assert WRITING & imported_by(program) == set()
+    create = "db.create(User(beneficiary_id='b', first_name='A', last_name='B'))"
+    assert WRITING - imported_by(f"{program}    {create}\n") <= WRITTEN_SELDOM
+
+
+@pytest.mark.parametrize("kind", ["snap-start", "provisioned-concurrency"])
+def test_a_process_started_ahead_imports_all_that_a_first_request_would_import(emulated: str, kind: str) -> None:
+    """Before the snapshot, or before the first request. What no request needs is left out there, too."""
     code = f"""
 import json, os, sys
 os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_DEFAULT_REGION="eu-west-1")
 os.environ.update(SERVICE="user_service", STAGE="dev", TABLE_NAME="users", CURSOR_KEYS_SECRET="cursors")
-os.environ["AWS_ENDPOINT_URL"], os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = {emulated!r}, "snap-start"
+os.environ["AWS_ENDPOINT_URL"], os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = {emulated!r}, {kind!r}
 from tests.unit.lambda_events import Context, event
 files = set(os.listdir("/proc/self/fd"))
 from functions.api import handler

@@ -44,6 +44,8 @@ PURE = (
     "shardweave.schema.schema",
     "shardweave.keys.shard_key",
     "shardweave.keys.sharding",
+    "shardweave.store.attempts",
+    "shardweave.store.outcomes",
     "shardweave.store.writing.record_actions",
     "shardweave.store.lookups.catalog",
     "shardweave.store.lookups.unique_values",

@@ -25,7 +25,7 @@ from shardweave.reshard.phases import Phase
 from shardweave.reshard.work_items import WorkItem
 from shardweave.schema.read_models import ReadModel
 from shardweave.schema.shard_maps import Lease
-from shardweave.store.idempotency import IdempotencyKey
+from shardweave.store.idempotency_keys import IdempotencyKey
 from shardweave.table.operations import Interval
 from shardweave.values.codecs import Codec
 

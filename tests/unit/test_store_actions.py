@@ -8,10 +8,11 @@ import pytest
 
 from shardweave.keys.sharding import ShardMap
 from shardweave.schema.entity_type import MARK
+from shardweave.store.attempts import AttemptContext
 from shardweave.store.locations import StoredItem, location_of, locations
 from shardweave.store.writing import record_actions
 from shardweave.store.writing.condition_checks import absence_actions, presence_actions
-from shardweave.store.writing.write_actions import ActionRole, AttemptContext, WriteAction, has_revision
+from shardweave.store.writing.write_actions import ActionRole, WriteAction, has_revision
 from shardweave.table.conditions import Condition
 from shardweave.table.operations import ConditionCheck, DeleteItem, PutItem
 from shardweave.table.values import item_bytes

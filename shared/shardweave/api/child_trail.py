@@ -8,7 +8,7 @@ from typing import Any
 from ..keys.shard_key import ExternalKeys
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..store.relations.parent_deletion import Fate, Follow
+from ..store.outcomes import Fate, Follow
 from ..wire.record_keys import RecordKeys
 from .operation import Beside, Call
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 
 from ..errors import IdempotencyMismatch, MalformedRequest, StillInProgress, TableFull, ValidationFailed
 from ..store import IdempotencyKey, Operation, Store
-from ..store.idempotency import MAX_KEY_CHARACTERS
+from ..store.idempotency_keys import MAX_KEY_CHARACTERS
 from ..store.operations import Written
-from ..store.relations.parent_deletion import SECONDS, Follow
+from ..store.outcomes import SECONDS, Follow
 from ..wire.parameter import Parameter
 from .http import Response
 from .operation import Call

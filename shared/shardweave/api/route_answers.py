@@ -19,7 +19,7 @@ from ..routing import Listed, RecordView, Route, Writes
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store.operations import Written
-from ..store.writing.write_steps import not_found
+from ..store.outcomes import not_found
 from ..table.values import Item
 from ..wire.paging import PAGING, paging
 from ..wire.record_models import RecordModels, page_model

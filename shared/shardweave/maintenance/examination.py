@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..reshard.retrying_reads import Asking
 from ..schema.schema import Schema
-from ..store.writing.write_actions import PrimaryKey
+from ..store.attempts import PrimaryKey
 from ..table.operations import MAX_BATCH_GET, BatchGet
 from ..table.values import Item
 from .beside_judge import Judge

@@ -24,9 +24,9 @@ from typing import Any, BinaryIO
 from ..errors import ConfigurationError
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
+from ..store.attempts import AttemptContext
 from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..store.parts import StoreParts
-from ..store.writing.write_actions import AttemptContext
 from ..table.operations import Query
 from ..table.values import Item
 from .record_lines import generated_names, item_line, record_line

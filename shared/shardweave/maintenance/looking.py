@@ -17,7 +17,7 @@ from ..keys.sharding import ShardMap
 from ..reshard.control import control_key, decode_control
 from ..reshard.phases import Phase, ReshardState, ReshardStep, map_in_force
 from ..schema.entity_type import EntityType
-from ..store.writing.write_actions import PrimaryKey
+from ..store.attempts import PrimaryKey
 from ..table.values import Item
 
 

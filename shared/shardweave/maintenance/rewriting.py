@@ -33,10 +33,10 @@ from ..errors import (
 )
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import MARK, REVISION, EntityType
+from ..store.attempts import AttemptContext
 from ..store.locations import ReadResult, StoredItem
 from ..store.parts import StoreParts
 from ..store.writing.prepare import rewritten_draft
-from ..store.writing.write_actions import AttemptContext
 from ..store.writing.write_steps import Context, WritePlan, WriteStep, replacement
 from ..table.concurrency import run_concurrently
 from ..table.conditions import compare

@@ -29,8 +29,8 @@ from ..keys.sharding import ShardMap
 from ..reshard.retrying_reads import Asking
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
+from ..store.attempts import AttemptContext
 from ..store.parts import StoreParts
-from ..store.writing.write_actions import AttemptContext
 from ..table.concurrency import MAX_WORKERS
 from ..table.values import Item
 from .walk import ALL, PAGE, Pace, Place, Segment, Walk, entity_lanes, records_among, saved_places

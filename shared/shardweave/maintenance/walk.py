@@ -17,8 +17,8 @@ from ..reshard.retrying_reads import Asking
 from ..reshard.work_items import Source, Sources
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
+from ..store.attempts import AttemptContext
 from ..store.lookups.backfill_state import can_be_asked
-from ..store.writing.write_actions import AttemptContext
 from ..table.concurrency import MAX_WORKERS, run_concurrently
 from ..table.retry import RetryClock
 from ..table.values import Item

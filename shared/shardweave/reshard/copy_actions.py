@@ -27,18 +27,10 @@ from typing import Any
 
 from ..errors import InputError
 from ..schema.entity_type import MARK, REVISION, EntityType
+from ..store.attempts import AttemptContext, PrimaryKey
 from ..store.locations import location_in, location_of
 from ..store.writing.dual_write import rekeyed
-from ..store.writing.write_actions import (
-    AttemptContext,
-    PrimaryKey,
-    absent,
-    as_read,
-    free,
-    has_revision,
-    key_of,
-    primary_key,
-)
+from ..store.writing.write_actions import absent, as_read, free, has_revision, key_of, primary_key
 from ..table.conditions import And, Compare, Condition, Names, Or
 from ..table.operations import (
     MAX_TRANSACTION_ACTIONS,

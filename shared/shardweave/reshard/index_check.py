@@ -38,7 +38,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..schema.entity_type import REVISION, IndexView
-from ..store.writing.write_actions import PrimaryKey, key_of, primary_key
+from ..store.attempts import PrimaryKey
+from ..store.writing.write_actions import key_of, primary_key
 from ..table.concurrency import run_concurrently
 from ..table.operations import Interval, PageAnswer, Query
 from ..table.values import Item

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..errors import ShardweaveError, TableUnavailable, Throttled, TransactionCanceled, TransactionConflict
 from ..schema.entity_type import EntityType
-from ..store.writing.write_actions import PrimaryKey
+from ..store.attempts import PrimaryKey
 from ..table import Table
 from ..table.batch_get import KeysToRead, read_in_turn
 from ..table.operations import GetItem, Operation, PageAnswer, Query, Scan, TransactGet

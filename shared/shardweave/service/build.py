@@ -36,7 +36,6 @@ from ..keys.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..query.cursor import CursorKeys
 from ..query.fanout import DEFAULT_THROTTLE, Wait, wait_for
 from ..query.runner import MAX_READ_UNITS, MOST_READ_UNITS, Observer, QueryRunner
-from ..reshard.change_handler import ChangeHandler
 from ..reshard.leased_maps import NO_FORMS, LeasedMaps
 from ..reshard.load.throttle_recorder import ThrottleNotes
 from ..reshard.phases import Waits
@@ -60,6 +59,7 @@ from .loader import (
 
 if TYPE_CHECKING:
     from ..reshard.admin import ReshardAdmin
+    from ..reshard.change_handler import ChangeHandler
     from ..reshard.driver import ReshardDriver
     from ..reshard.load.policy import Policy
     from ..reshard.timings import Pace
@@ -323,13 +323,16 @@ def explorer_operations(settings: Settings, parts: Parts, operations: Sequence[O
 
 
 def import_ahead(service: str) -> None:
-    """Import what `build` and first requests would: where the process is kept as a snapshot, of which each restored one
-    has it already. Nothing is opened or read. A service that can't be imported is told of with the first request."""
+    """Import what `build` and first requests would: for a process that is kept as a snapshot, of which each restored
+    one has it already, or that is started before its requests. Nothing is opened or read. A service that can't be
+    imported is told of with the first request."""
     from cryptography.hazmat.primitives.ciphers import aead  # noqa: F401
 
     from ..api import route_answers, route_arguments, shown_values  # noqa: F401
     from ..api.graphql import route  # noqa: F401
+    from ..store import write_parts  # noqa: F401
     from ..table.dynamodb.transport import direct  # noqa: F401
+    from ..wire import query_reports  # noqa: F401
 
     with suppress(ConfigurationError):
         service_module(service)

@@ -4,24 +4,25 @@ store        the store: the methods that applications call
 operations   operations as values, outcomes of a batch
 writing/     a write: preparing the record, the steps and actions, the transaction, sending it
 reader       consistent reads by identity
+attempts     the clock time and shard maps of one attempt
 locations    the primary keys where a record is, or could be
-batches      many records at once
+batches      writes of many records at once
 lookups/     lookup records: unique values, finding records by a value, backfill, the catalog
 relations/   relations: loading related records, enforced relations, deleting a parent
 events/      applying events to read models
 sequences    numbers for new records
-idempotency  idempotency keys and stored answers
+idempotency  stored answers; idempotency_keys: the keys and answers as values
+outcomes     what writes are given and end with, as values
+write_parts  the parts that write, made and imported with the first write
 noticed      unreadable records that a request met
 parts        the parts of a store, for maintenance
 """
 
 from ..table.retry import RetryClock
-from .events.event_applier import Applied
-from .idempotency import IdempotencyKey, KeptAnswer
-from .lookups.backfill import BackfillReport
-from .lookups.catalog import CatalogEntry, catalog
+from .idempotency_keys import IdempotencyKey, KeptAnswer
 from .lookups.lookup_queries import FoundPage
 from .operations import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
+from .outcomes import Applied, BackfillReport
 from .store import Store
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "Applied",
     "BackfillReport",
     "BatchWriteResult",
-    "CatalogEntry",
     "Check",
     "Create",
     "Delete",
@@ -43,5 +43,4 @@ __all__ = [
     "Update",
     "WriteOutcome",
     "Written",
-    "catalog",
 ]

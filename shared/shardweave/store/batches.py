@@ -1,9 +1,9 @@
-"""Batches: reads by key, and writes that succeed or fail independently.
+"""Batches of writes that succeed or fail independently.
 
 Guarantees: answers are in the order of the input; every position has exactly one outcome; two items about the same
 record are refused before anything is sent. A batch is not a transaction.
 
-Costs: reads are those of `reader`. Puts whose identity is generated in the call are sent 25 in a request, for the price
+Costs: puts whose identity is generated in the call are sent 25 in a request, for the price
 of plain puts, unless lookups or parents make each of them a transaction. Every other write depends on the stored record
 (a put keeps the timestamp, a delete removes only the record that it has read), so the records are read, 100 in a
 request, and then written separately, several in parallel.
@@ -12,42 +12,39 @@ request, and then written separately, several in parallel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from ..errors import (
     BatchIncomplete,
     DeleteIncomplete,
-    RecordUnreadable,
     ShardMapChanged,
     ShardweaveError,
     TableUnavailable,
     Throttled,
     TransactionConflict,
-    Unreadable,
 )
 from ..errors.outcomes import note_maybe_written
-from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..table.concurrency import run_concurrently
 from ..table.operations import MAX_BATCH_WRITE
 from ..table.retry import UNANSWERED, Backoff, RetryClock
 from ..table.values import Item
+from .attempts import AttemptContext
 from .locations import ReadResult
 from .lookups.backfill_state import Readiness
-from .operations import Among, BatchWriteResult, Delete, Put, Update, WriteOutcome, shard_of
-from .reader import Reader, Wanted, record_among
-from .relations.parent_deletion import Course, Follow, Removing
+from .operations import BatchWriteResult, Delete, Put, Update, WriteOutcome
+from .outcomes import BATCH_LISTS, Follow
+from .reader import Reader, Wanted
+from .relations.parent_deletion import Course, Removing
 from .writing.record_actions import unconditional_item
 from .writing.sender import Sender
 from .writing.step_maker import StepMaker
-from .writing.write_actions import AttemptContext, key_of
+from .writing.write_actions import key_of
 from .writing.write_steps import CreateStep, WriteStep
 from .writing.writer import check_distinct
 
-MOST_SECONDS = 60.0
-BATCH_LISTS = ("puts", "deletes", "updates")
 _UNPROCESSED = WriteOutcome("unprocessed")
 _AGAIN = (TableUnavailable, Throttled, TransactionConflict)
 
@@ -78,24 +75,6 @@ class Batches:
     waiting: RetryClock
     moment_of: Callable[[EntityType[Any]], AttemptContext]
     workers: int
-
-    def get(
-        self,
-        entity: EntityType[Any],
-        keys: Sequence[Any],
-        seconds: float | None,
-        visibility: Among | None,
-        unreadable: Callable[[Unreadable], object] | None = None,
-    ) -> list[Entity | None]:
-        """The live records of the keys, None for a record that does not exist. `unreadable` is called for records that
-        can't be read, which are then None too; without it they raise RecordUnreadable. Raises BatchIncomplete with the
-        positions that could not be read."""
-        wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
-        try:
-            return _records(entity, self.reader.find_at(wanted, seconds), visibility, unreadable)
-        except BatchIncomplete as error:
-            error.found = tuple(_records(entity, error.found, visibility, unreadable))
-            raise
 
     def write(
         self,
@@ -252,22 +231,3 @@ class Batches:
 def _maybe_written(outcome: WriteOutcome) -> bool:
     """Whether an item was carried out, or may have been carried out."""
     return outcome.status == "written" or (outcome.error is not None and outcome.error.maybe_written)
-
-
-def _records(
-    entity: EntityType[Any],
-    sightings: Sequence[ReadResult | None],
-    visibility: Among | None,
-    unreadable: Callable[[Unreadable], object] | None,
-) -> list[Entity | None]:
-    """The live records that were read, None for a record that does not exist or could not be read."""
-    records: list[Entity | None] = []
-    for position, sighting in enumerate(sightings):
-        try:
-            records.append(None if sighting is None else record_among(entity, sighting, visibility))
-        except RecordUnreadable as error:
-            if unreadable is None:
-                raise
-            unreadable(replace(error.record, position=position))
-            records.append(None)
-    return records

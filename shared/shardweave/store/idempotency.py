@@ -41,13 +41,13 @@ from ..errors import (
     Unreadable,
 )
 from ..keys.key_format import crc32
-from ..schema.entity import Entity
 from ..schema.entity_type import REVISION
 from ..schema.schema import Schema
 from ..table.conditions import Compare, Condition, Missing, Or
 from ..table.operations import DeleteItem, PutItem
 from ..table.retry import CONTENDED, RetryClock
 from ..table.values import Item, Value
+from .idempotency_keys import MAX_KEY_CHARACTERS, IdempotencyKey, KeptAnswer
 from .lookups.backfill_state import Readiness
 from .lookups.lookup_records import LOOKUP_SPACE
 from .reader import Reader
@@ -55,9 +55,7 @@ from .writing.sender import Sender
 from .writing.write_actions import ActionRole, WriteAction, has_revision
 from .writing.write_steps import WritePlan
 
-DAY_SECONDS = 86_400
 LEASE_MS = 60_000
-MAX_KEY_CHARACTERS = 255
 PART_BYTES = 300 * 1024
 MAX_PARTS = 10
 _HASH = "_idempotency"
@@ -69,29 +67,6 @@ Keeping = Callable[[Sequence[WritePlan]], list[WriteAction]]
 
 Said = Callable[[Sequence[WritePlan]], bytes]
 """A function from the planned writes to their answer."""
-
-Answer = Callable[[tuple[Entity | None, ...]], bytes]
-"""The answer to a write, from the records that it leaves (None for deletes and checks). Pure: it is called for every
-attempt."""
-
-
-@dataclass(frozen=True)
-class IdempotencyKey:
-    """The identity of a request. `scope` is the owner of the key (tenant and principal); `fingerprint` identifies the
-    request's content, and may be the content itself; the key is kept for `seconds`."""
-
-    key: str
-    scope: str
-    fingerprint: bytes
-    seconds: int = DAY_SECONDS
-
-
-@dataclass(frozen=True)
-class KeptAnswer:
-    """A stored answer, and whether it is that of an earlier request."""
-
-    answer: bytes
-    repeated: bool
 
 
 class TakenMeanwhile(Conflict):

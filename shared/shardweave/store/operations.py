@@ -17,8 +17,12 @@ from uuid import UUID
 from ..errors import ShardweaveError
 from ..keys.shard_key.key import AnyKey
 from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..schema.property import Property
+from ..schema.property_options import Role
 from ..table.conditions import Condition
 from ..table.values import Item
+from ..values.codecs import EnumCodec
 
 Key = (
     str
@@ -211,3 +215,12 @@ class BatchWriteResult:
     def complete(self) -> bool:
         """Whether everything was written."""
         return all(outcome.status == "written" for outcome in (*self.puts, *self.deletes, *self.updates))
+
+
+def can_be_added_to(entity: EntityType[Any], each: Property) -> bool:
+    """Whether a property is a number or set that changes, and that the store does not number."""
+    if each.stored in entity.immutable or each.role is Role.UPDATED or each.claim is not None:
+        return False
+    if any(sequence.property_name == each.stored for sequence in entity.sequences):
+        return False
+    return each.is_set or (each.is_number and not isinstance(each.codec, EnumCodec))

@@ -11,11 +11,11 @@ from ..schema.schema import Schema
 from ..schema.shard_maps import ShardMaps
 from ..table import Table
 from ..table.retry import RetryClock
+from .attempts import AttemptContext
 from .lookups.backfill_state import Readiness
 from .reader import Reader
 from .sequences import Numbering
 from .writing.sender import Sender
-from .writing.write_actions import AttemptContext
 from .writing.write_steps import Context
 from .writing.writer import Writer
 

@@ -11,7 +11,7 @@ with full jitter, until the deadline; the error names the positions that are mis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..errors import (
@@ -32,11 +32,11 @@ from ..table.concurrency import MAX_WORKERS, run_concurrently
 from ..table.operations import MAX_BATCH_GET, BatchGet, BatchGetAnswer, GetItem, PageAnswer, Query, Scan
 from ..table.retry import CONTENDED, UNANSWERED, Backoff, RetryClock
 from ..table.values import Item
+from .attempts import AttemptContext, PrimaryKey
 from .locations import Location, ReadResult, StoredItem, location_of, locations
 from .lookups.lookup_records import identity_lookup_key, placed
 from .noticed import notice
-from .operations import Among
-from .writing.write_actions import AttemptContext, PrimaryKey
+from .operations import Among, shard_of
 
 E = TypeVar("E", bound=Entity)
 
@@ -83,6 +83,8 @@ class Reader:
     ) -> list[ReadResult]:
         """Like `find_now`, but if a shard is given, only this shard is read first: an item that is found there and
         belongs there is the record. All other records are read without the shard."""
+        if all(shard is None for _, _, shard in asked):
+            return self.find_now([(entity, identity) for entity, identity, _ in asked], seconds)
         moments = {entity.token: self._moment_of(entity) for entity, _, _ in asked}
         keys = {
             position: entity.keys.primary_key(identity, shard)
@@ -117,6 +119,24 @@ class Reader:
             every = [found[position] for position in range(len(asked))]
             raise BatchIncomplete(unread, total=len(asked), found=every) from None
         return [found[position] for position in range(len(asked))]
+
+    def records(
+        self,
+        entity: EntityType[Any],
+        keys: Sequence[Any],
+        seconds: float | None,
+        visibility: Among | None,
+        unreadable: Callable[[Unreadable], object] | None = None,
+    ) -> list[Entity | None]:
+        """The live records of the keys, None for a record that does not exist. `unreadable` is called for records that
+        can't be read, which are then None too; without it they raise RecordUnreadable. Raises BatchIncomplete with the
+        positions that could not be read."""
+        wanted = [(entity, entity.identify(key), shard_of(key)) for key in keys]
+        try:
+            return records_among(entity, self.find_at(wanted, seconds), visibility, unreadable)
+        except BatchIncomplete as error:
+            error.found = tuple(records_among(entity, error.found, visibility, unreadable))
+            raise
 
     def find(self, wanted: Sequence[Wanted], seconds: float | None = None) -> list[ReadResult]:
         """The read result for each, in order. Raises BatchIncomplete with the positions that could not be read, and
@@ -203,6 +223,8 @@ class Reader:
     def _fetch(self, keys: Iterable[Item], pauses: Backoff) -> dict[PrimaryKey, Item | None]:
         """The items of the keys, None for an item that does not exist; keys that could not be read are left out."""
         distinct = {self._tuple(key): key for key in keys}
+        if not distinct:
+            return {}
         if len(distinct) == 1:
             ((identity, key),) = distinct.items()
             return {identity: self._get(key, pauses)}
@@ -255,3 +277,22 @@ def record_among(entity: EntityType[E], sighting: ReadResult, visibility: Among 
         notice(error.record)
         return None
     return record if visibility is None or visibility(sighting.found.item) else None
+
+
+def records_among(
+    entity: EntityType[Any],
+    sightings: Sequence[ReadResult | None],
+    visibility: Among | None,
+    unreadable: Callable[[Unreadable], object] | None,
+) -> list[Entity | None]:
+    """The live records that were read, None for a record that does not exist or could not be read."""
+    records: list[Entity | None] = []
+    for position, sighting in enumerate(sightings):
+        try:
+            records.append(None if sighting is None else record_among(entity, sighting, visibility))
+        except RecordUnreadable as error:
+            if unreadable is None:
+                raise
+            unreadable(replace(error.record, position=position))
+            records.append(None)
+    return records

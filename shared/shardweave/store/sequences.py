@@ -45,6 +45,7 @@ from ..table.conditions import Compare, Missing, Or
 from ..table.operations import UpdateItem
 from ..table.retry import UNANSWERED, RetryClock
 from ..table.values import Item, Value
+from .attempts import AttemptContext
 from .lookups.backfill_state import Readiness
 from .lookups.lookup_records import internal_key
 from .operations import Create, Operation, Put, Related
@@ -52,7 +53,6 @@ from .reader import Reader
 from .relations.enforced import Parent, kinship
 from .writing.prepare import UNNUMBERED, keeps_number
 from .writing.step_maker import StepMaker, name_operation
-from .writing.write_actions import AttemptContext
 from .writing.write_steps import CreateStep, PutStep
 
 LAST = "_last"

@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
 from types import MappingProxyType
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from ..errors import ShardweaveError, Unreadable
+from ..errors import Unreadable
 from ..schema.entity import Entity, now_ms
 from ..schema.entity_type import EntityType
 from ..schema.read_models import Event
@@ -41,12 +42,10 @@ from ..schema.shard_maps import ShardMaps
 from ..table import Table
 from ..table.concurrency import MAX_WORKERS
 from ..table.conditions import Condition
+from ..table.operations import PutItem
 from ..table.retry import RetryClock
-from .batches import BATCH_LISTS, MOST_SECONDS, Batches
-from .events.event_applier import Applied, Projector
-from .events.pending_records import remnants_of
-from .idempotency import Answer, Idempotency, IdempotencyKey, Keeping, KeptAnswer, Said
-from .lookups.backfill import Backfill, BackfillReport
+from .attempts import AttemptContext
+from .idempotency_keys import Answer, IdempotencyKey, KeptAnswer
 from .lookups.backfill_state import Readiness
 from .lookups.lookup_asks import lookup_ask, lookup_of, lookup_values
 from .lookups.lookup_queries import Finder, FoundPage
@@ -67,18 +66,13 @@ from .operations import (
     shard_of,
 )
 from .operations import Related as RelatedRecords
-from .parts import StoreParts
+from .outcomes import BATCH_LISTS, MOST_SECONDS, Applied, BackfillReport, Follow
 from .reader import Reader, record_among
-from .relations.enforced import enforced
-from .relations.parent_deletion import Course, Follow, Removing
 from .relations.relation_loader import Expander, First, Limits, Related
-from .sequences import Numbering, scope_of, sequence_of
-from .writing.adder import Adder
-from .writing.sender import Sender
-from .writing.step_maker import StepMaker
-from .writing.write_actions import AttemptContext
-from .writing.write_steps import AddStep, Context, DeleteStep, WritePlan, WriteStep
-from .writing.writer import Writer
+
+if TYPE_CHECKING:
+    from .parts import StoreParts
+    from .write_parts import WriteParts
 
 E = TypeVar("E", bound=Entity)
 
@@ -121,28 +115,50 @@ class Store:
         self._maps = _maps_in_force(table, clock) if maps is None else maps
         waiting = waiting or RetryClock()
         self.monotonic = waiting.monotonic
-        generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
-        context = Context(new_revision, generated, schema.entities, remnants_of(schema))
         moment = self._moment
-        self._steps = StepMaker(schema, context, moment)
         self._reader = reader = Reader(table, waiting, moment, workers)
-        sender = Sender(table, waiting, new_token)
-        self._readiness = readiness = Readiness(schema, reader, sender, moment)
-        self._writer = Writer(reader, sender, readiness, waiting, context, moment)
-        self._adder = Adder(reader, sender, self._writer, context, moment)
-        self._numbering = Numbering(table, reader, waiting, self._steps, readiness, new_token, moment)
-        self._has_sequences = any(entity.sequences for entity in schema.entities.values())
+        self._readiness = readiness = Readiness(schema, reader, self._send, moment)
         self._finder = Finder(reader, readiness, waiting.monotonic)
         self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
-        self._idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
-        self._projector = Projector(schema, self._writer, self._idempotency)
-        self._removing = removing = Removing(reader, self._finder, self._writer, self._steps, waiting)
-        self._batches = Batches(reader, sender, removing, self._steps, readiness, waiting, moment, workers)
-        self._backfill = Backfill(schema, reader, sender, self._writer, moment, new_revision)
-        writer, numbering, maps = self._writer, self._numbering, self._maps
-        self.parts = StoreParts(
-            schema, table, reader, sender, writer, numbering, readiness, context, moment, waiting, maps
-        )
+        self._waiting, self._workers = waiting, workers
+        self._new_revision, self._new_token = new_revision, new_token
+        self._making = Lock()
+        self._written_with: WriteParts | None = None
+
+    @property
+    def parts(self) -> StoreParts:
+        """The parts of this store, for maintenance."""
+        return self._writing.parts
+
+    @property
+    def _writing(self) -> WriteParts:
+        """The parts that write, made with the first write."""
+        made = self._written_with
+        return self._made_once() if made is None else made
+
+    def _made_once(self) -> WriteParts:
+        from .write_parts import WriteParts
+
+        with self._making:
+            if self._written_with is None:
+                self._written_with = WriteParts(
+                    self.schema,
+                    self.table,
+                    self._reader,
+                    self._finder,
+                    self._readiness,
+                    self._moment,
+                    clock=self._clock,
+                    maps=self._maps,
+                    waiting=self._waiting,
+                    new_revision=self._new_revision,
+                    new_token=self._new_token,
+                    workers=self._workers,
+                )
+            return self._written_with
+
+    def _send(self, puts: Sequence[PutItem]) -> object:
+        return self._writing.parts.sender.send(puts)
 
     def _moment(self, entity: EntityType[Any]) -> AttemptContext:
         view = self._maps.view(entity)
@@ -176,9 +192,7 @@ class Store:
 
     def write(self, operation: Operation) -> Written:
         """Carry out one operation and return its result. Raises the errors of the method with its name."""
-        (numbered,) = self._numbered([operation])
-        plan = self._run(self._steps.make(numbered))
-        return written_by(plan)
+        return self._writing.write(operation)
 
     def get(self, model: type[E], key: Key, *, visibility: Among | None = None) -> E | None:
         """The live record, or None. With a shard key only its shard is read first. `visibility` says which records the
@@ -218,8 +232,7 @@ class Store:
         the caller may see, `related` which of other entities. Raises RevisionConflict, HasChildren if other records
         belong to it, and DeleteIncomplete if `seconds` (10 by default) did not suffice to delete or detach all
         children: calling it again continues."""
-        course = self._removing.course(seconds, follow)
-        return self._run(self._steps.make(Delete(model, key, rev, visibility, related)), course).removes
+        return self._writing.delete(Delete(model, key, rev, visibility, related), seconds, follow)
 
     # -- several records
 
@@ -228,8 +241,7 @@ class Store:
         of an error names its operation (`operations[1]`). Unlike `delete`, deleting a missing record raises NotFound.
         Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard moves it, one
         for each of its lookup records and parents' counters."""
-        steps = self._steps.make_all(self._numbered(operations))
-        return tuple(plan.record for plan in self._writer.transact(steps))
+        return self._writing.transact(operations)
 
     def execute(
         self,
@@ -243,16 +255,7 @@ class Store:
         """Carry out operations like `transact`, or with `once` like `idempotent`, and return their answer. A single
         operation has the errors of that operation alone, and a single deletion also changes children, like `delete`.
         `answer` may also be called for attempts that fail."""
-        deletes = any(isinstance(each, Delete) for each in operations)
-        course = self._removing.course(seconds, follow) if deletes else None
-
-        def said(plans: Sequence[WritePlan]) -> bytes:
-            return answer(tuple(map(written_by, plans)))
-
-        if once is not None:
-            return self._once(once, operations, said, course).answer
-        steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
-        return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step, course) for step in steps])
+        return self._writing.execute(operations, once, answer, seconds, follow)
 
     def batch_get(
         self,
@@ -267,7 +270,7 @@ class Store:
         positions that could not be read within `seconds`, and the records `found` at the others. A record that can't be
         read raises RecordUnreadable; if the function `unreadable` is given, it is called instead and the record is
         None."""
-        return cast("list[E | None]", self._batches.get(self.schema[model], keys, seconds, visibility, unreadable))
+        return cast("list[E | None]", self._reader.records(self.schema[model], keys, seconds, visibility, unreadable))
 
     def batch_write(
         self,
@@ -282,10 +285,7 @@ class Store:
         """Carry out puts (as `put` does), deletes (as `delete` does) and updates (as `update` does), each on its own,
         and say of each what became of it. What could not be done within `seconds` is `unprocessed`. Raises InputError
         when two are about one record, by the caller's `names` of the three lists."""
-        operations = [each if isinstance(each, Put) else Put(each) for each in puts]
-        failed: dict[int, ShardweaveError] = {}
-        numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, seconds, failed, follow, updates, names)
+        return self._writing.write_batch(puts, deletes, updates, seconds, follow, names)
 
     # -- by a value
 
@@ -333,9 +333,9 @@ class Store:
         """Add all stored records to a lookup or enforced relation that was declared later; `follow` is called for every
         page. With `again` also if it is ready. Raises Conflict if another backfill is running."""
         entity = self.schema[model]
-        relations = [each.name for each in enforced(entity)]
+        relations = [each.name for each in entity.relations.values() if each.enforced]
         known = name if name in relations else lookup_of(entity, name, relations).name
-        return self._backfill.run(entity, known, again=again, follow=follow)
+        return self._writing.backfill.run(entity, known, again=again, follow=follow)
 
     def decide_lookups(self) -> tuple[str, ...]:
         """Mark every lookup and enforced relation of an entity without stored records as ready, and return the names of
@@ -347,15 +347,11 @@ class Store:
     def take(self, model: type[Entity], name: str, *, within: Any = None, count: int = 1) -> range:
         """The next `count` numbers of a sequence, for records that are created with their numbers given. `within` is
         the value of the scope, or a mapping if the scope has several properties."""
-        entity = self.schema[model]
-        sequence = sequence_of(entity, name)
-        return self._numbering.take(entity, sequence, scope_of(entity, sequence, within), count)
+        return self._writing.take(self.schema[model], name, within, count)
 
     def advance(self, model: type[Entity], name: str, *, within: Any = None, to: int) -> None:
         """Make a sequence continue above `to`, which is needed if records have numbers that it did not give out."""
-        entity = self.schema[model]
-        sequence = sequence_of(entity, name)
-        self._numbering.advance(entity, sequence, scope_of(entity, sequence, within), to)
+        self._writing.advance(self.schema[model], name, within, to)
 
     # -- relations
 
@@ -395,12 +391,12 @@ class Store:
         """Carry out operations like `transact` and store their answer in the same transaction, or return the stored
         answer. A single operation has the errors of that operation alone. Raises IdempotencyMismatch if the key was
         used for another request."""
-        return self._once(once, operations, lambda plans: answer(tuple(plan.record for plan in plans)))
+        return self._writing.idempotent(once, operations, answer)
 
     def idempotent_work(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
         """Do work of several transactions and store its answer, or return the stored answer. The work may be done again
         if a process died during it. Raises IdempotencyMismatch, StillInProgress."""
-        return self._idempotency.worked(once, work)
+        return self._writing.idempotency.worked(once, work)
 
     # -- events
 
@@ -408,40 +404,14 @@ class Store:
         """Apply an event to a projection of the schema, once, in one transaction, and in order per record (see
         `read_models`). Raises UnknownName, InputErrors, IdempotencyMismatch if another event has its id, and
         AlreadyExists if another record has a unique value."""
-        return self._projector.apply(self.schema.projection(projection), event)
+        return self._writing.projector.apply(self.schema.projection(projection), event)
 
     # -- parts
-
-    def _once(
-        self, once: IdempotencyKey, operations: Sequence[Operation], said: Said, course: Course | None = None
-    ) -> KeptAnswer:
-        def write(keeping: Keeping) -> object:
-            steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
-            if len(steps) != 1:
-                return self._writer.transact_keeping(steps, keeping)
-            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping), course)
-
-        return self._idempotency.transacted(once, said, write)
-
-    def _numbered(self, operations: Sequence[Operation]) -> Sequence[Operation]:
-        return self._numbering.numbered(operations) if self._has_sequences else operations
-
-    def _run(self, step: WriteStep, course: Course | None = None) -> WritePlan:
-        if isinstance(step, AddStep):
-            return self._adder.run(step)
-        if not isinstance(step, DeleteStep):
-            return self._writer.run(step)
-        return self._removing.run(step, lambda: self._writer.run(step), course)
 
     def _written(self, operation: Operation) -> Entity:
         record = self.write(operation).record
         assert record is not None, "a create, put or update ends with the record that it wrote"
         return record
-
-
-def written_by(plan: WritePlan) -> Written:
-    """The result of an operation that was carried out as planned."""
-    return Written(plan.record, plan.creates, plan.before)
 
 
 def _maps_in_force(table: Table, clock: Callable[[], int]) -> ShardMaps:

@@ -20,8 +20,7 @@ from ...access.grant import Grant
 from ...errors import Conflict, FieldFault, NotFound, PreconditionFailed, RecordTooLarge, ValidationFailed
 from ...schema.property import Property
 from ...store import Add, Store
-from ...store.operations import Upsert, Written
-from ...store.writing.additions import can_be_added_to
+from ...store.operations import Upsert, Written, can_be_added_to
 from ...values.codecs import IntegerCodec
 from ...values.derived_models import derived_model
 from ...values.json_types import JSON_CONFIG, json_type, left_out

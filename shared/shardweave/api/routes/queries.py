@@ -9,7 +9,8 @@ All three take the same query, so that one can be asked for the other. `stats` a
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ...access.authorization import Authorization
 from ...errors import (
@@ -30,13 +31,17 @@ from ...errors import (
 from ...query.spec import QuerySpec
 from ...values.json_types import json_bytes
 from ...wire.query_json import spec_from_json
-from ...wire.query_reports import Counted, Explained, costs, explained, page_model
 from ...wire.record_models import RecordModels
 from ..expansion import Expansion
 from ..http import Response
 from ..operation import Answer, Body, Call, Operation
 from ..pages import Pages, limit_named, token_named
-from ..query_bodies import QueryBodies
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ...query.spec import QueryStats
+    from ..query_bodies import QueryBodies
 
 QUERY_ERRORS: tuple[type[ShardweaveError], ...] = (
     UnsupportedQuery,
@@ -66,7 +71,7 @@ class Queries:
         page = found.page
         more: dict[str, Any] = {"failed": page.failed, "late": page.late}
         if _says(call, "stats"):
-            more["stats"] = costs(page.stats)
+            more["stats"] = _costs(page.stats)
         return self._pages.answer(found, more)
 
     def count(self, call: Call) -> Response:
@@ -76,10 +81,12 @@ class Queries:
             answer = queries.count(spec)
         found: dict[str, Any] = {"count": answer.count}
         if _says(call, "stats"):
-            found["stats"] = costs(answer.stats)
+            found["stats"] = _costs(answer.stats)
         return Response.json(200, json_bytes(found))
 
     def explain(self, call: Call) -> Response:
+        from ...wire.query_reports import explained
+
         run = _says(call, "run")
         given = self._spec(call, "run")
         queries, spec = self._pages.asked(given, call, "explain", run=run)
@@ -88,11 +95,7 @@ class Queries:
 
     def operations(self, path: str) -> tuple[Operation, ...]:
         """The operations, below the path of the collection."""
-        name, collection, bodies = (
-            self._models.name,
-            self._entity.collection,
-            QueryBodies(self._entity, self._expansion.member),
-        )
+        name, collection = self._models.name, self._entity.collection
         shared: dict[str, Any] = {"method": "POST", "tag": collection, "errors": QUERY_ERRORS, "audited": False}
         return (
             Operation(
@@ -103,8 +106,8 @@ class Queries:
                 "same body and its token, and so is the page before; only `limit`, `timeLimitMs`, `budget`, "
                 "`onShardError` and what is shown (`properties`, `hydrate`, `stats`) may change.",
                 run=self.query,
-                answer=Answer(200, "The page.", lambda: page_model(self._models)),
-                body=Body(lambda: bodies.query),
+                answer=Answer(200, "The page.", self._page_model),
+                body=Body(lambda: self._bodies.query),
                 **{**shared, "errors": (*QUERY_ERRORS, *self._expansion.errors)},
             ),
             Operation(
@@ -114,8 +117,8 @@ class Queries:
                 description="Exact, on all pages: `limit`, tokens, `budget`, `onShardError` and what would be shown "
                 "do not matter, but numbers have to be in their limits. `timeLimitMs` does: no part is counted.",
                 run=self.count,
-                answer=Answer(200, "The number.", Counted),
-                body=Body(lambda: bodies.query),
+                answer=Answer(200, "The number.", _counted),
+                body=Body(lambda: self._bodies.query),
                 **{**shared, "errors": (*QUERY_ERRORS, TooManyReads)},
             ),
             Operation(
@@ -124,11 +127,22 @@ class Queries:
                 summary="What a query does, and why",
                 description="Nothing is read, unless `run` is true: then the page is read, and what that cost is said.",
                 run=self.explain,
-                answer=Answer(200, "The plan.", Explained),
-                body=Body(lambda: bodies.explain),
+                answer=Answer(200, "The plan.", _explained),
+                body=Body(lambda: self._bodies.explain),
                 **shared,
             ),
         )
+
+    @cached_property
+    def _bodies(self) -> QueryBodies:
+        from ..query_bodies import QueryBodies  # for the OpenAPI document alone
+
+        return QueryBodies(self._entity, self._expansion.member)
+
+    def _page_model(self) -> type[BaseModel]:
+        from ...wire.query_reports import page_model
+
+        return page_model(self._models)
 
     def _spec(self, call: Call, *beside: str) -> QuerySpec:
         """The query of a body. Beside it the body may have `stats`, and the words given."""
@@ -151,3 +165,24 @@ def _says(call: Call, word: str) -> bool:
     if said is not None and not isinstance(said, bool):
         raise ValidationFailed([FieldFault((word,), "must be true or false", "bool_type")], where="body")
     return bool(said)
+
+
+# -- the models of answers, which most requests need none of: they are imported when one does
+
+
+def _costs(stats: QueryStats) -> dict[str, Any]:
+    from ...wire.query_reports import costs
+
+    return costs(stats)
+
+
+def _counted() -> type[BaseModel]:
+    from ...wire.query_reports import Counted
+
+    return Counted
+
+
+def _explained() -> type[BaseModel]:
+    from ...wire.query_reports import Explained
+
+    return Explained

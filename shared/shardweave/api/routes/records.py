@@ -42,7 +42,7 @@ from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...store import Create, Delete, Put, Store, Update
 from ...store.operations import Upsert, Written
-from ...store.writing.write_steps import not_found
+from ...store.outcomes import not_found
 from ...wire.list_filters import FILTER
 from ...wire.list_parameters import ListQuery, index_table
 from ...wire.paging import flag

@@ -18,7 +18,7 @@ from ...errors import NotFound
 from ...query.spec import Page
 from ...schema.related_lists import RelatedList
 from ...store import Store
-from ...store.writing.write_steps import not_found
+from ...store.outcomes import not_found
 from ...wire.paging import PAGING
 from ...wire.record_keys import ROOT
 from ..http import Response

@@ -33,12 +33,15 @@ from ...schema.read_models import Action, Event, ReadModel, Set, Update
 from ...schema.schema import Schema
 from ...table.values import Item, Value
 from ...values.json_validation import field_faults
-from ..idempotency import Idempotency, IdempotencyKey, Keeping
+from ..attempts import AttemptContext
+from ..idempotency import Idempotency, Keeping
+from ..idempotency_keys import IdempotencyKey
 from ..locations import ReadResult
+from ..outcomes import Applied
 from ..writing.condition_checks import absence_actions
 from ..writing.prepare import new_draft
 from ..writing.record_actions import remove_actions
-from ..writing.write_actions import AttemptContext, as_read, key_of
+from ..writing.write_actions import as_read, key_of
 from ..writing.write_steps import Context, WritePlan, WriteStep, creation, replacement
 from ..writing.writer import Writer
 from .lww_registers import PROJECTED, Known, RegisterPart, When, Whole
@@ -48,14 +51,6 @@ EVENT_ID = "eventId"
 MAX_ACTIONS = 33
 """The maximum number of records of one event: each may need three of the hundred actions of a transaction, the marker
 one."""
-
-
-@dataclass(frozen=True)
-class Applied:
-    """The result of applying an event. `repeated`: it had been applied before, and nothing was done."""
-
-    event_id: str
-    repeated: bool
 
 
 @dataclass(frozen=True)

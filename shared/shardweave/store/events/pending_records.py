@@ -31,8 +31,9 @@ from ...schema.schema import Schema
 from ...table.conditions import Compare, Condition, Or
 from ...table.operations import DeleteItem, PutItem
 from ...table.values import Item, Value
+from ..attempts import AttemptContext
 from ..lookups.lookup_records import internal_key, owner_text
-from ..writing.write_actions import ActionRole, AttemptContext, WriteAction, absent, as_read
+from ..writing.write_actions import ActionRole, WriteAction, absent, as_read
 from .lww_registers import PROJECTED, Known, Marks
 
 _VALUES = "_values"

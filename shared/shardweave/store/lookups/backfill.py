@@ -29,7 +29,6 @@ from ...errors import (
     Conflict,
     KeyTooLong,
     RecordUnreadable,
-    ShardweaveError,
     ValidationFailed,
     ValueRefused,
 )
@@ -38,10 +37,12 @@ from ...schema.schema import Schema
 from ...table.concurrency import run_concurrently
 from ...table.operations import MAX_BATCH_GET, PutItem, Query, Scan
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..locations import ReadResult
+from ..outcomes import BackfillReport, NotFilled
 from ..reader import Reader
 from ..writing.sender import Sender
-from ..writing.write_actions import AttemptContext, absent, as_read
+from ..writing.write_actions import absent, as_read
 from ..writing.writer import Writer
 from .backfill_state import READY, STATE, can_be_asked, marker_key, record_queries
 from .backfill_steps import FillStep, is_counted, leads_to
@@ -51,28 +52,6 @@ FILLING = "filling"
 MAX_ASKED = 4096
 MAX_REPORTED = 100
 _SOURCE, _AFTER, _MAP, _REFUSED = "_source", "_after", "_map", "_refused"
-
-
-@dataclass(frozen=True)
-class NotFilled:
-    """A record that can't be added to the lookup: its identity, and the reason."""
-
-    identity: Item
-    error: ShardweaveError
-
-
-@dataclass(frozen=True)
-class BackfillReport:
-    """The progress of a run: the numbers of records read and added, and those refused (at most 100 of them are
-    named)."""
-
-    entity: str
-    lookup: str
-    read: int = 0
-    filled: int = 0
-    refused: int = 0
-    examples: tuple[NotFilled, ...] = ()
-    ready: bool = False
 
 
 Followed = Callable[[BackfillReport], None]

@@ -20,7 +20,7 @@ shards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,12 +28,11 @@ from ...errors import AccessDenied, LookupNotReady
 from ...keys.sharding import placements
 from ...schema.entity_type import REVISION, EntityType
 from ...schema.schema import Schema
+from ...table.conditions import Missing
 from ...table.operations import MAX_TRANSACTION_ACTIONS, PutItem, Query, Scan
 from ...table.values import Value
+from ..attempts import AttemptContext
 from ..reader import Reader
-from ..relations.enforced import enforced
-from ..writing.sender import Sender
-from ..writing.write_actions import AttemptContext, absent
 
 STATE = "_state"
 READY = "ready"
@@ -43,6 +42,10 @@ MAX_PROBED = 256
 PAGE = 100
 MAX_PAGES = 10
 """How many pages of a table are read that contain only items of the library itself."""
+
+
+Send = Callable[[Sequence[PutItem]], object]
+"""Writes items, all or none. Markers are written only if one is missing, so a read needs it rarely."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,12 @@ class Readiness:
     """The markers that one process knows. Safe for many threads."""
 
     def __init__(
-        self, schema: Schema, reader: Reader, sender: Sender, moment_of: Callable[[EntityType[Any]], AttemptContext]
+        self, schema: Schema, reader: Reader, send: Send, moment_of: Callable[[EntityType[Any]], AttemptContext]
     ) -> None:
         self._schema = schema
         self._all = [_Named(entity, name) for entity in schema.entities.values() for name in kept_names(entity)]
         self._reader = reader
-        self._sender = sender
+        self._send = send
         self._moment_of = moment_of
         self._ready: set[tuple[str, str]] = set()
         self.announced = not self._all
@@ -125,8 +128,11 @@ class Readiness:
         for start in range(0, len(names), MAX_TRANSACTION_ACTIONS):
             chunk = names[start : start + MAX_TRANSACTION_ACTIONS]
             markers = [{**each.marker_key, STATE: READY, REVISION: NEVER_FILLED} for each in chunk]
-            puts = [PutItem(marker, absent(each.entity)) for each, marker in zip(chunk, markers, strict=True)]
-            self._sender.send(puts)
+            puts = [
+                PutItem(marker, Missing(each.entity.keys.design.hash_name))
+                for each, marker in zip(chunk, markers, strict=True)
+            ]
+            self._send(puts)
             self._learn(chunk)
 
     def _without_records(self) -> set[str]:
@@ -158,7 +164,7 @@ class Readiness:
 def kept_names(entity: EntityType[Any]) -> Iterator[str]:
     """The names of all lookups and enforced relations."""
     yield from entity.lookups
-    yield from (relation.name for relation in enforced(entity))
+    yield from (relation.name for relation in entity.relations.values() if relation.enforced)
 
 
 def marker_key(entity: EntityType[Any], name: str) -> dict[str, Value]:

@@ -12,12 +12,12 @@ from typing import Any
 from ...schema.entity_type import REVISION, EntityType
 from ...schema.relations import LookupType
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..locations import ReadResult
 from ..relations.enforced import COUNTED, uncounted
 from ..writing.condition_checks import presence_actions
 from ..writing.prepare import rewritten_draft, unknown_attributes
 from ..writing.record_actions import replace_actions
-from ..writing.write_actions import AttemptContext
 from ..writing.write_steps import Context, WritePlan, WriteStep, replacement
 from .lookup_records import lookup_keys, lookup_record
 from .unique_values import claim_actions

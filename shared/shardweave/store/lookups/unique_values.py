@@ -26,9 +26,10 @@ from ...schema.relations import LookupType
 from ...table.conditions import Compare, Or
 from ...table.operations import DeleteItem, PutItem
 from ...table.values import Item
+from ..attempts import AttemptContext, PrimaryKey
 from ..locations import ReadResult
 from ..writing.condition_checks import absence_actions, presence_actions
-from ..writing.write_actions import ActionRole, AttemptContext, PrimaryKey, WriteAction, absent, as_read, primary_key
+from ..writing.write_actions import ActionRole, WriteAction, absent, as_read, primary_key
 from .lookup_records import OWNER, lookup_keys, lookup_record, needs_rewriting, owner_in, owner_text
 
 _OF_LOOKUPS = (ActionRole.CLAIM, ActionRole.RELEASE)

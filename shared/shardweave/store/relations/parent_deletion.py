@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from ...errors import Conflict, DeleteIncomplete, HasChildren, NotFound
 from ...errors.outcomes import maybe_written
@@ -31,6 +31,7 @@ from ..lookups.lookup_asks import LookupAsk
 from ..lookups.lookup_queries import Finder
 from ..lookups.lookup_records import MAX_MEMBERS
 from ..operations import Delete, Operation, Update
+from ..outcomes import SECONDS, Fate, Follow
 from ..reader import Reader
 from ..writing.step_maker import StepMaker
 from ..writing.write_steps import DeleteStep, WriteStep
@@ -38,15 +39,6 @@ from ..writing.writer import Writer
 from .enforced import counter_key
 
 T = TypeVar("T")
-
-SECONDS = 10.0
-"""The default time limit of one deletion with children."""
-
-Fate = Literal["deleted", "detached", "unknown"]
-"""The outcome for a child; unknown if the table did not answer, so that it may or may not be changed."""
-
-Follow = Callable[[EntityType[Any], Entity, Fate], None]
-"""Called for each child after it was written."""
 
 
 def _nobody(entity: EntityType[Any], record: Entity, fate: Fate) -> None:

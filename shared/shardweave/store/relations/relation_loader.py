@@ -47,6 +47,7 @@ from ...table.concurrency import MAX_WORKERS, run_concurrently
 from ...table.conditions import And, Compare, Condition
 from ...table.operations import MAX_BATCH_GET
 from ...table.values import Item, Value, item_bytes
+from ..attempts import AttemptContext
 from ..locations import ReadResult, locations
 from ..lookups.lookup_queries import Finder
 from ..lookups.lookup_records import identity_lookup_key, value_key
@@ -54,7 +55,6 @@ from ..noticed import notice
 from ..operations import Related as RelatedRecords
 from ..operations import Visible
 from ..reader import Reader, record_among
-from ..writing.write_actions import AttemptContext
 
 MAX_LINKS_AT_ONCE = MAX_WORKERS * MAX_BATCH_GET
 """The number of links that are followed together: batch reads for every thread."""

@@ -17,11 +17,12 @@ from ...errors import OutcomeUnknown, ShardMapChanged, ShardweaveError
 from ...errors.outcomes import note_maybe_written
 from ...schema.entity_type import REVISION
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..locations import locations
 from ..reader import Reader, Wanted
 from .additions import added_by_table, table_addition
 from .sender import Refusal, Sender
-from .write_actions import AttemptContext, key_of
+from .write_actions import key_of
 from .write_steps import AddStep, Context, WritePlan
 from .writer import Moments, Writer
 

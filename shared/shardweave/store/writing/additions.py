@@ -20,15 +20,15 @@ from ...errors import FieldFault, InputError, ValidationFailed, ValueRefused
 from ...schema.entity import Entity
 from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.property import Property
-from ...schema.property_options import Role
 from ...table.conditions import OPERATORS, And, Between, Comparator, Compare, Condition, Missing, Or
 from ...table.operations import UpdateItem
 from ...table.values import Item, Value
 from ...values.codecs import NO_BOOL, Codec, DecimalCodec, EnumCodec, IntegerCodec, is_number
 from ...values.json_types import without_none
+from ..attempts import AttemptContext
 from ..operations import Changes
 from .prepare import in_unit
-from .write_actions import AttemptContext, is_current, known, live
+from .write_actions import is_current, known, live
 
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 _LARGEST = 10**18
@@ -64,15 +64,6 @@ class Addition:
     def zero(self) -> Any:
         """The start value of a missing property."""
         return set() if self.each.is_set else 0
-
-
-def can_be_added_to(entity: EntityType[Any], each: Property) -> bool:
-    """Whether a property is a number or set that changes, and that the store does not number."""
-    if each.stored in entity.immutable or each.role is Role.UPDATED or each.claim is not None:
-        return False
-    if any(sequence.property_name == each.stored for sequence in entity.sequences):
-        return False
-    return each.is_set or (each.is_number and not isinstance(each.codec, EnumCodec))
 
 
 def additions_of(

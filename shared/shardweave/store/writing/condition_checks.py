@@ -12,9 +12,10 @@ from ...schema.entity_type import EntityType
 from ...table.conditions import And, Condition
 from ...table.operations import ConditionCheck
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..locations import StoredItem, location_of, locations
 from ..lookups.lookup_records import identity_lookup_key, placed
-from .write_actions import ActionRole, AttemptContext, WriteAction, absent, as_read, free, key_of, live
+from .write_actions import ActionRole, WriteAction, absent, as_read, free, key_of, live
 
 
 def presence_actions(

@@ -19,8 +19,9 @@ from ...keys.sharding import ShardMap
 from ...schema.entity_type import MARK, EntityType
 from ...table.operations import DeleteItem, PutItem
 from ...table.values import Item, Value
+from ..attempts import AttemptContext
 from ..locations import location_of, locations
-from .write_actions import ActionRole, AttemptContext, WriteAction, key_of
+from .write_actions import ActionRole, WriteAction, key_of
 
 
 def rekeyed(entity: EntityType[Any], whole: Item, shard_map: ShardMap) -> dict[str, Value]:

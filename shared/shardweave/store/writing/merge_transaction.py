@@ -18,10 +18,11 @@ from typing import Any
 from ...errors import InputError, ShardweaveError
 from ...table.conditions import And, Compare, Condition, Or
 from ...table.operations import ConditionCheck, DeleteItem, PutItem
+from ..attempts import PrimaryKey
 from ..lookups.lookup_records import OWNER
 from ..lookups.unique_values import taken
 from ..relations.enforced import Parent, closing, counting
-from .write_actions import ActionRole, PrimaryKey, WriteAction, primary_key
+from .write_actions import ActionRole, WriteAction, primary_key
 from .write_steps import WritePlan, WriteStep
 
 Placed = Callable[[ShardweaveError, int], ShardweaveError]

@@ -27,9 +27,10 @@ from ...schema.old_forms import OldForm, changes
 from ...table.conditions import Compare, Condition, Missing, Or
 from ...table.operations import Action, ConditionCheck, DeleteItem, PutItem, UpdateItem
 from ...table.values import Item, Value
+from ..attempts import AttemptContext
 from ..locations import ReadResult
 from .prepare import PreparedRecord
-from .write_actions import ActionRole, AttemptContext, WriteAction
+from .write_actions import ActionRole, WriteAction
 from .write_steps import Context, DeleteStep, Refused, WritePlan, WriteStep, creation, replacement
 
 

@@ -31,22 +31,12 @@ from ...schema.entity_type import MARK_RESERVE_BYTES, EntityType
 from ...table.conditions import And, Condition
 from ...table.operations import DeleteItem, PutItem
 from ...table.values import MAX_ITEM_BYTES, Item, Value, item_bytes
+from ..attempts import AttemptContext, PrimaryKey
 from ..locations import Location, ReadResult, StoredItem, location_of, locations
 from ..lookups.lookup_records import identity_lookup, identity_lookup_key, needs_rewriting, placed
 from ..lookups.unique_values import NOTHING_MET, Conflicts, value_actions
 from .dual_write import copy_deletions, deletion, put_actions
-from .write_actions import (
-    ActionRole,
-    AttemptContext,
-    PrimaryKey,
-    WriteAction,
-    absent,
-    as_read,
-    free,
-    key_of,
-    known,
-    live,
-)
+from .write_actions import ActionRole, WriteAction, absent, as_read, free, key_of, known, live
 
 
 def create_actions(

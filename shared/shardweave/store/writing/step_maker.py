@@ -13,11 +13,11 @@ from ...errors import InputError, ShardweaveError, ValueRefused
 from ...schema.entity_type import EntityType
 from ...schema.schema import Schema
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..operations import Add, Check, Create, Delete, Operation, Put, Update, Upsert
 from ..relations.enforced import enforced
 from .additions import additions_of, start_with, sums
 from .prepare import PreparedRecord, new_draft
-from .write_actions import AttemptContext
 from .write_steps import AddStep, CheckStep, Context, CreateStep, DeleteStep, PutStep, UpdateStep, WriteStep
 
 

@@ -1,4 +1,4 @@
-"""The elements of a write: planned actions, the context of an attempt, and conditions on records.
+"""The elements of a write: planned actions, and conditions on records.
 
 Pure. `free` is absent or expired, `live` is present and not expired; `known` is without a mark, or with a mark not
 above the version of the writer's shard map.
@@ -7,19 +7,15 @@ above the version of the writer's shard map.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from ...keys.sharding import ShardMap
 from ...schema.entity_type import MARK, REVISION, EntityType
-from ...schema.shard_maps import Lease
 from ...schema.upgrades import VERSION
 from ...table.conditions import Compare, Condition, Exists, Missing, Not, Or
 from ...table.operations import Action, UpdateItem, key_or_item
 from ...table.values import Item, Value, item_bytes
-
-if TYPE_CHECKING:
-    from ...schema.old_forms import OldForm
+from ..attempts import AttemptContext, PrimaryKey
 
 
 class ActionRole(enum.Enum):
@@ -60,30 +56,6 @@ class WriteAction:
         """Its part of the size of a transaction."""
         changed = self.action.set if isinstance(self.action, UpdateItem) else {}
         return item_bytes(self.key_or_item) + item_bytes(changed)
-
-
-@dataclass(frozen=True)
-class AttemptContext:
-    """The clock time, the shard maps and the old form (see `MapView`) of one attempt to read or write."""
-
-    now_ms: int
-    shard_map: ShardMap
-    mirror: ShardMap | None = None
-    marked: ShardMap | None = None
-    lease: Lease | None = field(default=None, compare=False)
-    old_form: OldForm | None = field(default=None, compare=False)
-
-    @property
-    def seconds(self) -> int:
-        return self.now_ms // 1000
-
-    def has_maps_of(self, other: AttemptContext) -> bool:
-        """Whether both contexts have the same shard maps."""
-        same_form = (self.old_form is None) == (other.old_form is None)
-        return same_form and (self.shard_map, self.mirror) == (other.shard_map, other.mirror)
-
-
-PrimaryKey = tuple[Any, Any]
 
 
 def primary_key(entity: EntityType[Any], item: Item) -> PrimaryKey:

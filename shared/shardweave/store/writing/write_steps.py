@@ -26,16 +26,18 @@ from ...schema.entity_type import REVISION, EntityType
 from ...schema.relations import ChildLink
 from ...table.operations import PutItem as PutAction
 from ...table.values import Item
+from ..attempts import AttemptContext
 from ..events.pending_records import Remnants, taken_over
 from ..locations import ReadResult, locations
 from ..lookups.unique_values import NOTHING_MET, Conflicts
 from ..operations import Among, Changes, Put, Related, Rev
+from ..outcomes import not_found
 from ..relations.enforced import ALONE, COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
 from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
 from .prepare import PreparedRecord, changed_draft, new_draft, replacing_draft, unknown_attributes, upserted_draft
 from .record_actions import create_actions, remove_actions, replace_actions
-from .write_actions import ActionRole, AttemptContext, WriteAction, as_read, has_revision, is_known, key_of
+from .write_actions import ActionRole, WriteAction, as_read, has_revision, is_known, key_of
 
 Refused = Sequence[tuple[WriteAction, CancellationReason]]
 """The actions of a step whose conditions were false, each with the reason."""
@@ -361,11 +363,6 @@ class CheckStep(WriteStep):
         self.check_revision(seen, self.rev)
         matters = self.rev is not None
         return WritePlan(presence_actions(self.entity, seen.found, moment, revision_matters=matters))
-
-
-def not_found(entity: EntityType[Any]) -> NotFound:
-    """No live record of the entity has the key."""
-    return NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
 
 
 def creation(

@@ -33,6 +33,7 @@ from ...table.conditions import Condition
 from ...table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
 from ...table.retry import CONTENDED, RetryClock
 from ...table.values import Item
+from ..attempts import AttemptContext, PrimaryKey
 from ..idempotency import Keeping, TakenMeanwhile
 from ..locations import ReadResult
 from ..lookups.backfill_state import Readiness
@@ -44,7 +45,7 @@ from .condition_checks import presence_actions
 from .merge_transaction import Placed, combined
 from .sender import CONDITION_FAILED, INVALID, Refusal, Sender
 from .step_maker import name_operation
-from .write_actions import ActionRole, AttemptContext, PrimaryKey, WriteAction, is_known
+from .write_actions import ActionRole, WriteAction, is_known
 from .write_steps import Context, Refused, WritePlan, WriteStep, kept_changing
 
 Moments = Callable[[EntityType[Any]], AttemptContext]

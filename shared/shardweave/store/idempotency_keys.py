@@ -1,0 +1,34 @@
+"""Idempotency keys and the answers that are stored under them, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..schema.entity import Entity
+
+DAY_SECONDS = 86_400
+MAX_KEY_CHARACTERS = 255
+
+Answer = Callable[[tuple[Entity | None, ...]], bytes]
+"""The answer to a write, from the records that it leaves (None for deletes and checks). Pure: it is called for every
+attempt."""
+
+
+@dataclass(frozen=True)
+class IdempotencyKey:
+    """The identity of a request. `scope` is the owner of the key (tenant and principal); `fingerprint` identifies the
+    request's content, and may be the content itself; the key is kept for `seconds`."""
+
+    key: str
+    scope: str
+    fingerprint: bytes
+    seconds: int = DAY_SECONDS
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """A stored answer, and whether it is that of an earlier request."""
+
+    answer: bytes
+    repeated: bool

@@ -1,0 +1,60 @@
+"""What writes are given and end with, as values: time limits, changed children, applied events, backfills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import NotFound, ShardweaveError
+from ..schema.entity import Entity
+from ..schema.entity_type import EntityType
+from ..table.values import Item
+
+MOST_SECONDS = 60.0
+"""The default time limit of a batch."""
+BATCH_LISTS = ("puts", "deletes", "updates")
+"""The names of the lists of a batch, in errors."""
+SECONDS = 10.0
+"""The default time limit of one deletion with children."""
+
+Fate = Literal["deleted", "detached", "unknown"]
+"""The outcome for a child; unknown if the table did not answer, so that it may or may not be changed."""
+
+Follow = Callable[[EntityType[Any], Entity, Fate], None]
+"""Called for each child after it was written."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The result of applying an event. `repeated`: it had been applied before, and nothing was done."""
+
+    event_id: str
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class NotFilled:
+    """A record that can't be added to the lookup: its identity, and the reason."""
+
+    identity: Item
+    error: ShardweaveError
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """The progress of a run: the numbers of records read and added, and those refused (at most 100 of them are
+    named)."""
+
+    entity: str
+    lookup: str
+    read: int = 0
+    filled: int = 0
+    refused: int = 0
+    examples: tuple[NotFilled, ...] = ()
+    ready: bool = False
+
+
+def not_found(entity: EntityType[Any]) -> NotFound:
+    """No live record of the entity has the key."""
+    return NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
