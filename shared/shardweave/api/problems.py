@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from .. import errors
 from ..values.json_types import left_out
@@ -115,8 +115,14 @@ MAX_FAULTS = 100
 MAX_NAME_CHARACTERS = 80
 
 
+_DESCRIBES = ConfigDict(defer_build=True)
+"""Of models that describe answers in the OpenAPI document, and write none."""
+
+
 class Fault(BaseModel):
     """One value that does not fit."""
+
+    model_config = _DESCRIBES
 
     where: str = Field(description="The property's path, or the parameter.")
     detail: str = Field(description="What is wrong with it.")
@@ -125,6 +131,8 @@ class Fault(BaseModel):
 
 class Problem(BaseModel):
     """An error (RFC 9457)."""
+
+    model_config = _DESCRIBES
 
     type: str = Field(
         description="The stable name of this kind of error, a URI.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import RecordUnreadable, Unreadable
 from ..errors.fault_text import UNREADABLE_CODES
@@ -23,6 +23,8 @@ KEY_DIGITS = 16
 
 class UnreadableRecord(BaseModel):
     """A stored record that can't be read."""
+
+    model_config = ConfigDict(defer_build=True)
 
     entity: str = Field(description="Whose record it is.")
     key: Any = Field(description="What names it; null where its key can't be read either.")
