@@ -6,7 +6,6 @@ The browser is a headless Chromium on the same machine as the server, so what is
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import tempfile
@@ -14,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from benchmarks.issue_grid import load
 from benchmarks.tables import Table
@@ -24,26 +23,15 @@ from shardweave.access.tokens import GROUPS, encode_token
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
 from shardweave.store import Store
-from tests.browser.chromium import chromium
+from tests.browser import waiting_times
+from tests.browser.browsing import launched
+from tests.browser.waiting_times import until_shown
 from tests.integration.local_server import LocalServer
 
 TITLE = "the Explorer in a browser, on a grid of 100,000 issues"
 ISSUES = 100_000
 TIMES = 7
 SERVICE = "issue_tracker"
-SHOWN = """async (selector) => {
-  const began = performance.now();
-  document.querySelector(selector).click();
-  await new Promise((done) => {
-    const look = () => {
-      const busy = document.querySelector(".grid").ariaBusy === "true";
-      if (busy || performance.now() - began < 1) requestAnimationFrame(look); else done();
-    };
-    setTimeout(look);
-  });
-  return performance.now() - began;
-}"""
-PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
 def run() -> list[Table]:
@@ -52,24 +40,19 @@ def run() -> list[Table]:
 
 def run_with(issues: int) -> list[Table]:
     """The same with so many issues."""
-    own = chromium()
-    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as made, launched() as browser:
         folder = DataFolder(Path(made) / "data")
         opened = schema()
         table = folder.open_table(opened, SERVICE, "ordered", create=True)
         load(Store(opened, table), issues)
         table.close()
         server = LocalServer.start(folder.path, "--service", SERVICE, "--empty")
-        browser = playwright.chromium.launch(
-            executable_path=own.program, args=["--no-sandbox"], env={**os.environ, **own.variables}
-        )
         try:
             claims = {"sub": "bench", "tenant": str(ACME.tenant_id), GROUPS: ["operators"]}
             token = encode_token(claims, folder.token_secret(), now=now_ms() // 1000, seconds=36_000)
             wait_for_the_poller(server)
             rows = list(measured(browser, f"{server.address}/explorer#token={token}"))
         finally:
-            browser.close()
             server.stop()
     note = (
         f"{issues:,} issues in one project over 4 shards; pages of 25 issues, sorted by the service's own grid; the "
@@ -113,14 +96,14 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
         began = time.perf_counter()
         page.goto(address)
         page.locator(".grid tbody tr").first.wait_for()
-        return page.evaluate(PAINT), (time.perf_counter() - began) * 1000
+        return waiting_times.first_paint(page), (time.perf_counter() - began) * 1000
     finally:
         context.close()
 
 
 def clicks(page: Page, selector: str, times: int = TIMES) -> list[float]:
     """The milliseconds from a click until what it asked for is shown."""
-    return [page.evaluate(SHOWN, selector) for _ in range(times)]
+    return [until_shown(page, selector) for _ in range(times)]
 
 
 def row(what: str, milliseconds: Sequence[float]) -> Sequence[object]:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from services._samples.issues import BRIDGE, TUNNEL
-from tests.browser.chromium import chromium
+from tests.browser.browsing import launched
 from tests.browser.conftest import Tracker, served
 
 SIZE = {"width": 1000, "height": 620}
@@ -22,17 +21,12 @@ SIZE = {"width": 1000, "height": 620}
 def main(folder: Path) -> None:
     """Take them all."""
     folder.mkdir(parents=True, exist_ok=True)
-    own = chromium()
-    with tempfile.TemporaryDirectory() as made, served(Path(made)) as tracker, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=own.program, args=["--no-sandbox"], env={**os.environ, **own.variables}
-        )
+    with tempfile.TemporaryDirectory() as made, served(Path(made)) as tracker, launched() as browser:
         page = browser.new_page(viewport=SIZE)
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         for take in (grid, explain, conflict, reshard):
             take(page, tracker)
             page.screenshot(path=folder / f"explorer-{take.__name__}.png")
-        browser.close()
 
 
 def choose(page: Page, project: object) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from services._samples.issues import TUNNEL
 from tests.browser.conftest import ISSUES, Tracker
+from tests.browser.waiting_times import first_paint, until_shown
 
 
 def numbers(page: Page) -> list[int]:
@@ -28,9 +30,13 @@ def column(page: Page, name: str) -> list[str]:
 @pytest.fixture
 def big(page: Page) -> Page:
     """The grid of the big project."""
+    choose_the_big_project(page)
+    return page
+
+
+def choose_the_big_project(page: Page) -> None:
     page.locator("form.tools label", has_text="projectId").locator("select").select_option(str(TUNNEL.project_id))
     expect(page.get_by_role("status").filter(has_text="25 records")).to_be_visible()
-    return page
 
 
 def turn(page: Page, way: str) -> None:
@@ -89,6 +95,20 @@ def test_sorted_by_any_column_either_way(big: Page, name: str) -> None:
     turn(big, "last")
     expect(big.get_by_role("status")).to_contain_text("last page")
     assert sorted(values()) == ascending, "the last page is the first one of the other way"
+
+
+def test_how_long_a_reader_waits_is_reported(page: Page, tracker: Tracker, report: Callable[[str], None]) -> None:
+    """Measured and not judged: a machine may be as slow as it likes."""
+    expect(page.locator(".grid tbody tr")).not_to_have_count(0)
+    paint = first_paint(page)
+    choose_the_big_project(page)
+    ways = ("next", "prev", "last", "first")
+    took = {way: sorted(until_shown(page, f"button[data-way={way}]") for _ in range(3))[1] for way in ways}
+    assert paint > 0
+    assert min(took.values()) > 0
+    assert numbers(page) == list(range(1, 26))
+    pages = ", ".join(f"{way} {milliseconds:.0f} ms" for way, milliseconds in took.items())
+    report(f"first paint {paint:.0f} ms; a page of 25 of {ISSUES:,} issues: {pages}")
 
 
 def test_a_filter_of_the_services_own_grid(big: Page) -> None:
