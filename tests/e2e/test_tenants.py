@@ -1,4 +1,4 @@
-"""Tenants and external keys of a deployed service: the issue tracker, whose issues have external keys here.
+"""Tenants, external keys and the Explorer of a deployed service, the issue tracker, whose issues have external keys.
 
 The tenant is a claim of the caller's token, and comes through the authorizer; the keys are signed with the stack's own
 secret. The tests are steps of one story, in the order of the file.
@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from playwright.sync_api import Browser, expect
 
+from shardweave.api.explorer.files import PAGE, POLICY, page_files
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
+from tests.browser.browsing import launched, opened
 from tests.e2e.conftest import Deployed, deployed
+from tests.e2e.front import front
 from tests.e2e.issuer import AUDIENCE, Issuer
 
 DECLARED = 'class Issue(Entity, token="issue", '
@@ -42,7 +50,9 @@ def stack(start_emulator: Callable[..., Emulator], issuer: Issuer, services: Pat
     """The service of that folder, in template and layer."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYTHONPATH", str(services), prepend=os.pathsep)
-        return deployed(start_emulator(), "issue_tracker", issuer=issuer.url, audience=AUDIENCE)
+        return deployed(
+            start_emulator(), "issue_tracker", issuer=issuer.url, audience=AUDIENCE, operators=f"{issuer.url} olga"
+        )
 
 
 class Somebody:
@@ -164,3 +174,89 @@ def test_a_key_stays_good_when_the_ring_of_its_secrets_has_been_turned(
     assert acme.api.get(f"/v1/issues/{issue['key']}").document["issueId"] == issue["issueId"]
     later = acme.made("issues", {"projectId": issue["projectId"], "title": "Later"})
     assert acme.api.get(f"/v1/issues/{later['key']}").document["issueId"] == later["issueId"]
+
+
+# -- the Explorer -----------------------------------------------------------------------------------------------------
+
+EXPLORER = ("/explorer", "/explorer/main.js", "/explorer/explorer.css", "/v1/_explorer", "/v1/_shards/issue")
+
+
+def test_the_explorer_is_nothing_to_strangers(stack: Deployed, issuer: Issuer) -> None:
+    forger = Issuer()
+    forged = forger.token("olga", tenant=ACME, iss=issuer.url)
+    expired = issuer.token("olga", tenant=ACME, exp=1_700_000_000)
+    for who in ({}, {"token": "guessed"}, {"token": forged}, {"token": expired}):
+        for path in EXPLORER:
+            refused = stack.api(**who).get(path)
+            assert refused.status == 401, (who, path)
+            assert b"lit-html" not in refused.body
+    forger.close()
+
+
+def test_the_explorer_does_not_exist_for_callers_who_are_no_operators(acme: Somebody, rival: Somebody) -> None:
+    for somebody in (acme, rival):
+        for path in EXPLORER:
+            refused = somebody.api.get(path)
+            assert refused.status == 404, path
+            assert refused.document["type"].endswith(":route_not_found"), path
+
+
+def test_an_operator_gets_the_page_and_its_files_with_the_strict_policy(operator: DeployedApi) -> None:
+    for name, file in page_files().items():
+        answer = operator.get("/explorer" if name == PAGE else f"/explorer/{name}")
+        assert answer.status == 200, name
+        assert answer.body == file.body, name
+        assert {**file.headers, **answer.headers} == dict(answer.headers), name
+        assert answer.headers["content-security-policy"] == POLICY
+    assert operator.get("/explorer/none.js").status == 404
+
+
+def test_an_operator_reads_and_writes_in_the_explorer(
+    operator: DeployedApi, issue: dict[str, Any], browser: Browser, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(str(operator.token))
+    with front(operator) as address, explorer(address, token) as opened_at, opened(browser, opened_at) as page:
+        page.goto(opened_at)
+        row = page.locator(".grid tbody tr", has_text=issue["title"])
+        row.locator("button.link").click()
+        page.locator("#edit").click()
+        page.locator("#field-assignee").fill("olga")
+        page.get_by_role("button", name="Save").click()
+        expect(row).to_contain_text("olga")
+        page.goto(f"{opened_at}#/entity/issue")
+        page.locator("#index").select_option("gridNum")
+        page.locator("#explain summary").click()
+        expect(page.locator("table.lanes tbody tr")).to_have_count(4)
+        page.goto(f"{opened_at}#/shards/issue")
+        expect(page.locator("#shards tbody tr")).to_have_count(4)
+        expect(page.locator("#state")).to_contain_text("4 shards are read")
+    assert operator.get(f"/v1/issues/{issue['key']}").document["assignee"] == "olga"
+
+
+@pytest.fixture(scope="module")
+def operator(stack: Deployed, issuer: Issuer) -> DeployedApi:
+    return stack.api(token=issuer.token("olga", tenant=ACME))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as found:
+        yield found
+
+
+@contextmanager
+def explorer(address: str, token: Path) -> Iterator[str]:
+    """The command of an operator's own machine; the address that it opens."""
+    command = [sys.executable, "-P", "-m", "shardweave.cli", "explorer", address]
+    process = subprocess.Popen(
+        [*command, "--token-file", str(token), "--no-browser"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    try:
+        assert line.startswith("ready "), line
+        yield line.split()[1]
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
