@@ -17,10 +17,14 @@ from shardweave.cli.explorer import token_in, upstream_of
 from shardweave.cli.forwarding import Forwarder
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
-from tests.browser.conftest import Tracker, opened
+from tests.browser.browsing import opened
+from tests.browser.conftest import Tracker
 from tests.integration.local_server import LocalServer
 
 PLACES = ("view/issueGrid", "entity/issue", "shards/issue", "doctor")
+TOO_WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.getBoundingClientRect().right > 360 && !each.closest(".grid table, .scroll table"))
+  .map((each) => `${each.tagName} ${each.className} ${each.id} ${each.getBoundingClientRect().right}`)"""
 CONTRASTS = """() => {
   const parts = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
@@ -143,10 +147,17 @@ def test_all_text_has_contrast_enough(browser: Browser, tracker: Tracker, scheme
             assert [each for each in found if each[0] < 4.5] == [], json.dumps(place)
 
 
-def test_a_narrow_screen_scrolls_in_one_direction(browser: Browser, tracker: Tracker) -> None:
+@pytest.mark.parametrize("font", ["16px sans-serif", "20px monospace"])
+def test_a_narrow_screen_scrolls_in_one_direction_whatever_the_letters(
+    browser: Browser, tracker: Tracker, font: str
+) -> None:
     with opened(browser, tracker.server.address, viewport={"width": 360, "height": 740}) as page:
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
-        for place in PLACES:
+        for place in (*PLACES, "entity/tenant"):
             page.goto(f"{tracker.server.address}/explorer#/{place}")
-            expect(page.locator("main table, main .problem, #verdict").first).to_be_visible()
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360, place
+            page.evaluate("font => { document.body.style.font = font; }", font)
+            expect(page.locator("main table, main .problem, #verdict, #open").first).to_be_visible()
+            for part in page.locator(".menu summary, #add-filter").all():
+                part.click()
+            wide = page.evaluate(TOO_WIDE)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, (place, wide)

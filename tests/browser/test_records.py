@@ -115,3 +115,11 @@ def test_what_the_api_refuses_is_said_with_its_fix(page: Page, tracker: Tracker)
     page.get_by_role("button", name="Delete …").click()
     page.locator("#delete").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("Other records belong to it")
+
+
+def test_a_record_that_no_list_shows_is_opened_by_its_key(page: Page, tracker: Tracker) -> None:
+    page.get_by_role("link", name="Tenant", exact=True).first.click()
+    expect(page.locator("main")).to_contain_text("No list shows these records")
+    page.get_by_label("tenantId").fill(str(ACME.tenant_id))
+    page.get_by_role("button", name="Open").click()
+    expect(page.get_by_role("dialog")).to_contain_text("ACME Engineering")

@@ -5,14 +5,16 @@ const KEPT = "shardweave-token";
 
 let token = "";
 
-/** The token of this tab: one that the address ends with (`#token=...`) is taken out of it. */
+/** The token of this tab: one that the address ends with (`#token=...`) is taken out of it. Says whether there was. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
-    sessionStorage.setItem(KEPT, given);
     history.replaceState(null, "", location.pathname + location.search);
+    useToken(given);
+  } else {
+    token = sessionStorage.getItem(KEPT) ?? "";
   }
-  token = sessionStorage.getItem(KEPT) ?? "";
+  return Boolean(given);
 }
 
 /** Use a token, or with an empty text none, until the tab is closed. */
@@ -40,6 +42,13 @@ export class Problem extends Error {
 /** The answer of a request: its document, its entity tag, and how long it took. Throws Problem. */
 export async function ask(method, path, { body, headers = {} } = {}) {
   const sent = { accept: "application/json", ...headers };
+  if (!/^[\x21-\x7e]*$/.test(token)) {
+    throw new Problem(401, {
+      title: "Not sent",
+      detail: "The token has characters that no token has.",
+      fix: "copy it once more, whole and without anything around it",
+    });
+  }
   if (token) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent["content-type"] = "application/json";
   const began = performance.now();

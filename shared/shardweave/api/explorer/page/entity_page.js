@@ -17,7 +17,8 @@ export class EntityPage {
     this.entity = entity;
     this.caption = entity.name;
     this.pages = new Pages((question) => this.fetch(question), () => app.update());
-    this.index = entity.indexes.find((each) => each.name === null) ?? entity.indexes[0];
+    this.index = entity.indexes.find((each) => each.name === null) ?? entity.indexes[0]; // None: see `byKey`.
+    this.key = {};
     this.fixed = {};
     this.ranges = {};
     this.filters = [];
@@ -38,6 +39,7 @@ export class EntityPage {
 
   /** The first choice of what an index needs, where there is a choice. */
   suggest() {
+    if (!this.index) return;
     for (const name of this.index.fixed) {
       const content = this.content(name);
       if (content.kind === "boolean") this.fixed[name] ??= "true";
@@ -47,7 +49,7 @@ export class EntityPage {
   }
 
   get isReady() {
-    return this.index.fixed.every((name) => this.fixed[name]);
+    return this.index?.fixed.every((name) => this.fixed[name]) ?? false;
   }
 
   property(name) {
@@ -187,7 +189,44 @@ export class EntityPage {
     return first && { name: first.name, descending: this.reverse !== first.descending };
   }
 
+  /** No list shows the records of an entity that has no index here: they are opened by their keys. */
+  byKey() {
+    const { entity } = this;
+    const open = (event) => {
+      event.preventDefault();
+      this.app.record.open(entity, this.key);
+    };
+    const field = (name) => html`<label>${name}
+      ${control({
+        content: this.content(name),
+        text: this.key[name] ?? "",
+        required: true,
+        changed: (text) => {
+          this.key[name] = text;
+        },
+      })}
+    </label>`;
+    return html`<h1>${entity.name}</h1>
+      <p class="note">${entity.description.split("\n")[0]}</p>
+      <p>No list shows these records. Each is opened by its key.</p>
+      <form class="tools" @submit=${open}>
+        ${entity.identity.map(field)}
+        <span class="buttons">
+          <button type="submit" class="main" id="open">Open</button>
+          ${this.creation()}
+        </span>
+      </form>`;
+  }
+
+  creation() {
+    const { entity } = this;
+    return entity.operations.includes("create")
+      ? html`<button type="button" id="create" @click=${() => this.app.record.create(entity)}>New …</button>`
+      : nothing;
+  }
+
   render() {
+    if (!this.index) return this.byKey();
     const { entity, pages } = this;
     const columns = visibleColumns(this.app, entity.token, this.columns);
     return html`<h1>${entity.name}</h1>
@@ -213,9 +252,7 @@ export class EntityPage {
           <button type="button" id="add-filter" @click=${() => this.addFilter()}>Filter</button>
           ${columnsMenu(this.app, entity.token, this.columns)}
           <button type="submit" class="main">Show</button>
-          ${entity.operations.includes("create")
-            ? html`<button type="button" id="create" @click=${() => this.app.record.create(entity)}>New …</button>`
-            : nothing}
+          ${this.creation()}
         </span>
       </form>
       ${this.isReady ? nothing : html`<p class="note">This index needs ${this.index.fixed.join(" and ")}.</p>`}
@@ -346,7 +383,7 @@ export class EntityPage {
   }
 
   reload() {
-    return this.pages.turn("same");
+    return this.isReady ? this.pages.turn("same") : undefined;
   }
 }
 

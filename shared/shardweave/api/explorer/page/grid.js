@@ -124,7 +124,10 @@ function onKey(event, pages, open) {
   const to = { ArrowDown: Math.min(here + 1, rows.length - 1), ArrowUp: Math.max(here - 1, 0) }[event.key];
   const way = { PageDown: "next", PageUp: "prev", Home: "first", End: "last" }[event.key];
   if (to !== undefined) rows[to]?.focus();
-  else if (way) pages.turn(way);
+  else if (way) {
+    event.currentTarget.focus(); // The row that has the focus goes away with its page.
+    pages.turn(way);
+  }
   else if (event.key === "Enter" && document.activeElement?.tagName === "TR") open(pages.rows[here]);
   else return;
   event.preventDefault();

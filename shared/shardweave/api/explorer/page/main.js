@@ -4,12 +4,13 @@
  */
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
-import { ask, hasToken, takeToken, useToken } from "./api.js";
+import { ask, takeToken, useToken } from "./api.js";
 import { DoctorPage } from "./doctor_page.js";
 import { EntityPage } from "./entity_page.js";
 import { problemNote } from "./grid.js";
 import { RecordDialog } from "./record.js";
 import { ShardsPage } from "./shards_page.js";
+import { tokenForm } from "./token.js";
 import { ViewPage } from "./view_page.js";
 
 class App {
@@ -24,7 +25,7 @@ class App {
 
   async start() {
     takeToken();
-    addEventListener("hashchange", () => this.navigate());
+    addEventListener("hashchange", () => (takeToken() ? this.load() : this.navigate()));
     this.update();
     await this.load();
   }
@@ -47,7 +48,7 @@ class App {
   async navigate() {
     if (!this.service) return;
     const { entities, views } = this.service;
-    const [, kind, name] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    const [, kind, name] = location.hash.slice(1).split("/").map(decoded);
     const entity = entities.find((each) => each.token === name);
     this.page?.leave?.();
     if (kind === "shards" && entity) this.page = new ShardsPage(this, entity);
@@ -124,24 +125,25 @@ class App {
   }
 
   tokenForm() {
-    const changed = async (event) => {
-      event.preventDefault();
-      const field = event.target.elements.token;
-      useToken(field.value);
-      field.value = "";
-      await this.load();
+    const changed = (text) => {
+      useToken(text);
+      this.load();
     };
-    return html`<form class="token" @submit=${changed}>
-      <label>Token
-        <input name="token" type="password" autocomplete="off" placeholder=${hasToken() ? "in use" : "none"} />
-      </label>
-      <button type="submit">Use</button>
-    </form>`;
+    return tokenForm(changed);
   }
 
   skip(event) {
     event.preventDefault();
     document.getElementById("main").focus();
+  }
+}
+
+/** A part of an address; one that is cut in the middle of a character names nothing. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
   }
 }
 

@@ -2,9 +2,10 @@
  * where the record has changed since, both versions are shown, and the reader decides. */
 
 import { html, nothing } from "./lit-html/lit-html.js";
-import { ask, once, recordPath, shownText } from "./api.js";
+import { ask, once, recordPath, shownText, useToken } from "./api.js";
 import { problemNote } from "./grid.js";
 import { contentOf, control, shown, valueOf } from "./schema.js";
+import { tokenForm } from "./token.js";
 
 export class RecordDialog {
   constructor(app) {
@@ -45,6 +46,8 @@ export class RecordDialog {
   close() {
     this.mode = "";
     this.app.update();
+    if (this.stale) this.app.page?.reload?.();
+    this.stale = false;
   }
 
   // -- what is sent
@@ -115,18 +118,19 @@ export class RecordDialog {
         await ask("DELETE", this.path, { headers: { ...(this.etag && { "if-match": this.etag }), ...once() } });
         this.done();
       } catch (problem) {
-        if (problem.status === 412) {
-          await this.read();
-          this.mode = "show";
-        }
+        if (problem.status !== 412) throw problem;
+        this.mode = "show";
+        this.stale = true;
+        const { document, etag } = await ask("GET", this.path);
+        Object.assign(this, { record: document, etag });
         throw problem;
       }
     });
   }
 
   done() {
+    this.stale = true;
     this.close();
-    this.app.page?.reload?.();
   }
 
   async tried(work) {
@@ -137,6 +141,7 @@ export class RecordDialog {
       await work();
     } catch (problem) {
       this.problem = problem;
+      this.stale ||= problem.status === 404; // The grid still shows what is not there.
     }
     this.busy = false;
     this.app.update();
@@ -168,11 +173,21 @@ export class RecordDialog {
         <h2 id="record-title">${title}</h2>
         <button type="button" aria-label="Close" @click=${() => this.close()}>×</button>
       </header>
-      ${problemNote(this.problem)}`;
+      ${problemNote(this.problem)} ${this.problem?.status === 401 ? tokenForm((text) => this.goOn(text)) : nothing}`;
   }
 
+  /** Use another token for what is in the dialog. The page behind it follows when the dialog is closed. */
+  goOn(text) {
+    useToken(text);
+    this.problem = null;
+    this.stale = true;
+    if (this.mode === "show" && !this.record) this.read();
+    else this.app.update();
+  }
+
+  /** A value, whole. */
   cell(name, record) {
-    return shown(record[name], this.entity.properties.find((each) => each.name === name)?.time);
+    return shown(record[name], this.entity.properties.find((each) => each.name === name)?.time, Infinity);
   }
 
   show() {
@@ -235,6 +250,7 @@ export class RecordDialog {
         required: required && this.mode === "create",
         text: this.form[name] ?? "",
         describedBy: says,
+        lines: /[\r\n]/.test(this.start[name] ?? ""),
         changed: (text) => {
           this.form[name] = text;
         },

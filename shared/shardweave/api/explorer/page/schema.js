@@ -64,8 +64,8 @@ export function conditionOf(property, content, text) {
   return valueOf(content, text);
 }
 
-/** The control for a value. `options` are further choices, as `{value, label}`. */
-export function control({ id, content, text, changed, required = false, options, describedBy, label }) {
+/** The control for a value. `options` are further choices, as `{value, label}`; with `lines` a text keeps its lines. */
+export function control({ id, content, text, changed, required = false, options, describedBy, label, lines = false }) {
   const on = (event) => changed(event.target.value);
   const shared = { described: describedBy ?? nothing, name: label ?? nothing };
   const choices = options ?? chosen(content);
@@ -78,7 +78,7 @@ export function control({ id, content, text, changed, required = false, options,
       )}
     </select>`;
   }
-  if (content.kind === "json" || content.kind === "long") {
+  if (content.kind === "json" || content.kind === "long" || (content.kind === "text" && lines)) {
     return html`<textarea id=${id ?? nothing} rows="3" aria-label=${shared.name} aria-describedby=${shared.described}
       ?required=${required} spellcheck="false" .value=${live(text)} @input=${on}></textarea>`;
   }
@@ -96,8 +96,8 @@ function chosen(content) {
 
 const LONGEST_CELL = 120;
 
-/** A value in a cell or a list of a record's properties. */
-export function shown(value, time = "") {
+/** A value in a cell, or, with `most`, where there is more room. */
+export function shown(value, time = "", most = LONGEST_CELL) {
   if (value === null || value === undefined) return nothing;
   if (time && typeof value === "number") {
     const at = new Date(time === "s" ? value * 1000 : value);
@@ -107,6 +107,6 @@ export function shown(value, time = "") {
     }
   }
   const text = shownText(value);
-  if (text.length <= LONGEST_CELL) return text;
-  return html`<span title=${text}>${text.slice(0, LONGEST_CELL)}…</span>`;
+  if (text.length <= most) return text;
+  return html`<span title=${text}>${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…</span>`;
 }

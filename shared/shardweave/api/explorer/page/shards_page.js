@@ -66,6 +66,8 @@ export class ShardsPage {
   }
 
   async command(verb, body) {
+    if (this.busy) return;
+    this.busy = true;
     this.problem = null;
     try {
       const answer = await ask("POST", this.path + verb, body === undefined ? {} : { body });
@@ -74,6 +76,7 @@ export class ShardsPage {
     } catch (problem) {
       this.problem = problem;
     }
+    this.busy = false;
     this.app.update();
   }
 
