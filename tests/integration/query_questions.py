@@ -6,6 +6,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from shardweave.keys.key_format import ARTICLE, ORDERED
 from shardweave.keys.sharding import ShardBump
 from shardweave.query.spec import BranchSpec, Constraint, Equal, OneOf, Prefix, Range
@@ -43,6 +45,12 @@ METAS: list[dict[str, Any] | None] = [
 WORDS = ["", "a", "an", "ann", "anna", "b", "é", "a b", "!"]
 
 
+class Place(BaseModel):
+    """A model, whose members are elements of keys."""
+
+    word: str | None = None
+
+
 def make_schema(
     chooser: random.Random,
     generations: int,
@@ -72,6 +80,7 @@ def make_schema(
         score: int | None = None
         tags: set[str] | None = None
         meta: dict[str, Any] | None = None
+        place: Place | None = None
         expires: int | None = ttl_property()
 
         if few is not None and more is not None:
@@ -88,6 +97,8 @@ def make_schema(
         last_back_range_key = RangeKey("last", desc("created"))
         due_range_key = RangeKey("due", "created")
         made_range_key = RangeKey("created", "due")
+        place_hash_key = HashKey("place.word", shards=mine)
+        place_range_key = RangeKey("place.word", "created")
 
     projected = ["last_range_key", "first_range_key", "tags", "score"]
     indexes = [
@@ -106,6 +117,8 @@ def make_schema(
         Index("due", "hash_key", "due_range_key"),
         Index("made", "hash_key", "made_range_key"),
         Index("mine", "first_hash_key", "created"),
+        Index("place", "hash_key", "place_range_key"),
+        Index("minePlace", "place_hash_key", "created"),
         Index("mineLast", "first_hash_key", "last_range_key", projection=[n for n in projected if "last_r" not in n]),
     ]
     if spreader is not None and few is not None:
@@ -152,6 +165,7 @@ def make_items(chooser: random.Random, thing: EntityType[Any], mark: str = "") -
             "score": maybe([1, 2, 3]),
             "tags": maybe([{"x"}, {"x", "y"}]),
             "meta": METAS[number % len(METAS)],
+            "place": (None, {}, {"word": words[number % len(words)]}, {"word": "ann"})[number % 4],
             "expires": maybe([NOW // 1000 + 60]) if chooser.random() < 0.8 else NOW // 1000 - 60,
         }
         given = {name: value for name, value in values.items() if value is not None}
@@ -160,12 +174,13 @@ def make_items(chooser: random.Random, thing: EntityType[Any], mark: str = "") -
 
 
 ANY: list[list[str | None]] = [
-    ["first"], ["last"], ["rank"], ["rawRank"], ["created"], ["time"], ["mine"], ["mineLast"], [None],
+    ["first"], ["last"], ["rank"], ["rawRank"], ["created"], ["time"], ["mine"], ["mineLast"], ["place"], ["minePlace"],
+    [None],
     ["first", "last"], ["rank", "score"], ["rawRank", "rawScore"], ["first", "last", "first"],
 ]  # fmt: skip
-WIDE = ["first", "last", "rank", "rawRank", None]
+WIDE = ["first", "last", "rank", "rawRank", "place", None]
 """Indexes that are not in order of time, whatever conditions fix."""
-INTERLEAVED = [["firstTime", "lastTime"], ["firstBack", "lastBack"], ["due", "made"]]
+INTERLEAVED = [["firstTime", "lastTime", "place"], ["firstBack", "lastBack"], ["due", "made"]]
 """Pairs of indexes that fix values before the timestamp, or have it at different places."""
 
 
@@ -176,7 +191,7 @@ def make_branches(chooser: random.Random, shape: Shape) -> list[BranchSpec]:
         conditions = staged_conditions(chooser, shape.branches)
     elif shape.branches == 1:
         index = chooser.choice(WIDE if shape.generations > 1 else [each for (each, *more) in ANY if not more])
-        needed = index in ("mine", "mineLast")
+        needed = index in ("mine", "mineLast", "minePlace")
         conditions = [(index, make_conditions(chooser, index) if needed or chooser.random() < 0.4 else {})]
     elif shape.generations > 1 and chooser.random() < 0.7:
         pair = chooser.choice(INTERLEAVED)
@@ -191,7 +206,7 @@ def make_branches(chooser: random.Random, shape: Shape) -> list[BranchSpec]:
 def staged_conditions(chooser: random.Random, branches: int) -> list[tuple[str | None, dict[str, Constraint | OneOf]]]:
     """Conditions of branches in each of which the order is that of time, behind the same value if behind any."""
     family = chooser.choice(
-        [["firstTime", "lastTime"], ["firstBack", "lastBack"], ["created", "mine"], ["made"], ["time"]]
+        [["firstTime", "lastTime", "place"], ["firstBack", "lastBack"], ["created", "mine"], ["made"], ["time"]]
     )
     word = chooser.choice(["ann", "a", "b"])
     found: list[tuple[str | None, dict[str, Constraint | OneOf]]] = []
@@ -199,9 +214,8 @@ def staged_conditions(chooser: random.Random, branches: int) -> list[tuple[str |
         index = chooser.choice(family)
         conditions: dict[str, Constraint | OneOf] = {}
         if index not in ("created", "made", "time"):
-            conditions["last" if index.startswith("last") else "first"] = Equal(
-                chooser.choice([word, "a"]) if index == "mine" else word
-            )
+            name = "place.word" if index == "place" else "last" if index.startswith("last") else "first"
+            conditions[name] = Equal(chooser.choice([word, "a"]) if index == "mine" else word)
         if chooser.random() < 0.2:
             conditions["created"] = chooser.choice([Range(NOW - 3 * DAY // 2), Range(None, NOW - DAY // 2)])
         found.append((index, conditions))
@@ -233,6 +247,8 @@ def make_conditions(chooser: random.Random, index: str | None) -> dict[str, Cons
         "created": [("created", times)],
         "time": [("created", [*times[:2], Equal(NOW)]), ("first", text)],
         "mine": [("created", times)],
+        "place": [("place.word", visibility), ("created", times)],
+        "minePlace": [("created", times)],
         "mineLast": [("last", text), ("first", [])],
         None: [("thingId", [Prefix("t00"), Equal("t001"), Prefix("t")])],
     }
@@ -240,6 +256,8 @@ def make_conditions(chooser: random.Random, index: str | None) -> dict[str, Cons
     if index in ("mine", "mineLast"):
         owners: list[Constraint | OneOf] = [Equal("ann"), Equal("a"), OneOf(("ann", "a", "b")), OneOf(("a", "zz"))]
         conditions["first"] = chooser.choice(owners)
+    if index == "minePlace":
+        conditions["place.word"] = chooser.choice([Equal("ann"), OneOf(("ann", "a", ""))])
     for name, choices in leads[index]:
         if name in conditions or not choices or chooser.random() < (0.15 if index in BEFORE_TIME else 0.4):
             break

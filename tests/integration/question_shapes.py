@@ -74,10 +74,17 @@ SEVERAL = tuple(f"{number} entities, {cut}" for number in (2, 3, 4) for cut in (
 """Pages of several entities, by what cut the walk, and pages that were asked for with the token back of another."""
 
 
+MEMBERS = tuple(f"members of models in keys, {cut}" for cut in CUTS)
+"""Pages by an index whose keys have members of models, by what cut the walk."""
+
+
 def own_shapes(plan: Plan, cut: str) -> set[str]:
-    """What a page of a plan meets of indexes with shards of their own, and of several entities."""
+    """What a page of a plan meets of indexes with shards of their own, of members of models in their keys, and of
+    several entities."""
     numbers = {branch.view.shards for branch in plan.branches}
     found = {f"{number} shards of an index, {cut}" for number in numbers if number is not None}
+    if any("." in name for branch in plan.branches for name in branch.conditions):
+        found.add(f"members of models in keys, {cut}")
     found |= {f"{len(plan.parts)} entities, {cut}"} if len(plan.parts) > 1 else set()
     return found | ({f"indexes with unequal shards, {cut}"} if len(numbers) > 1 else set())
 
@@ -96,7 +103,7 @@ def met(shapes: Counter[Shape | str]) -> dict[str, int]:
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL, *SEVERAL]
+    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL, *SEVERAL, *MEMBERS]
     return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 

@@ -107,9 +107,17 @@ def place_in(branch: Branch, plan: Plan, item: Mapping[str, Any]) -> tuple[Any, 
     if view.hash_name not in item or view.range_name not in item or not branch.filter.evaluate(item):
         return None
     for name, constraint in branch.conditions.items():
-        if not meets(item.get(name), constraint):
+        if not meets(at(item, name), constraint):
             return None
     return branch.sort_value(item), item[view.hash_name], branch.rank
+
+
+def at(item: Mapping[str, Any], path: str) -> Any:
+    """What an item has at a path into its maps."""
+    found: Any = item
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
 
 
 def meets(value: Any, constraint: Constraint) -> bool:

@@ -9,8 +9,9 @@ from shardweave.errors import CursorExpired, LaneFailed, ShardMapChanged, TableU
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec
-from tests.simulator.clients import OWNERS, World
+from tests.simulator.clients import World
 from tests.simulator.scheduler import Process
+from tests.simulator.things import OWNERS
 
 
 class Walker:

@@ -19,6 +19,8 @@ from shardweave.values.codecs import IntegerCodec, StringCodec, TimestampCodec
 
 ID, TEAM, NAME = (Element(name, StringCodec()) for name in ("userId", "team", "name"))
 AGE, CREATED = Element("age", IntegerCodec()), Element("created", TimestampCodec("ms"))
+CITY = Element("place.city", StringCodec(), path=("place", "city"))
+FLOOR = Element("place.floor", IntegerCodec(), path=("place", "floor"))
 DESIGN = KeyDesign(
     token="user",
     key_format=KEY_FORMATS["ordered"],
@@ -53,6 +55,13 @@ DESIGNS = {
     "singleton": replace(DESIGN, partition=(), sort=(), generated=()),
     "sharded by a number": replace(DESIGN, shard_by=(AGE,)),
     "sharded by two": replace(DESIGN, shard_by=(TEAM, NAME)),
+    "members of a model": replace(
+        DESIGN,
+        generated=(
+            Generated("cityHashKey", (CITY,), sharded=True),
+            Generated("floorRangeKey", (FLOOR, CITY, NAME), sharded=False),
+        ),
+    ),
     "twice in a key": replace(DESIGN, generated=(Generated("k", (NAME, NAME, CREATED), sharded=False),)),
 }
 TEXTS = st.one_of(
@@ -71,6 +80,11 @@ ITEMS = st.fixed_dictionaries(
         "team": st.one_of(TEXTS, st.sampled_from([0, b"b", 1.5, True])),
         "name": TEXTS,
         "age": st.integers(-(10**21), 10**21),
+        "place": st.one_of(
+            st.none(),
+            TEXTS,
+            st.fixed_dictionaries({}, optional={"city": st.none() | TEXTS, "floor": st.integers(-9, 9)}),
+        ),
         "created": st.one_of(st.integers(10**12, 10**13 - 1), st.integers(-5, 10**14), st.text(max_size=2)),
     },
 )

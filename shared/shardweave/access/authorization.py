@@ -127,6 +127,7 @@ def _visible(entity: EntityType[Any]) -> EntityType[Any]:
         views=MappingProxyType(views),
         lookups=MappingProxyType(lookups),
         relations=MappingProxyType(relations),
+        nested=MappingProxyType({name: each for name, each in entity.nested.items() if not each.private}),
     )
 
 

@@ -74,7 +74,7 @@ def _rewritten(table: Table, entity: EntityType[Any], item: Item, maps: Sequence
 
 def _defaults(entity: EntityType[Any], item: Item) -> Item:
     """What the properties that generated ones are made of have by default where the item has none."""
-    elements = {element.name for generated in entity.keys.design.generated for element in generated.elements}
+    elements = {element.root for generated in entity.keys.design.generated for element in generated.elements}
     missing = [name for name in elements if name not in item and name in entity.properties]
     if not missing:
         return {}

@@ -146,7 +146,8 @@ def _read(source: _Source, element: Element) -> None:
     label = repr(element.name + key_format.value_delimiter)
     missing = repr(element.name + (key_format.value_delimiter if key_format.missing_as_empty else ""))
     value, texts = f"value_{number}", f"text_{number} = shown_{number}"
-    source.add(f"{value} = get({element.name!r})")
+    found = f"{source.use(element.value_in)}(item)" if element.path else f"get({element.name!r})"
+    source.add(f"{value} = {found}")
     source.add(f"if {value} is None: text_{number}, shown_{number}, {value} = None, {missing}, ''")
     if type(codec) is StringCodec:
         source.plain.append(element)

@@ -135,7 +135,7 @@ class EntityKeys:
 
     def element_text(self, element: Element, item: Item) -> str:
         """One `name#value`."""
-        value = item.get(element.name)
+        value = element.value_in(item) if element.path else item.get(element.name)
         if value is None:
             raise ValueRefused("the property is missing", where=element.name, fix="give it a value")
         return f"{element.name}{self.format.value_delimiter}{self.encode(element, value)}"
@@ -265,12 +265,12 @@ def _builder(keys: EntityKeys) -> Callable[[Item, Shard], dict[str, Value]]:
     """The step-by-step builder: every distinct element is encoded once, then joined, with the place for errors."""
     design, key_format = keys.design, keys.format
     slots: dict[tuple[str, bool], int] = {}
-    steps: list[tuple[str, str, Callable[[Value], str]]] = []
+    steps: list[tuple[Element, str, Callable[[Value], str]]] = []
     for element in [*design.sort, *(e for each in [*keys._sharded, *keys._unsharded] for e in each.elements)]:
         if element.slot not in slots:
             slots[element.slot] = len(steps)
             label = element.name + key_format.value_delimiter
-            steps.append((element.name, label, partial(key_format.encode, element.codec)))
+            steps.append((element, label, partial(key_format.encode, element.codec)))
     prefix, hash_name, range_name = keys.prefix, design.hash_name, design.range_name
     delimiter, token = key_format.element_delimiter, design.token
     sort = [(slots[element.slot], element.name) for element in design.sort]
@@ -283,15 +283,15 @@ def _builder(keys: EntityKeys) -> Callable[[Item, Shard], dict[str, Value]]:
 
     def build(item: Item, shard: Shard) -> dict[str, Value]:
         texts: _Texts = []
-        for name, label, encode in steps:
-            value = item.get(name)
+        for element, label, encode in steps:
+            value = element.value_in(item)
             if value is None:
                 texts.append(None)
                 continue
             try:
                 texts.append(label + encode(value))
             except ValueRefused as error:
-                raise _placed(error, name) from None
+                raise _placed(error, element.name) from None
         base = prefix + shard.suffix
         bases = {None: base} | {most: prefix + shard.suffix_within(0, most) for most in spread}
         for position, name in sort:

@@ -5,24 +5,43 @@ Values from which `entity_keys` and `compiled_keys` build and parse texts, and w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..table.values import Item, Value
 from ..values.codecs import Codec, DescendingCodec
 from .key_format import KeyFormat
 
 
 @dataclass(frozen=True)
 class Element:
-    """One `name#value` part of a generated property. `name` is the stored property."""
+    """One `name#value` part of a generated property. `name` is the stored property; that of a member of a model has
+    points, `address.country`, and `path` has its steps."""
 
     name: str
     codec: Codec
     descending: bool = False
+    path: tuple[str, ...] = ()
 
     @property
     def slot(self) -> tuple[str, bool]:
         return self.name, self.descending
+
+    @property
+    def root(self) -> str:
+        """The property in which its value is stored."""
+        return self.path[0] if self.path else self.name
+
+    def value_in(self, item: Item) -> Value:
+        """Its value in a stored item, or in values by the names of elements; None if it has none."""
+        found = item.get(self.name)
+        if found is None and self.path:
+            found = item
+            for step in self.path:
+                if not isinstance(found, Mapping):
+                    return None
+                found = found.get(step)
+        return found
 
 
 def order_difference(

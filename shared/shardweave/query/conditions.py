@@ -77,7 +77,7 @@ def normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint], pl
 def _normalized(entity: EntityType[Any], conditions: Mapping[str, Constraint]) -> dict[str, Constraint]:
     found: dict[str, Constraint] = {}
     for name, constraint in conditions.items():
-        each = entity.property_of(name)
+        each = entity.condition_property(name)
         if each.stored in found:
             raise UnsupportedQuery("the property has two conditions", where=each.stored, fix="give one")
         found[each.stored] = normalized_constraint(entity.keys, each, constraint)

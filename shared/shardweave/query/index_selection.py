@@ -92,7 +92,7 @@ def _is_sparse(entity: EntityType[Any], view: IndexView) -> bool:
     """Whether a record may be missing from the view because it lacks the range key."""
     if not view.raw:
         return False
-    each = entity.properties[view.range_elements[0].name]
+    each = entity.condition_property(view.range_elements[0].name)
     return not each.required and each.role is None
 
 

@@ -44,7 +44,7 @@ def is_unclear(entity: EntityType[Any], view: IndexView, name: str) -> bool:
     """Whether a property is only in a key, and the key does not distinguish None from a default that is not None."""
     if view.projected is None or name in view.projected or name not in keys_that_say(entity, view):
         return False
-    each = entity.properties[name]
+    each = entity.condition_property(name)
     return may_be_none(each) and not (each.default.is_constant and each.default.form() is None)
 
 

@@ -18,6 +18,7 @@ from .declarations import Index
 from .entity import Entity, HashKey, RangeKey, identity_of
 from .entity_options import Descending
 from .entity_type import EntityType, IndexView
+from .nested_elements import is_nested, nested_names, property_at
 from .parts import SchemaParts
 from .property import Property, properties_of
 from .property_options import Role
@@ -130,6 +131,7 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         children=children_of(model, parts.models),
         access=declaration.access,
         read_only=declaration.read_only,
+        nested=MappingProxyType(_nested(model, properties)),
     )
 
 
@@ -140,11 +142,24 @@ def _generated(stored: str, key: HashKey | RangeKey, elements: tuple[Element, ..
 
 
 def _element(properties: Mapping[str, Property], name: str | Descending) -> Element:
-    found = properties[name.name if isinstance(name, Descending) else name]
+    found = property_at(properties, name.name if isinstance(name, Descending) else name)
+    assert found is not None
     assert found.codec is not None
+    path = tuple(found.stored.split(".")) if is_nested(found.stored) else ()
     if isinstance(name, Descending):
-        return Element(found.stored, DescendingCodec(found.codec), descending=True)
-    return Element(found.stored, found.codec)
+        return Element(found.stored, DescendingCodec(found.codec), descending=True, path=path)
+    return Element(found.stored, found.codec, path=path)
+
+
+def _nested(model: type[Entity], properties: Mapping[str, Property]) -> dict[str, Property]:
+    """The members of models that are elements of keys, by the names of these elements."""
+    names = (
+        each.name if isinstance(each, Descending) else each
+        for _, key in generated_keys(model).values()
+        for each in key.elements
+    )
+    found = (property_at(properties, name) for name in nested_names(names))
+    return {each.stored: each for each in found if each is not None}
 
 
 def _views(

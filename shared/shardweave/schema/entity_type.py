@@ -103,7 +103,7 @@ class EntityType(Generic[E]):
     shard; `raw_keys` are the properties whose attribute is the range key of an index, of this entity or of another;
     `origin` represents the entity in shard keys; `separator` separates the parts of a composite key; `children` are the
     enforced relations of other entities to this one; `access` are its rules; the operations of a `read_only` entity's
-    collection don't write records.
+    collection don't write records; `nested` are the members of models that are elements of its keys.
     """
 
     model: type[E]
@@ -130,6 +130,7 @@ class EntityType(Generic[E]):
     children: tuple[ChildLink, ...] = ()
     access: tuple[Allow, ...] = ()
     read_only: bool = False
+    nested: Mapping[str, Property] = field(default_factory=dict)
     _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,6 +161,10 @@ class EntityType(Generic[E]):
                 fix=f"use one of {', '.join(self.properties)}",
             )
         return found
+
+    def condition_property(self, name: str, where: str = "") -> Property:
+        """As `property_of`, also of a member of a model that is an element of a key."""
+        return self.nested.get(name) or self.property_of(name, where)
 
     def stored_name(self, name: str) -> str:
         """The stored name of a property given by either name; another name as it is."""
@@ -301,7 +306,7 @@ class EntityType(Generic[E]):
     @cached_property
     def upgrades(self) -> Upgrades:
         """The versions of its stored form."""
-        owners = {each.owner for each in self.access} | {each.owner for each in self.views.values()}
+        owners = (each.owner for each in (*self.access, *self.views.values()))
         owned = {self.stored_name(name) for name in owners if name is not None}
         placing = owned | {*self.identity, *self.immutable, *self.claims}
         kept = self.relied_on | {each.stored for each in self.raw_keys}
@@ -313,13 +318,11 @@ class EntityType(Generic[E]):
         """The properties of which generated keys, lookups, sequences, relations and the expiry are made."""
         design = self.keys.design
         elements = [*design.partition, *design.sort, *design.shard_by]
-        elements += [element for key in design.generated for element in key.elements]
-        elements += [element for each in self.lookups.values() for element in each.elements]
+        elements += [element for each in (*design.generated, *self.lookups.values()) for element in each.elements]
         elements += [element for each in self.sequences for element in each.within]
-        names = {element.name for element in elements}
-        names |= {each.property_name for each in self.sequences}
-        names |= {name for each in self.relations.values() for name in each.by}
-        return frozenset(names | {name for name in (self.timestamp, self.ttl) if name is not None})
+        names = {element.root for element in elements} | {each.property_name for each in self.sequences}
+        related = {name for each in self.relations.values() for name in each.by}
+        return frozenset(names | related | {name for name in (self.timestamp, self.ttl) if name is not None})
 
     def current(self, item: Item) -> Item:
         """A stored item in the current form of the entity. Raises RecordUnreadable."""
@@ -488,8 +491,7 @@ class EntityType(Generic[E]):
         """Refuse a creation time in the wrong unit, or more than five minutes ahead of the clock."""
         if self.timestamp is None or self.timestamp not in item:
             return
-        codec = self.properties[self.timestamp].codec
-        value = item[self.timestamp]
+        codec, value = self.properties[self.timestamp].codec, item[self.timestamp]
         if codec is not None:
             self.keys.encode(Element(self.timestamp, codec), value)
         if not self.keys.format.raw_timestamps and value > self.in_unit(now_ms + WRITE_AHEAD_MS):

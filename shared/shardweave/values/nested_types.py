@@ -33,6 +33,11 @@ def model_of(kind: Any) -> type[BaseModel] | None:
     return _made(kind) if stands else None  # type: ignore[arg-type]
 
 
+def fields_model(kind: Any) -> type[BaseModel] | None:
+    """As `model_of`, also of a TypedDict of plain values."""
+    return _made(kind) if typing_extensions.is_typeddict(kind) else model_of(kind)
+
+
 def is_dataclass(kind: Any) -> bool:
     """Whether a type is a dataclass, of Python's own or of pydantic."""
     return isinstance(kind, type) and dataclasses.is_dataclass(kind)

@@ -181,7 +181,8 @@ def _notation(each: Property) -> str:
 def indexed_properties(entity: EntityType[Any]) -> list[Property]:
     """The properties that a condition can be about, in the order of their declaration."""
     names = {element.name for view in entity.views.values() for element in (*view.hash_elements, *view.range_elements)}
-    return [each for name, each in entity.properties.items() if name in names and each.codec is not None]
+    every = {**entity.properties, **entity.nested}
+    return [each for name, each in every.items() if name in names and each.codec is not None]
 
 
 def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:

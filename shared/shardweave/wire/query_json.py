@@ -186,7 +186,7 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
 def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, bound: bool = False) -> Any:
     if isinstance(value, (dict, list)) or value is None:
         raise InputError("a condition takes plain values", where=where, fix="give a string, a number, true or false")
-    return _read(entity.property_of(name, where), value, where, bound=bound)
+    return _read(entity.condition_property(name, where), value, where, bound=bound)
 
 
 def _read(each: Property, value: Any, where: str, *, bound: bool) -> Any:

@@ -173,7 +173,7 @@ def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[
             _member(entity, parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements
         ]
         ranged = [
-            _member(entity, parameters, each.name) for each in view.range_elements if each.name in entity.properties
+            _member(entity, parameters, each.name) for each in view.range_elements if f"{each.name}.eq" in parameters
         ]
         shapes = [Shape((*fixed, *ranged[:place]), each) for place, each in enumerate(ranged)] or [Shape(tuple(fixed))]
         name = "list" if index is None else f"by{_capital(_BY.sub('', index))}"

@@ -197,10 +197,10 @@ def _list(entity: EntityDescription, listed: ListDescription) -> str:
     ]
     if len(forms) == 1:
         names = ", ".join(f'"{each}": {each}' for each in (*map(_argument, listed.names), *OPTIONS))
-        given = f"{{name: value for name, value in {{{names}}}.items() if value is not None}}"
+        given = f"{{{_sent(listed)}: value for name, value in {{{names}}}.items() if value is not None}}"
         return f"{forms[0]}\n{doc}        return self._transport.pages({path}, {index}, {given})"
     overloads = "\n".join(f"    @overload\n{each} ..." for each in forms)
-    given = "{name: value for name, value in given.items() if value is not None}"
+    given = f"{{{_sent(listed)}: value for name, value in given.items() if value is not None}}"
     return (
         f"{overloads}\n    def {name}(self, **given: Any) -> Pages[{item}]:\n{doc}"
         f"        return self._transport.pages({path}, {index}, {given})"
@@ -221,7 +221,15 @@ def _conditions(shape: Shape, at: int) -> str:
     return ", ".join(said)
 
 
+def _sent(listed: ListDescription) -> str:
+    """The parameter of an argument, by its `name`."""
+    nested = {_argument(each): each for each in listed.names if "." in each}
+    return f"{json.dumps(nested)}.get(name, name)" if nested else "name"
+
+
 def _argument(name: str) -> str:
+    """The argument of a property; that of a member of a model is `address_country`."""
+    name = name.replace(".", "_")
     return f"{name}_" if keyword.iskeyword(name) or name in (*OPTIONS, "self", "rev") else name
 
 

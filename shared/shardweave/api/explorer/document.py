@@ -77,6 +77,7 @@ class ExplorerEntity(_Camel):
     claims: list[str] = Field(description="The properties that the caller's token says.")
     immutable: list[str]
     properties: list[ExplorerProperty]
+    members: list[ExplorerProperty] = Field(description="Members of models that indexes find by or are in order of.")
     indexes: list[ExplorerIndex]
     relations: list[ExplorerRelation]
     operations: list[str] = Field(description="Some of create, update, delete.")
@@ -148,6 +149,10 @@ def _entity(parts: Parts, entity: EntityType[Any], methods: Mapping[str, set[str
         claims=list(entity.claims),
         immutable=sorted(entity.immutable),
         properties=list(_properties(visible, read["properties"])),
+        members=[
+            ExplorerProperty(name=name, time=_unit(each), content=TypeAdapter(each.annotation).json_schema())
+            for name, each in visible.nested.items()
+        ],
         indexes=[_index(visible, view) for view in visible.views.values()],
         relations=[
             ExplorerRelation(name=name, entity=each.target, many=each.many) for name, each in visible.relations.items()
@@ -180,7 +185,7 @@ def _index(visible: EntityType[Any], view: IndexView) -> ExplorerIndex:
         ordered=[
             ExplorerElement(name=each.name, descending=each.descending)
             for each in view.range_elements
-            if each.name in visible.properties
+            if each.name in visible.properties or each.name in visible.nested
         ],
         shown=shown,
     )

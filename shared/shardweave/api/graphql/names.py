@@ -74,8 +74,8 @@ class Names:
 
 
 def argument_name(stored: str) -> str:
-    """The argument of a list that is about a property."""
-    return f"{stored}_" if stored in RESERVED else stored
+    """The argument of a list that is about a property, or about a member of a model: `address_country`."""
+    return f"{stored}_" if stored in RESERVED else stored.replace(".", "_")
 
 
 def has_sort(entity: EntityType[Any]) -> bool:

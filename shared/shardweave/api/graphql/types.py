@@ -208,12 +208,12 @@ class Types:
     def _narrowing(self, entity: EntityType[Any], view: IndexView) -> dict[str, GraphQLArgument]:
         found: dict[str, GraphQLArgument] = {}
         for element in view.hash_elements:
-            kind: Any = scalar_of(entity.properties[element.name])
+            kind: Any = scalar_of(entity.condition_property(element.name))
             needed = kind if element.name in entity.claims else GraphQLNonNull(kind)
             found[argument_name(element.name)] = GraphQLArgument(needed, description="Equal to this.")
         for element in view.range_elements:
-            if element.name in entity.properties:
-                condition = self._condition_input(entity.properties[element.name])
+            if element.name in entity.properties or element.name in entity.nested:
+                condition = self._condition_input(entity.condition_property(element.name))
                 found.setdefault(argument_name(element.name), GraphQLArgument(condition))
         return found
 

@@ -121,7 +121,8 @@ def _index_faults(parts: SchemaParts, index: Index) -> Iterator[Fault]:
 
 
 def _is_private(properties: Properties, name: str) -> bool:
-    return name in properties and properties[name].private
+    root = name.partition(".")[0]
+    return root in properties and properties[root].private
 
 
 def _group_faults(where: str, groups: object) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from ...keys.key_design import Element, order_difference
 from ..declarations import Index
 from ..entity import Entity
 from ..entity_options import Descending
+from ..nested_elements import property_at
 from ..parts import SchemaParts
 from ..property import properties_of
 from ..property_options import Role
@@ -103,7 +104,7 @@ def _elements(model: type[Entity], key: str) -> list[Element]:
     found = []
     for name in names:
         text, descending = (name.name, True) if isinstance(name, Descending) else (name, False)
-        each = properties_of(model).get(text)
+        each = property_at(properties_of(model), text)
         if each is not None and each.codec is not None:
             found.append(Element(each.stored, each.codec, descending))
     return found

@@ -13,6 +13,7 @@ from ...values.codecs import IntegerCodec, TimestampCodec
 from ..declarations import BelongsTo, HasMany
 from ..entity import Entity, HashKey, RangeKey, identity_of
 from ..entity_options import Descending, kind_fault
+from ..nested_elements import fault_at, is_nested, property_at
 from ..parts import SchemaParts
 from ..property import Property, is_optional, properties_of
 from ..property_options import Role
@@ -31,9 +32,21 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
     for keyword in ("partition", "sort", "shard_by"):
         elements = declaration.sort_elements if keyword == "sort" else getattr(declaration, keyword)
         yield from element_faults(f"{where}, {keyword}", elements, properties)
+        yield from _placing_faults(f"{where}, {keyword}", elements, properties)
     for name, (_, key) in generated_keys(model).items():
         yield from _shards_faults(parts, f"{where}.{name}", key, declaration.partition)
         yield from element_faults(f"{where}.{name}", key.elements, properties)
+
+
+def _placing_faults(
+    where: str, elements: Sequence[str | Descending], properties: Mapping[str, Property]
+) -> Iterator[Fault]:
+    """Faults of members of models that would say which record it is, or where it is stored."""
+    for each in elements:
+        name = each.name if isinstance(each, Descending) else each
+        if is_nested(name) and property_at(properties, name) is not None:
+            message = f"{name!r} is a member of a model, which is for HashKey and RangeKey"
+            yield Fault(where, message, "declare a property of the entity that has its value")
 
 
 def _shards_faults(
@@ -164,13 +177,16 @@ def element_faults(
         if times > 1:
             yield Fault(where, f"{name!r} stands {times} times", "name each property once")
     for element, name in zip(elements, names, strict=True):
-        found = properties.get(name)
+        found = property_at(properties, name)
         if found is None and name.startswith("desc("):
             yield Fault(
                 where,
                 "desc() belongs in a RangeKey, in sort, or around an index's range key",
                 "name the property alone",
             )
+        elif found is None and is_nested(name) and isinstance(fault := fault_at(properties, name), str):
+            fix = "name a property, or a member of a model by its path, such as 'address.country'"
+            yield Fault(where, fault, fix)
         elif found is None:
             yield unknown_property(where, name, properties)
         elif found.codec is None or not found.codec.sortable:

@@ -53,7 +53,7 @@ export class EntityPage {
   }
 
   property(name) {
-    return this.entity.properties.find((each) => each.name === name);
+    return [...this.entity.properties, ...this.entity.members].find((each) => each.name === name);
   }
 
   content(name) {

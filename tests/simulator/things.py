@@ -1,0 +1,105 @@
+"""The records of a history, and what their properties may be."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, belongs_to
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
+
+NAMES = ("ann", "anna", "annabel", "bob")
+OWNERS = ("o1", "o2")
+TAGS = ("red", "green", "blue", "grey")
+CITIES = ("moss", "oslo")
+
+
+class MadeUp:
+    """Ids that are made up, the same in each history."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __call__(self) -> str:
+        self.last += 1
+        return f"made-up-{self.last}"
+
+
+MADE_UP = MadeUp()
+
+
+def note_of_remark(values: dict[str, Any]) -> dict[str, Any]:
+    """The upgrade of the records that are there before a history."""
+    note = values.pop("remark")
+    return {**values, "note": note}
+
+
+class Place(BaseModel):
+    """Where a thing is: a model in its record."""
+
+    city: str
+    floor: int = 0
+
+
+@cache
+def thing_schema(
+    bumps: tuple[ShardBump, ...],
+    shards: tuple[int | None, int | None] = (None, None),
+    *,
+    tagged: bool = False,
+    family: bool = False,
+) -> Schema:
+    """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
+    they have tags, a lookup by each of these, a list of each owner in the order of names, a model, and an upgrade.
+    `family`: they have parts, which go with them."""
+    by_name, by_owner = shards
+
+    class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
+        """What a history writes. `number` is different in each write."""
+
+        thing_id: str = unique_property(default_factory=MADE_UP)
+        created: Timestamp = timestamp_property()
+        name: str
+        owner: str
+        number: int
+        ttl: int | None = ttl_property()
+
+        name_range_key = RangeKey("name", "created")
+        owner_hash_key = HashKey("owner", shards=by_owner)
+        if by_name is not None:
+            all_hash_key = HashKey(shards=by_name)
+        if tagged:
+            tags: set[str] = Field(default_factory=set)
+            place: Place | None = None
+            note: str | None = None
+            city_hash_key = HashKey("place.city")
+            floor_range_key = RangeKey("place.floor", "created")
+            tag_lookup = Lookup("tags", name="tag")
+            name_list = OrderedLookup("name", within="owner", name="byName")
+
+    class Part(Entity, token="part", shard_bumps=list(bumps)):
+        """What goes with its thing."""
+
+        part_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        thing_id: str
+        number: int
+
+        things = Lookup("thing_id")
+        thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="cascade")
+
+    placed = Index("city", hash_key="city_hash_key", range_key="floor_range_key")
+    return Schema(
+        [Thing, Part] if family else [Thing],
+        [
+            *([placed] if tagged else []),
+            Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
+            Index("owner", hash_key="owner_hash_key", range_key="created"),
+        ],
+    )
