@@ -306,7 +306,7 @@ class EntityType(Generic[E]):
     @cached_property
     def upgrades(self) -> Upgrades:
         """The versions of its stored form."""
-        owners = (each.owner for each in (*self.access, *self.views.values()))
+        owners = {each.owner for each in self.access} | {each.owner for each in self.views.values()}
         owned = {self.stored_name(name) for name in owners if name is not None}
         placing = owned | {*self.identity, *self.immutable, *self.claims}
         kept = self.relied_on | {each.stored for each in self.raw_keys}
@@ -317,12 +317,12 @@ class EntityType(Generic[E]):
     def relied_on(self) -> frozenset[str]:
         """The properties of which generated keys, lookups, sequences, relations and the expiry are made."""
         design = self.keys.design
-        elements = [*design.partition, *design.sort, *design.shard_by]
-        elements += [element for each in (*design.generated, *self.lookups.values()) for element in each.elements]
-        elements += [element for each in self.sequences for element in each.within]
+        elements = [*design.partition, *design.sort, *design.shard_by, *(e for s in self.sequences for e in s.within)]
+        elements += [element for key in design.generated for element in key.elements]
+        elements += [element for each in self.lookups.values() for element in each.elements]
         names = {element.root for element in elements} | {each.property_name for each in self.sequences}
-        related = {name for each in self.relations.values() for name in each.by}
-        return frozenset(names | related | {name for name in (self.timestamp, self.ttl) if name is not None})
+        names |= {name for each in self.relations.values() for name in each.by}
+        return frozenset(names | {name for name in (self.timestamp, self.ttl) if name is not None})
 
     def current(self, item: Item) -> Item:
         """A stored item in the current form of the entity. Raises RecordUnreadable."""
