@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .schema.read_models import Update as UpdateRecord
     from .schema.schema import Schema
     from .store.idempotency_keys import IdempotencyKey
-    from .store.operations import Add, Check, Create, Delete, Put, Update
+    from .store.operations import Add, Apply, Check, Create, Delete, Put, Reset, Update
     from .values.codecs import DecimalCodec, SemanticVersion, Timestamp, TimestampSeconds
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "ORDERED",
     "Add",
     "Allow",
+    "Apply",
     "AsyncDatabase",
     "CanonicalBegin",
     "Check",
@@ -73,6 +74,7 @@ __all__ = [
     "Put",
     "RangeKey",
     "ReadModel",
+    "Reset",
     "Schema",
     "SemanticVersion",
     "Sequence",
@@ -131,7 +133,7 @@ _PLACES = {
     "schema.read_models": ("DeleteRecord=Delete", "Event", "ReadModel", "SetRecord=Set", "UpdateRecord=Update"),
     "schema.schema": ("Schema",),
     "store.idempotency": ("IdempotencyKey",),
-    "store.operations": ("Add", "Check", "Create", "Delete", "Put", "Update"),
+    "store.operations": ("Add", "Apply", "Check", "Create", "Delete", "Put", "Reset", "Update"),
     "values.codecs": ("DecimalCodec", "SemanticVersion", "Timestamp", "TimestampSeconds"),
 }
 

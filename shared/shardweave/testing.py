@@ -37,6 +37,7 @@ from .api.lambda_event import authorizer_of, event_of, verified_token
 from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
 from .database.database import Database
+from .database.read_models import StreamFollower
 from .errors import InputError
 from .keys.shard_key import ExternalKeys
 from .query.cursor import CursorKeys
@@ -173,6 +174,7 @@ class Client:
     claims: Mapping[str, Any] = field(default_factory=dict)
     _shared: dict[str, Service] = field(default_factory=dict, repr=False)
     _failures: dict[str, BaseException] = field(default_factory=dict, repr=False)
+    _followers: dict[str, StreamFollower] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self._shared:
@@ -279,9 +281,15 @@ class Client:
         joined = "&".join(each for each in (query, asked) if each)
         event = event_of(method, quote(path, safe="/%"), joined, sent, body, self._authorizer)
         answered = self._built.api.resolve(event)
+        self._follow()
         headers = {name.lower(): value for name, value in answered["headers"].items()}
         failure = self._failures.pop(headers.get(REQUEST_ID, ""), None)
         return Answer(int(answered["statusCode"]), headers, answered["body"].encode(), failure)
+
+    def _follow(self) -> None:
+        """Feed the read models of records with what the request has changed, as a deployed service does soon after."""
+        if any(each.records for each in self._built.parts.schema.projections.values()):
+            self._followers.setdefault("service", StreamFollower(self._built.parts.store)).follow()
 
     @property
     def _authorizer(self) -> dict[str, Any]:

@@ -72,6 +72,22 @@ def test_histories_meet_transactions_of_a_hundred_and_parts_made_while_things_go
     assert met["parts made while things went"] >= 3
 
 
+FED = ("INSERT", "MODIFY", "REMOVE", "told again", "handled by two", "crash", "copy", "removed by a mover", "rebuilt")
+"""What has to happen to the read model in the histories below, at least three times."""
+
+
+def test_histories_of_records_that_feed_a_read_model(histories: range) -> None:
+    seeds = histories[: max(20, len(histories) // 25)]
+    met: Counter[str] = Counter()
+    for seed in seeds:
+        try:
+            met.update(run(seed, Setting(summed=True)).fed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+    rare = {each: met[each] for each in FED if met[each] < 3}
+    assert not rare, f"met too rarely: {rare} of {dict(met)}"
+
+
 LOST_WITHOUT_A_LOOK_AT_THE_MAP = (5034, 5063)
 """Histories in which a scan goes on when the copies that it reads are being removed."""
 

@@ -6,6 +6,7 @@ client      a process's connection to it: what networks and dying processes do t
 oracle      what may be stored and seen, from what was asked and answered
 clients     the work of application processes: writes, reads, walks, each checked
 movers      the work of the processes that move records
+feeders     the work of the processes that feed a read model from the stream, and of one that rebuilds it
 history     one history: a seed, a configuration, what came of it
 
 Everything that decides is drawn from one seeded generator, so a seed is a history.

@@ -18,6 +18,7 @@ from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_r
 from shardweave.store.relations.enforced import COUNTED, counter_key
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World
+from tests.simulator.feeders import Feeders
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
@@ -55,6 +56,8 @@ class Told:
     phases: tuple[str, ...]
     conflicts: int
     done: Mapping[str, int]
+    fed: Mapping[str, int] = field(default_factory=dict)
+    """What happened to the read model."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class Setting:
     shards: tuple[int | None, int | None] | None = None
     """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
+    summed: bool = False
+    """A read model has sums over the records of each owner."""
     tagged: bool = False
     """Records have tags, a lookup by each of these, an ordered one, and a model; those of the beginning are of an
     earlier version."""
@@ -105,7 +110,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
     shards = index_shards(seed) if setting.shards is None else setting.shards
-    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family)
+    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family, summed=setting.summed)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
     waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
@@ -120,15 +125,22 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         return min(moments, default=None)
 
     simulation.world = happen
+    feeders = Feeders(world)
+    if setting.summed:
+        feeders.begin()
     _fill(world)
     begin_clients(world, setting)
     movers.begin()
-    simulation.run(lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation))
+    simulation.run(
+        lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation) and feeders.over
+    )
     server.settle()
     maps = {name: entity.shard_map for name, entity in schema.entities.items()} | {moved: movers.map_in_force()}
     _check_end(world, maps["thing"])
     if setting.family:
         _check_parts(world, maps["part"])
+    if setting.summed:
+        feeders.check_end()
     return Told(
         simulation.steps,
         simulation.now - START_MS,
@@ -138,6 +150,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         tuple(movers.phases),
         server.conflicts,
         world.done,
+        feeders.shapes,
     )
 
 

@@ -13,6 +13,7 @@ from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.values.codecs import Timestamp
+from tests.simulator.totals import totals_of
 
 NAMES = ("ann", "anna", "annabel", "bob")
 OWNERS = ("o1", "o2")
@@ -54,10 +55,11 @@ def thing_schema(
     *,
     tagged: bool = False,
     family: bool = False,
+    summed: bool = False,
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
     they have tags, a lookup by each of these, a list of each owner in the order of names, a model, and an upgrade.
-    `family`: they have parts, which go with them."""
+    `family`: they have parts, which go with them. `summed`: a read model has sums over them, see `totals`."""
     by_name, by_owner = shards
 
     class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
@@ -95,11 +97,14 @@ def thing_schema(
         thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="cascade")
 
     placed = Index("city", hash_key="city_hash_key", range_key="floor_range_key")
+    total, totals = totals_of(Thing)
+    more: list[type[Entity]] = [*([Part] if family else []), *([total] if summed else [])]
     return Schema(
-        [Thing, Part] if family else [Thing],
+        [Thing, *more],
         [
             *([placed] if tagged else []),
             Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
         ],
+        projections=[totals] if summed else [],
     )

@@ -22,7 +22,7 @@ GROUPS = {
         Sequence belongs_to has_many Allow CanonicalBegin Timestamp TimestampSeconds DecimalCodec SemanticVersion
         KeyFormat ORDERED ARTICLE ENTITY_MANAGER""",
     "The database": "Database AsyncDatabase Shadow CursorKeys Page",
-    "Operations of a transaction": "Create Put Update Add Delete Check IdempotencyKey",
+    "Operations of a transaction": "Create Put Update Add Delete Check Reset Apply IdempotencyKey",
     "Conditions and filters": "prefix one_of between branch where",
     "Events": "Event ReadModel SetRecord UpdateRecord DeleteRecord",
     "Services": "GraphQL",

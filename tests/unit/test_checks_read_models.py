@@ -139,6 +139,6 @@ def test_what_is_wrong_with_a_projection_itself() -> None:
         "Unnamed does not say what its type is called",
         "2 kinds of events are of type 'Happened'",
         "2 projections have this name",
-        "it takes no events, or writes nothing",
+        "it is fed by no events and no records, or writes nothing",
         "Fit is written by a b too, whose positions say nothing here",
     ]

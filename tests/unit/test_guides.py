@@ -11,7 +11,7 @@ GUIDES = {
     "writing.md": 22,
     "querying.md": 19,
     "relations-and-lookups.md": 10,
-    "read-models.md": 6,
+    "read-models.md": 20,
     "changing-a-schema.md": 4,
     "types.md": 2,
     "bringing-a-table-in.md": 1,

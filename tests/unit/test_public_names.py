@@ -14,9 +14,9 @@ import shardweave
 ROOT = Path(__file__).parents[2]
 
 NAMES = """
-    ARTICLE ENTITY_MANAGER ORDERED Add Allow AsyncDatabase CanonicalBegin Check Collection Create CursorKeys Database
-    DecimalCodec Delete DeleteRecord Entity Event GraphQL HashKey IdempotencyKey Index KeyFormat Lookup
-    OrderedLookup Page Put RangeKey ReadModel Schema SemanticVersion Sequence SetRecord Shadow ShardBump Timestamp
+    ARTICLE ENTITY_MANAGER ORDERED Add Allow Apply AsyncDatabase CanonicalBegin Check Collection Create CursorKeys
+    Database DecimalCodec Delete DeleteRecord Entity Event GraphQL HashKey IdempotencyKey Index KeyFormat Lookup
+    OrderedLookup Page Put RangeKey ReadModel Reset Schema SemanticVersion Sequence SetRecord Shadow ShardBump Timestamp
     TimestampSeconds Unique Update UpdateRecord __version__ belongs_to between branch claim_property desc errors
     has_many nanoid one_of prefix private_property shard_key timestamp_property ttl_property unique_property
     updated_property where

@@ -31,7 +31,7 @@ from ..query.spec import DEFAULT_LIMIT, Page, QuerySpec, joined
 from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..store import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Store, Update
+from ..store import Add, Apply, BatchWriteResult, Check, Create, Delete, Operation, Put, Reset, Store, Update
 from ..store.lookups.lookup_asks import lookup_of
 from ..store.operations import Changes, Key, Upsert
 from ..store.relations.relation_loader import Related
@@ -200,10 +200,13 @@ class CallerDatabase(Database):
         return related_page(self._store, self._queries, record, name, page, **seen)
 
     def granted(self, operation: Operation, rule: str = "") -> Operation:
-        """An operation restricted to the caller's records. Raises Unauthenticated, Forbidden."""
-        entity = self._entity_of(operation)
+        """An operation restricted to the caller's records. Raises Unauthenticated, Forbidden, and InputError for an
+        event, which may write records of anybody."""
         if not self._access.restricts:
             return operation
+        if isinstance(operation, Apply):
+            raise _past_rights("transact")
+        entity = self._entity_of(operation)
         grant = self._access.grant(entity, rule or _RULES[type(operation)], self._caller)
         asker: dict[str, Any] = {"visibility": grant.visibility, "related": grant.related}
         if isinstance(operation, (Put, Delete)) and operation.returning:
@@ -218,7 +221,7 @@ class CallerDatabase(Database):
                     operation, key=key, amounts=grant.changed(entity.by_stored_name(operation.amounts)), **kept
                 )
             return replace(operation, key=key, changes=_changed(entity, grant, operation.changes), **kept)
-        if isinstance(operation, Delete):
+        if isinstance(operation, (Delete, Reset)):
             return replace(operation, key=grant.key(operation.key), **asker)
         check = replace(operation, key=grant.key(operation.key))
         grant.check_decided(entity.identify(check.key))
@@ -245,6 +248,7 @@ class CallerDatabase(Database):
     def _entity_of(self, operation: Operation) -> EntityType[Any]:
         if isinstance(operation, (Create, Put)) and isinstance(operation.record, Entity):
             return self.schema[type(operation.record)]
+        assert not isinstance(operation, Apply), "an event is of no entity"
         return self.schema[cast("type[Entity]", operation.model)]
 
     def _written(self, operation: Operation, *, before: bool = False) -> Any:
@@ -259,6 +263,7 @@ _RULES: dict[type, str] = {
     Add: "update",
     Delete: "delete",
     Check: "get",
+    Reset: "update",
 }
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..database.arguments import kind_of
 from ..errors import ConfigurationError
 from ..routing import Listed, Route, Writes
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..store.operations import Check, Create, Delete, Put, Update
+from ..store.operations import Add, Create, Operation, Put, Reset, Update
 from .route_forms import Form, ModelForm, RecordForm, RecordsForm, ViewForm
 
 if TYPE_CHECKING:
     from ..schema.schema import Schema
 
-_OPERATIONS = (Create, Put, Update, Delete, Check)
+_OPERATIONS = get_args(Operation)
+_WRITING = (Create, Put, Update, Add, Reset)
 
 
 def check_status(route: Route[..., Any], form: Form | None) -> None:
@@ -60,9 +61,9 @@ def check_writes(route: Route[..., Any], form: Form | None, given: Any, status: 
         raise _wrong(route, "its writes have no operation", "give one; what writes nothing raises, or returns a model")
     for number, each in enumerate(operations):
         if not isinstance(each, _OPERATIONS):
-            fix = "give Create(...), Put(...), Update(...), Delete(...) or Check(...) of shardweave"
+            fix = "give Create(...), Put(...), Update(...), Delete(...) or another operation of shardweave"
             raise _wrong(route, f"operation {number} of its writes is none, but {kind_of(each)}", fix)
-    written = [_entity_of(schema, each) for each in operations if isinstance(each, (Create, Put, Update))]
+    written = [_entity_of(schema, each) for each in operations if isinstance(each, _WRITING)]
     if form is None:
         if given.answer is not None:
             raise _wrong(route, "Writes[None] is answered with nothing", "leave answer out")
@@ -72,8 +73,8 @@ def check_writes(route: Route[..., Any], form: Form | None, given: Any, status: 
         raise _wrong(route, "it answers 201, and no record is made", "give the route status=200")
 
 
-def _entity_of(schema: Schema, operation: Create | Put | Update) -> EntityType[Any]:
-    record = None if isinstance(operation, Update) else operation.record
+def _entity_of(schema: Schema, operation: Create | Put | Update | Add | Reset) -> EntityType[Any]:
+    record = operation.record if isinstance(operation, (Create, Put)) else None
     return schema[type(record) if isinstance(record, Entity) else operation.model or ""]
 
 

@@ -98,7 +98,7 @@ def check_operations(operations: Any) -> None:
     for number, each in enumerate(operations):
         if not isinstance(each, _OPERATIONS):
             message = f"must be an operation, got {kind_of(each)}"
-            fix = "give Create(...), Put(...), Update(...), Add(...), Delete(...) or Check(...) of shardweave"
+            fix = "give Create(...), Put(...), Update(...), Delete(...) or another operation of shardweave"
             raise InputError(message, where=f"operations[{number}]", fix=fix)
 
 

@@ -17,7 +17,7 @@ from ..schema.entity import Entity, now_ms
 from .arguments import check_threads
 from .awaited_calls import AwaitedCalls
 from .database import NOTHING, Database, E
-from .relations import AsyncRelations
+from .read_models import AsyncReadModels
 
 if TYPE_CHECKING:
     from ..query.cursor import CursorKeys
@@ -36,7 +36,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AsyncDatabase(AsyncRelations):
+class AsyncDatabase(AsyncReadModels):
     """The records of a schema, for an event loop. It is opened as `Database` is, with the same arguments, and each
     method does what the one of its name does there. At most `threads` calls are under way at once; it has no threads
     where the loop can use the table itself. It may be used from several loops, and is closed from the last. `store` and
@@ -134,6 +134,8 @@ class AsyncDatabase(AsyncRelations):
     @property
     def _relations(self) -> Database:
         return self._database
+
+    _read_models = _relations
 
     # -- records
 

@@ -51,7 +51,7 @@ from .arguments import (
 )
 from .asked_entities import Asked, query_spec
 from .parts import found_page, opened_parts, records_of
-from .relations import Relations
+from .read_models import ReadModels
 
 if TYPE_CHECKING:
     from .scans import EntityScan
@@ -61,7 +61,7 @@ E = TypeVar("E", bound=Entity, default=Any)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Database(Relations):
+class Database(ReadModels):
     """The records of a schema. `store` and `queries` are for those who need more than its methods.
 
     `name` is the table's in the folder, "database" where none is given; that of a service opens the service's table.

@@ -44,6 +44,7 @@ UNREADABLE_CODES = {
     "answer_damaged": "the answer that is kept for it is damaged",
     "counting_damaged": "what says by which relations it is counted is damaged",
     "events_damaged": "what is kept of the events about it is damaged",
+    "sums_damaged": "what is remembered of it for a read model is damaged",
     "unknown_version": "its form is of a version that this program does not have",
     "not_upgraded": "an upgrade of its stored form failed, or changed what a key, a lookup or a relation is made of",
 }
@@ -101,6 +102,7 @@ _FIXES = MappingProxyType(
         "unknown_version": "read and write it with the program that wrote it, or deploy that here too",
         "not_upgraded": "let the upgrade take what is stored and leave such properties as they are; or put it whole",
         "events_damaged": "remove the item with the table's own tools, and send its events again",
+        "sums_damaged": "remove the item with the table's own tools, and rebuild the read model",
     }
 )
 

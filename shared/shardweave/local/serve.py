@@ -50,7 +50,7 @@ from ..reshard.timings import LOCAL, LOCAL_PACE, decode_waits
 from ..schema.access_rules import GROUP_NAME
 from ..schema.checks.access import access_advice
 from ..schema.schema import Schema
-from ..service.build import Service, Settings, build, reshard_driver
+from ..service.build import Service, Settings, build, feeding, reshard_driver
 from ..service.files import default_service, named_service, service_file
 from ..service.loader import has_sample_data, service_module, service_sample_data, service_schema
 from ..table.embedded import EmbeddedTable
@@ -261,7 +261,8 @@ def drive(service: Service, folder: DataFolder) -> Background:
         waiting=RetryClock(sleep=partial(pause, stopping)),
     )
     name = service.settings.service, service.settings.key_format
-    background = Background(driver, parts.table, folder.position_file(*name), failed=log_failure, stopping=stopping)
+    handler, position = feeding(driver, parts.store), folder.position_file(*name)
+    background = Background(handler, parts.table, position, failed=log_failure, stopping=stopping)
     background.start()
     return background
 

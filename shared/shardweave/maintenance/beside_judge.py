@@ -1,8 +1,8 @@
 """Checks of the items beside records: lookups, counters, markers, the bookkeeping of re-shards.
 
 Whose an item is stands in its hash key, before the shard: `user.phone` is a lookup, `issue.num+` a sequence,
-`project.*` the children of a project, `order.*waiting` what events said, `user._reshard` a re-shard; `_idempotency`,
-`_rate` and `_maintenance` are the library's own.
+`project.*` the children of a project, `order.*waiting` what events said, `message.*sums-unread` what a message adds to
+a read model, `user._reshard` a re-shard; `_idempotency`, `_rate` and `_maintenance` are the library's own.
 
 Pure.
 """
@@ -22,7 +22,9 @@ from ..reshard.work_items import WORK, decode_work
 from ..schema.entity_type import EntityType
 from ..schema.relations import LookupType
 from ..schema.schema import Schema
+from ..store.events.counts import KIND, parts_in
 from ..store.events.pending_records import marks_of
+from ..store.events.record_feed import fed_by
 from ..store.lookups.backfill_state import READY, STATE
 from ..store.lookups.lookup_records import owner_identity, owner_in
 from ..store.sequences import LAST
@@ -98,8 +100,18 @@ class Judge:
             yield from self._counter(entity, item, look)
         elif name == WAITING:
             yield from self._remnant(entity, item, look)
+        elif any(name == KIND + each.name for each in fed_by(self._schema, entity)):
+            yield from self._memory(item, look, about, key)
         else:
             yield Finding("unknown_item", key, about)
+
+    def _memory(self, item: Item, look: Look, about: str, key: tuple[str, str]) -> Iterator[Finding]:
+        try:
+            parts_in(item)
+        except (KeyError, TypeError, ValueError):
+            yield Finding("bookkeeping_damaged", key, about)
+            return
+        yield from self._expired(item, look, about)
 
     def _lookup(self, entity: EntityType[Any], lookup: LookupType, item: Item, look: Look) -> Iterator[Finding]:
         about, key = f"{entity.token}.{lookup.name}", named_key(entity, lookup, item)

@@ -239,7 +239,7 @@ _LISTED = (
     FaultKind(
         "bookkeeping_damaged",
         _P,
-        "an item of work or a verdict of a re-shard, a marker or what events said of a record can't be read",
+        "an item of work or a verdict of a re-shard, a marker, or what a read model keeps of a record can't be read",
         "another program wrote it",
         "none: put it back as it was, or remove it with the table's own tools",
     ),

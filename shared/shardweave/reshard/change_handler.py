@@ -3,7 +3,8 @@
 A handler is called with one change after another. If it raises, that change and all later ones are delivered again; a
 change may also be delivered twice. `ChangeCounts` counts, for each shard, the number of changes and the bytes of the
 resulting items, which shows the shards with most writes. Its numbers are approximate, since a repeated change is
-counted again. It has no pending work, so `wake` does nothing.
+counted again. It has no pending work, so `wake` does nothing. `FeedingHandler` is another handler that also feeds the
+read models that take their numbers from records.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..schema.schema import Schema
 from ..table.operations import StreamRecord
 from ..table.values import item_bytes
+
+if TYPE_CHECKING:
+    from ..store.events.record_feed import RecordFeed
 
 UNKNOWN = "(other)"
 
@@ -74,3 +78,24 @@ class ChangeCounts:
         if self._schema.entity_of_key(hash_key) is None:
             return UNKNOWN
         return hash_key.partition(self._schema.key_format.element_delimiter)[0]
+
+
+@dataclass(frozen=True)
+class FeedingHandler:
+    """Tells a handler of each change, and then the read models that records feed."""
+
+    handler: ChangeHandler
+    feed: RecordFeed
+
+    def handle(self, change: StreamRecord) -> None:
+        self.handler.handle(change)
+        self.feed.handle(change)
+
+    def drain(self) -> Mapping[str, Traffic]:
+        return self.handler.drain()
+
+    def wake(self) -> int:
+        return self.handler.wake()
+
+    def proposals(self) -> Mapping[str, str]:
+        return self.handler.proposals()

@@ -16,7 +16,7 @@ from .collection import Collection
 from .declarations import Index
 from .entity import Entity
 from .entity_options import kind_fault, name_of, names_of
-from .read_models import ReadModel
+from .read_models import ReadModel, no_actions
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,14 @@ def _projection_faults(where: str, given: Any) -> list[Fault]:
         faults.append(kind_fault(f"{where}: name", given.name, "a text", "give one"))
     if not callable(given.project):
         faults.append(kind_fault(f"{where}: project", given.project, "a function", "give one from an event to actions"))
+    elif given.project is no_actions:
+        faults.append(Fault(f"{where}: project", "it is missing", "give a function from an event or record to actions"))
     if type(given.remember_days) is not int:
         faults.append(kind_fault(f"{where}: remember_days", given.remember_days, "a whole number", "give one"))
     for at, kind in _listed(f"{where}: events", given.events, "events", faults):
         if not isinstance(kind, type):
             faults.append(kind_fault(at, kind, "an event", "give classes derived from Event"))
-    for at, model in _listed(f"{where}: writes", given.writes, "entities", faults):
-        _is_model(at, model, faults)
+    for name in ("writes", "records"):
+        for at, model in _listed(f"{where}: {name}", getattr(given, name), "entities", faults):
+            _is_model(at, model, faults)
     return faults

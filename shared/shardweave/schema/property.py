@@ -177,6 +177,11 @@ class Property:
         return isinstance(self.codec, (IntegerCodec, DecimalCodec, NumberCodec))
 
     @property
+    def is_integer(self) -> bool:
+        """Whether its values are whole numbers."""
+        return isinstance(self.codec, IntegerCodec)
+
+    @property
     def holds_decimals(self) -> bool:
         """Whether its values are decimals."""
         return any(part is Decimal for part in _parts(self.annotation))

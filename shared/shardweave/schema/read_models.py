@@ -29,12 +29,21 @@ The store's `apply` carries an event out, with these guarantees:
 `position` is a whole number that grows along the events about one record: the number of the event in its stream, or
 a time in milliseconds. Positions of records that no event has in common are never compared.
 
-Values without behaviour: `read_models` checks them, `store.events.event_applier` carries them out.
+A read model may be fed by the records of other entities instead, as the table's stream tells of their changes:
+
+    def project(message: Message) -> Sequence[Action]:  what this record, as it is now, adds to which numbers
+        return [Update(Unread, {"member_id": each}, add={"unread": 1}) for each in message.member_ids]
+
+    unread = ReadModel("unread", records=(Message,), writes=(Unread,), project=project)
+
+Each number is the sum of what all records add that there are, since it was reset last; see `store.events.counts`.
+
+Values without behaviour: `checks.read_models` checks them, `store.events` carries them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,6 +53,9 @@ from pydantic.alias_generators import to_camel
 
 from ..table.values import MAX_DIGITS
 from .entity import Entity
+
+if TYPE_CHECKING:
+    from .property import Property
 
 REMEMBER_DAYS = 14
 """The same time for which a message queue keeps undelivered messages."""
@@ -117,16 +129,23 @@ class Delete:
 Action = Set | Update | Delete
 
 
+def no_actions(given: Any) -> Sequence[Action]:
+    """The function of a read model for which none was given, which is refused where a schema is built."""
+    return ()
+
+
 @dataclass(frozen=True)
 class ReadModel:
-    """The declaration of a read model. `events` are the kinds of events that it accepts, `writes` the entities that its
-    actions write, each of which no other projection writes; `project` is pure."""
+    """The declaration of a read model. `events` are the kinds of events that it accepts, or `records` the entities from
+    whose records its numbers are summed; `writes` are the entities that its actions write, each of which no other
+    projection writes; `project` is pure."""
 
     name: str
-    events: tuple[type[Event], ...]
-    writes: tuple[type[Entity], ...]
-    project: Callable[[Any], Sequence[Action]]
+    events: tuple[type[Event], ...] = ()
+    writes: tuple[type[Entity], ...] = ()
+    project: Callable[[Any], Sequence[Action]] = no_actions
     remember_days: int = REMEMBER_DAYS
+    records: tuple[type[Entity], ...] = ()
 
     @property
     def remember_seconds(self) -> int:
@@ -138,3 +157,21 @@ def event_types(kind: type[Event]) -> tuple[str, ...]:
     """The values that an event's `type` may have; none if it does not declare them."""
     annotation = kind.model_fields["type"].annotation
     return getattr(annotation, "__args__", ()) if getattr(annotation, "__origin__", None) is Literal else ()
+
+
+def sums_in(properties: Iterable[Property], identity: tuple[str, ...]) -> tuple[str, ...]:
+    """The stored names of an entity's numbers that a read model of records may sum: whole or decimal ones outside the
+    key, whose default is 0."""
+    return tuple(
+        each.stored
+        for each in properties
+        if each.is_number
+        and (each.is_integer or each.holds_decimals)
+        and each.role is None
+        and each.claim is None
+        and each.name not in identity
+        and each.stored not in identity
+        and each.has_default
+        and each.default.is_constant
+        and each.default.form() == 0
+    )

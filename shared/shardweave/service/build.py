@@ -231,7 +231,7 @@ def operations_of(
         CollectionRoute(each, parts.schema, parts.queries, parts.external_keys, parts.access)
         for each in parts.schema.collections
     ]
-    events = [Events(projection, parts.store, operators) for projection in parts.schema.projections.values()]
+    events = [Events(each, parts.store, operators) for each in parts.schema.projections.values() if each.events]
     found = (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in several),
@@ -378,7 +378,18 @@ def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
     schema = deployed_schema(variables).hiding(hidden)
     table = deployed_table(variables)
     waits = deployed_waits(variables)
-    return reshard_driver(schema, table, LeasedMaps(table, waits), waits, policy=deployed_policy(variables))
+    maps = LeasedMaps(table, waits)
+    driver = reshard_driver(schema, table, maps, waits, policy=deployed_policy(variables))
+    return feeding(driver, Store(schema, table, maps=maps))
+
+
+def feeding(handler: ChangeHandler, store: Store) -> ChangeHandler:
+    """A handler of changes that also feeds the read models of records, where the schema has any."""
+    if not any(each.records for each in store.schema.projection_list):
+        return handler
+    from ..reshard.change_handler import FeedingHandler
+
+    return FeedingHandler(handler, store.feed)
 
 
 def deployed_policy(variables: Mapping[str, str]) -> Policy:

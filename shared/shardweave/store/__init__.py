@@ -9,7 +9,7 @@ locations    the primary keys where a record is, or could be
 batches      writes of many records at once
 lookups/     lookup records: unique values, finding records by a value, backfill, the catalog
 relations/   relations: loading related records, enforced relations, deleting a parent
-events/      applying events to read models
+events/      read models: applying events, and sums over records
 sequences    numbers for new records
 idempotency  stored answers; idempotency_keys: the keys and answers as values
 outcomes     what writes are given and end with, as values
@@ -21,13 +21,27 @@ parts        the parts of a store, for maintenance
 from ..table.retry import RetryClock
 from .idempotency_keys import IdempotencyKey, KeptAnswer
 from .lookups.lookup_queries import FoundPage
-from .operations import Add, BatchWriteResult, Check, Create, Delete, Operation, Put, Update, WriteOutcome, Written
+from .operations import (
+    Add,
+    Apply,
+    BatchWriteResult,
+    Check,
+    Create,
+    Delete,
+    Operation,
+    Put,
+    Reset,
+    Update,
+    WriteOutcome,
+    Written,
+)
 from .outcomes import Applied, BackfillReport
 from .store import Store
 
 __all__ = [
     "Add",
     "Applied",
+    "Apply",
     "BackfillReport",
     "BatchWriteResult",
     "Check",
@@ -38,6 +52,7 @@ __all__ = [
     "KeptAnswer",
     "Operation",
     "Put",
+    "Reset",
     "RetryClock",
     "Store",
     "Update",

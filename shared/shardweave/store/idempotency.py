@@ -113,6 +113,14 @@ class Idempotency:
             else:
                 return KeptAnswer(made, repeated=False)
 
+    def is_taken(self, once: IdempotencyKey) -> bool:
+        """Whether a request with the key was carried out. Raises IdempotencyMismatch, StillInProgress."""
+        return self._read(once) is not None
+
+    def taking(self, once: IdempotencyKey) -> list[WriteAction]:
+        """The actions that take a free key for a request without an answer."""
+        return self._actions(once, b"", self._free())
+
     def worked(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
         """The stored answer, or the answer of `work`. Raises IdempotencyMismatch, StillInProgress, and the errors of
         `work`, after which the key is in its previous state."""

@@ -20,6 +20,7 @@ from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..schema.property import Property
 from ..schema.property_options import Role
+from ..schema.read_models import Event
 from ..table.conditions import Condition
 from ..table.values import Item
 from ..values.codecs import EnumCodec
@@ -186,7 +187,30 @@ class Check:
     exists: bool = True
 
 
-Operation = Create | Put | Update | Add | Delete | Check
+@dataclass(frozen=True)
+class Reset:
+    """Set numbers that a read model counts to 0, all of a record or those named: what was counted until then is
+    settled, and only what changes later counts. With `rev` only in that revision, so nothing is reset that the caller
+    has not seen. `visibility` and `related` are as in Create."""
+
+    model: type[Entity] | str
+    key: Key
+    names: tuple[str, ...] = ()
+    rev: Rev = None
+    visibility: Among | None = None
+    related: Related | None = None
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Apply an event to a projection, together with the other operations. If it was applied before, only those are
+    carried out."""
+
+    projection: str
+    event: Event
+
+
+Operation = Create | Put | Update | Add | Delete | Check | Reset | Apply
 
 
 @dataclass(frozen=True)

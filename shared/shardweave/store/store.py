@@ -59,6 +59,7 @@ from .operations import (
     Key,
     Operation,
     Put,
+    Reset,
     Rev,
     Update,
     Upsert,
@@ -71,6 +72,7 @@ from .reader import Reader, record_among
 from .relations.relation_loader import Expander, First, Limits, Related
 
 if TYPE_CHECKING:
+    from .events.record_feed import RecordFeed
     from .parts import StoreParts
     from .write_parts import WriteParts
 
@@ -129,6 +131,11 @@ class Store:
     def parts(self) -> StoreParts:
         """The parts of this store, for maintenance."""
         return self._writing.parts
+
+    @property
+    def feed(self) -> RecordFeed:
+        """What feeds the read models of records with the changes of the table."""
+        return self._writing.feed
 
     @property
     def _writing(self) -> WriteParts:
@@ -216,6 +223,11 @@ class Store:
         once. `rev`, `upsert` and the errors are as in `update`."""
         return cast("E", self._written(Add(model, key, amounts, rev, upsert=upsert)))
 
+    def reset(self, model: type[E], key: Key, *names: str, rev: Rev = None) -> E:
+        """Set numbers that a read model counts to 0, all of a record or those named, and return it: only what changes
+        later counts. With `rev`, only that revision is reset. Raises NotFound, RevisionConflict and InputErrors."""
+        return cast("E", self._written(Reset(model, key, names, rev)))
+
     def delete(
         self,
         model: type[Entity],
@@ -237,10 +249,10 @@ class Store:
     # -- several records
 
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
-        """Carry out several operations atomically, and return the written records, None for deletes and checks. `where`
-        of an error names its operation (`operations[1]`). Unlike `delete`, deleting a missing record raises NotFound.
-        Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard moves it, one
-        for each of its lookup records and parents' counters."""
+        """Carry out several operations atomically, and return the written records, None for deletes, checks and events.
+        `where` of an error names its operation (`operations[1]`). Unlike `delete`, deleting a missing record raises
+        NotFound. Raises LimitExceeded for more than 100 actions or 4 MB: one for each record, two while a re-shard
+        moves it, one for each of its lookup records and parents' counters."""
         return self._writing.transact(operations)
 
     def execute(

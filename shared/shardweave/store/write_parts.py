@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ShardweaveError
 from ..schema.entity import Entity
 from .batches import Batches
+from .events.applied_events import AppliedEvents, has_events
 from .events.event_applier import Projector
 from .events.pending_records import remnants_of
+from .events.record_feed import RecordFeed
 from .idempotency import Idempotency, Keeping, Said
 from .lookups.backfill import Backfill
-from .operations import BatchWriteResult, Delete, Operation, Put, Update, Written
+from .operations import Apply, BatchWriteResult, Delete, Operation, Put, Update, Written
 from .parts import StoreParts
 from .relations.parent_deletion import Course, Removing
 from .sequences import Numbering, scope_of, sequence_of
@@ -56,6 +58,7 @@ class WriteParts:
         new_token: Callable[[], str],
         workers: int,
     ) -> None:
+        self._schema = schema
         generated = frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
         context = Context(new_revision, generated, schema.entities, remnants_of(schema))
         sender = Sender(table, waiting, new_token)
@@ -66,15 +69,20 @@ class WriteParts:
         self._has_sequences = any(entity.sequences for entity in schema.entities.values())
         self.idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
         self.projector = Projector(schema, writer, self.idempotency)
+        self._events = AppliedEvents(schema, self.projector, writer, self._steps, waiting)
         self._removing = Removing(reader, finder, writer, self._steps, waiting)
         self._batches = Batches(reader, sender, self._removing, self._steps, readiness, waiting, moment, workers)
         self.backfill = Backfill(schema, reader, sender, writer, moment, new_revision)
         self.parts = StoreParts(
             schema, table, reader, sender, writer, self._numbering, readiness, context, moment, waiting, maps
         )
+        self.feed = RecordFeed(self.parts)
 
     def write(self, operation: Operation) -> Written:
         """Carry out one operation."""
+        if isinstance(operation, Apply):
+            self.projector.apply(self._schema.projection(operation.projection), operation.event)
+            return Written(None, created=False)
         return written_by(self._alone(operation))
 
     def delete(self, delete: Delete, seconds: float | None, follow: Follow | None) -> bool:
@@ -83,6 +91,8 @@ class WriteParts:
 
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none."""
+        if has_events(operations):
+            return tuple(plan.record for plan in self._events.transact(operations, self._numbered))
         steps = self._steps.make_all(self._numbered(operations))
         return tuple(plan.record for plan in self._writer.transact(steps))
 
@@ -103,6 +113,8 @@ class WriteParts:
 
         if once is not None:
             return self._once(once, operations, said, course).answer
+        if has_events(operations):
+            return said(self._events.transact(operations, self._numbered))
         steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
         return said(self._writer.transact(steps) if len(steps) > 1 else [self._run(step, course) for step in steps])
 
@@ -143,6 +155,8 @@ class WriteParts:
         self, once: IdempotencyKey, operations: Sequence[Operation], said: Said, course: Course | None = None
     ) -> KeptAnswer:
         def write(keeping: Keeping) -> object:
+            if has_events(operations):
+                return self._events.transact(operations, self._numbered, keeping)
             steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
             if len(steps) != 1:
                 return self._writer.transact_keeping(steps, keeping)

@@ -20,6 +20,7 @@ from ..property_options import Role
 from ..read_models import Event, ReadModel, event_types
 from ..relations import target_of
 from .names import is_name
+from .summed_records import source_faults
 
 
 def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
@@ -34,6 +35,8 @@ def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
             yield Fault(where, f"{names[each.name]} projections have this name", "give each its own")
         if each.remember_days < 1:
             yield Fault(where, "it remembers events for less than a day", "give remember_days=1 or more")
+        if each.records:
+            yield from source_faults(parts, where, each)
         yield from _event_faults(where, each)
         for model in each.writes:
             if model not in parts.models:
@@ -46,8 +49,9 @@ def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
 
 
 def _event_faults(where: str, projection: ReadModel) -> Iterator[Fault]:
-    if not projection.events or not projection.writes:
-        yield Fault(where, "it takes no events, or writes nothing", "give events=(...) and writes=(...)")
+    if not (projection.events or projection.records) or not projection.writes:
+        fix = "give events=(...) or records=(...), and writes=(...)"
+        yield Fault(where, "it is fed by no events and no records, or writes nothing", fix)
     types: list[str] = []
     for kind in projection.events:
         if not issubclass(kind, Event) or not event_types(kind):

@@ -143,14 +143,7 @@ class Projector:
     def apply(self, projection: ReadModel, event: Event) -> Applied:
         """Apply an event, unless it was applied before. Raises InputErrors, IdempotencyMismatch if another event has
         its id, and AlreadyExists for a value that another record has."""
-        actions = projected(projection, event)
-        steps = [self._step(projection, event, action) for action in actions]
-        once = IdempotencyKey(
-            key=event.event_id,
-            scope=f"projection/{projection.name}",
-            fingerprint=event.model_dump_json(by_alias=True).encode(),
-            seconds=projection.remember_seconds,
-        )
+        steps, once = self.steps(projection, event), key_of_event(projection, event)
 
         def write(keeping: Keeping) -> object:
             return self.writer.transact_keeping(steps, keeping)
@@ -158,14 +151,21 @@ class Projector:
         try:
             kept = self.idempotency.transacted(once, lambda plans: b"", write)
         except IdempotencyMismatch:
-            raise IdempotencyMismatch(
-                "another event had this id",
-                where=EVENT_ID,
-                fix="give each event an id of its own, and send it again with the content that it had",
-            ) from None
+            raise _another_event() from None
         except StillInProgress:
             raise StillInProgress("the event is being applied", where=EVENT_ID, fix="deliver it again later") from None
         return Applied(event.event_id, kept.repeated)
+
+    def steps(self, projection: ReadModel, event: Event) -> list[ProjectStep]:
+        """The steps of an event. Raises InputErrors."""
+        return [self._step(projection, event, action) for action in projected(projection, event)]
+
+    def is_applied(self, projection: ReadModel, event: Event) -> bool:
+        """Whether an event was applied. Raises IdempotencyMismatch if another event has its id."""
+        try:
+            return self.idempotency.is_taken(key_of_event(projection, event))
+        except IdempotencyMismatch:
+            raise _another_event() from None
 
     def _step(self, projection: ReadModel, event: Event, action: Action) -> ProjectStep:
         model = type(action.record) if isinstance(action, Set) else action.model
@@ -186,8 +186,30 @@ class Projector:
         return ProjectStep(entity, identity, change, (event.position, event.event_id))
 
 
+def key_of_event(projection: ReadModel, event: Event) -> IdempotencyKey:
+    """The idempotency key of an event: its marker."""
+    return IdempotencyKey(
+        key=event.event_id,
+        scope=f"projection/{projection.name}",
+        fingerprint=event.model_dump_json(by_alias=True).encode(),
+        seconds=projection.remember_seconds,
+    )
+
+
+def _another_event() -> IdempotencyMismatch:
+    return IdempotencyMismatch(
+        "another event had this id",
+        where=EVENT_ID,
+        fix="give each event an id of its own, and send it again with the content that it had",
+    )
+
+
 def projected(projection: ReadModel, event: Event) -> Sequence[Action]:
     """The actions of an event. Raises InputError, and ValidationFailed for an invalid record."""
+    if projection.records:
+        raise InputError(
+            "the projection is fed by records, and takes no events", where=projection.name, fix="write them"
+        )
     if not isinstance(event, projection.events):
         names = ", ".join(kind.__name__ for kind in projection.events)
         raise InputError("the projection does not take such events", where=projection.name, fix=f"give one of {names}")

@@ -121,10 +121,11 @@ def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) ->
 
 
 def remnants_of(schema: Schema) -> Mapping[str, Remnants]:
-    """The settings of remnants for each entity that a projection writes, by token."""
+    """The settings of remnants for each entity that a projection of events writes, by token."""
     ttl = schema.layout.ttl_attribute or ""
     return {
         schema[model].token: Remnants(ttl, projection.remember_seconds)
         for projection in schema.projection_list
+        if projection.events
         for model in projection.writes
     }

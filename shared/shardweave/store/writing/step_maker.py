@@ -14,7 +14,7 @@ from ...schema.entity_type import EntityType
 from ...schema.schema import Schema
 from ...table.values import Item
 from ..attempts import AttemptContext
-from ..operations import Add, Check, Create, Delete, Operation, Put, Update, Upsert
+from ..operations import Add, Apply, Check, Create, Delete, Operation, Put, Reset, Update, Upsert
 from ..relations.enforced import enforced
 from .additions import additions_of, start_with, sums
 from .prepare import PreparedRecord, new_draft
@@ -36,6 +36,8 @@ class StepMaker:
         """The step. `strict`: deleting a missing record is an error. Raises InputError."""
         if isinstance(operation, (Create, Put)):
             return self._writing(operation)
+        if isinstance(operation, Apply):
+            raise TypeError("an event is several steps, see AppliedEvents")
         entity = self._schema[operation.model]
         identity = entity.identify(operation.key)
         if isinstance(operation, Update):
@@ -44,6 +46,8 @@ class StepMaker:
             return self._adding(entity, identity, operation)
         if isinstance(operation, Check):
             return CheckStep(entity, identity, operation.rev, operation.exists)
+        if isinstance(operation, Reset):
+            return self._resetting(entity, identity, operation)
         unseen = operation.visibility is None and not operation.returning
         direct = isinstance(operation.rev, str) and unseen and self._has_one_place(entity)
         asker = _asker(operation)
@@ -92,6 +96,12 @@ class StepMaker:
         start = start_with(additions, start_of(entity, operation.upsert))
         return AddStep(entity, identity, sums(additions), operation.rev, False, start, additions, **_asker(operation))
 
+    def _resetting(self, entity: EntityType[Any], identity: Item, operation: Reset) -> WriteStep:
+        from ..events.sum_steps import reset_step
+
+        written = any(entity.model in each.writes for each in self._schema.projection_list)
+        return reset_step(entity, identity, operation.names, operation.rev, written=written, **_asker(operation))
+
     @staticmethod
     def _putting(entity: EntityType[Any], identity: Item, operation: Put, draft: PreparedRecord | None) -> PutStep:
         return PutStep(entity, identity, operation, draft, **_asker(operation))
@@ -125,7 +135,7 @@ def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | Non
     return {} if upsert is True else upsert
 
 
-def _asker(operation: Create | Put | Update | Add | Delete) -> dict[str, Any]:
+def _asker(operation: Create | Put | Update | Add | Delete | Reset) -> dict[str, Any]:
     """The visibility of records for the caller of an operation."""
     return {"visibility": operation.visibility, "related": operation.related}
 

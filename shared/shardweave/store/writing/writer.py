@@ -99,6 +99,13 @@ class Writer:
         placed = name_operation if len(steps) > 1 else _as_it_is
         return self._run(tuple(steps), placed, None, keeping=keeping)
 
+    def transact_named(
+        self, steps: Sequence[WriteStep], names: Sequence[str], placed: Placed, keeping: Keeping
+    ) -> tuple[WritePlan, ...]:
+        """Like `transact_keeping`, where the caller says what steps are called, and how an error names one."""
+        check_distinct(steps, names)
+        return self._run(tuple(steps), placed, None, keeping=keeping)
+
     def _run(
         self,
         steps: tuple[WriteStep, ...],

@@ -1,0 +1,64 @@
+"""`shardweave rebuild`: counts a read model again from the records that feed it.
+
+    shardweave rebuild unread --table NAME
+
+Needed once for a read model that is declared when there are records, after an import, and whenever its numbers may be
+wrong. Others may write meanwhile, and the numbers can be read. What a reset has settled stays so. It can be stopped at
+any time: started again, it continues. Without a name, all read models of records are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+
+from ..maintenance.rebuilding import Rebuild, RebuildReport
+from ..schema.read_models import ReadModel
+from ..store import Store
+from .console import Streams, counted
+from .open_table import add_table_arguments, open_service
+from .progress_lines import ProgressLines
+from .rewrite import check_rate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the read model (default: every one of records)")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help="items a second, at most (default: no limit)")
+    add_table_arguments(parser)
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Rebuild, and report the result; 1 if any record was refused."""
+    check_rate(options.rate)
+    with ExitStack() as stack:
+        service = open_service(options)
+        stack.callback(service.close)
+        schema, store = service.parts.schema, service.parts.store
+        every = [each for each in schema.projection_list if each.records]
+        wanted = every if options.name is None else [schema.projection(options.name)]
+        if not wanted:
+            streams.say("there is nothing to rebuild: the schema has no read model of records")
+        refused = [_rebuilt(store, each, options.rate, streams) for each in wanted]
+        return 1 if any(refused) else 0
+
+
+def _rebuilt(store: Store, projection: ReadModel, rate: int, streams: Streams) -> int:
+    """Rebuild one read model, and return the number of refused records."""
+    lines = ProgressLines(streams.say)
+
+    def follow(report: RebuildReport) -> None:
+        lines.tell(
+            lambda: (
+                f"{projection.name}: {report.phase}, {counted(report.read, 'item')} read, "
+                f"{counted(report.counted, 'record')} counted"
+            )
+        )
+
+    report = Rebuild(store.parts, projection, rate=rate).run(follow)
+    for example in report.examples:
+        streams.say(f"{projection.name}: {example}")
+    end = f", {report.refused:,} refused: correct what is stored, and run it again" if report.refused else ""
+    corrected = f"{report.corrected:,} corrected"
+    streams.say(f"{projection.name}: {counted(report.counted, 'record')} counted, {corrected}{end}")
+    return report.refused

@@ -1,0 +1,135 @@
+"""The processes that feed a read model from the table's stream, and one that rebuilds it, while records move.
+
+Each is given changes, those of one item in order and of several in any, late, and some of them twice; it dies now and
+then, and another goes on. In the end the numbers are the sums over the records that are stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+
+from shardweave.errors import ShardweaveError
+from shardweave.maintenance.rebuilding import Rebuild
+from shardweave.schema.entity_type import REVISION
+from shardweave.store import Store
+from shardweave.table.operations import StreamRecord
+from shardweave.table.values import Item
+from tests.simulator.clients import World
+from tests.simulator.scheduler import Process
+from tests.simulator.server import Key
+from tests.simulator.things import OWNERS
+
+FEEDERS = 2
+BATCH = 6
+CRASHES = 0.004
+
+
+@dataclass
+class Feeders:
+    """All of them. `waiting` are the changes of each item that were not handled yet; `shapes` counts what happened."""
+
+    world: World
+    waiting: dict[Key, deque[StreamRecord]] = field(default_factory=dict)
+    shapes: Counter[str] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Start them, and be told of each change."""
+        self.world.server.written = self._written
+        for position in range(FEEDERS):
+            self._spawn(f"feeder {position}")
+        self.world.simulation.spawn("client that rebuilds", self._rebuild)
+
+    @property
+    def over(self) -> bool:
+        """Whether every change was handled."""
+        return not any(self.waiting.values())
+
+    def check_end(self) -> None:
+        """Each owner's numbers are the sums over the records that are stored."""
+        items = self.world.server.items
+        things = [item for key, item in items.items() if key[0].startswith("thing!")]
+        totals = {item["owner"]: item for key, item in items.items() if key[0].startswith("total!")}
+        for owner in OWNERS:
+            own = [item["number"] for item in things if item["owner"] == owner]
+            total = totals.get(owner, {})
+            found = total.get("things", 0), total.get("numbers", 0)
+            assert found == (len(own), sum(own)), f"{owner} has {found}, not {(len(own), sum(own))}"
+
+    # -- processes
+
+    def _spawn(self, name: str) -> None:
+        skew = self.world.waits.accepted_ms * 9 // 10
+
+        def run(process: Process) -> None:
+            try:
+                self._feed(process)
+            finally:
+                if process.crashed:
+                    self.shapes["crash"] += 1
+                    self._spawn(name)
+
+        self.world.simulation.spawn(name, run, self.world.simulation.random.randint(-skew, skew))
+
+    def _feed(self, process: Process) -> None:
+        store, _, _ = self.world.store(process, replace(self.world.weather, crash=CRASHES))
+        simulation = self.world.simulation
+        while True:
+            simulation.sleep(int(simulation.random.random() ** 2 * 3_000))
+            keys = [key for key, changes in self.waiting.items() if changes]
+            simulation.random.shuffle(keys)
+            for key in keys[:BATCH]:
+                self._give(store, self.waiting[key])
+
+    def _give(self, store: Store, changes: deque[StreamRecord]) -> None:
+        """Give the oldest change of an item; it is given again when that fails, and sometimes when it does not."""
+        if not changes:
+            return
+        change = changes[0]
+        try:
+            store.feed.handle(change)
+        except ShardweaveError:
+            self.shapes["failed"] += 1
+            return
+        self.shapes[change.event] += 1
+        if not changes or changes[0] is not change:
+            self.shapes["handled by two"] += 1
+        elif self.world.simulation.random.random() < 0.9:
+            changes.popleft()
+        else:
+            self.shapes["told again"] += 1
+
+    def _rebuild(self, process: Process) -> None:
+        """Rebuild once, stopped now and then."""
+        simulation, world = self.world.simulation, self.world
+        simulation.sleep(int(simulation.random.random() * 20_000))
+        store, _, _ = world.store(process)
+        projection = world.schema.projection("totals")
+        for _ in range(60):
+            rebuild = Rebuild(store.parts, projection, page=4, workers=1)
+            try:
+                report = rebuild.run(stop=lambda: simulation.random.random() < 0.2)
+            except ShardweaveError:
+                self.shapes["rebuild failed"] += 1
+            else:
+                if report.done:
+                    self.shapes["rebuilt"] += 1
+                    return
+            simulation.sleep(int(simulation.random.random() * 2_000))
+
+    # -- the stream
+
+    def _written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
+        if not key[0].startswith("thing!"):
+            return
+        server = self.world.server
+        change = server.events[key][-1]
+        rev = None if new is None else str(new.get(REVISION))
+        if old is None and rev in self.seen:
+            self.shapes["copy"] += 1
+        if old is not None and new is None and by.startswith("mover"):
+            self.shapes["removed by a mover"] += 1
+        if rev is not None:
+            self.seen.add(rev)
+        self.waiting.setdefault(key, deque()).append(change)

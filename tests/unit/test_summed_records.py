@@ -1,0 +1,186 @@
+"""Read models fed by records: a number is the sum of what the records add that there are, however it was told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from shardweave.errors import InputError, LimitExceeded, RecordUnreadable
+from shardweave.schema.read_models import Delete, Event, ReadModel, Set, Update
+from shardweave.schema.schema import Schema
+from shardweave.table.operations import DeleteItem, PutItem
+from tests.unit.store_world import DAY, World
+from tests.unit.summed_world import Box, Hall, Letter, changes_of, feed, post_room, summed
+
+MEMBERS = ("ann", "bob")
+
+
+def told(world: World) -> dict[str, Any]:
+    """The numbers after all changes were handled."""
+    feed(world.store, changes_of(world.inner))
+    return summed(world.store, MEMBERS)
+
+
+def send(world: World, name: str, *members: str, weight: int = 1) -> None:
+    world.store.create(Letter(letter_id=name, member_ids=list(members), weight=Decimal(weight)))
+
+
+def test_numbers_follow_records_that_are_created_changed_and_deleted() -> None:
+    world = post_room()
+    send(world, "a", "ann", "bob", weight=2)
+    send(world, "b", "ann", weight=3)
+    assert told(world) == {"ann": (2, 5), "bob": (1, 2), "": 2}
+    world.store.update(Letter, "a", {"member_ids": ["bob"], "weight": Decimal(7)})
+    assert told(world) == {"ann": (1, 3), "bob": (1, 7), "": 2}
+    world.store.delete(Letter, "b")
+    assert told(world) == {"ann": (0, 0), "bob": (1, 7), "": 1}
+
+
+def test_what_is_told_again_or_changes_nothing_that_counts_writes_nothing() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    world.store.update(Letter, "a", {"note": "read me"})
+    before = world.items()
+    assert told(world) == {"ann": (1, 1), "bob": (0, 0), "": 1}
+    assert world.items() == before
+
+
+def test_a_change_that_is_told_late_counts_the_record_as_it_is() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    (created,) = changes_of(world.inner)
+    world.store.delete(Letter, "a")
+    feed(world.store, [created])
+    assert summed(world.store, MEMBERS) == {"ann": (0, 0), "bob": (0, 0), "": 0}
+    assert world.store.get(Box, "ann") is None
+
+
+def test_a_repeated_change_costs_one_read() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    feed(world.store, changes_of(world.inner))
+    world.requests()
+    feed(world.store, changes_of(world.inner)[:1])
+    assert world.requests() == ["GetItem"]
+
+
+def test_a_new_record_costs_two_reads_and_then_one_of_its_targets_and_one_transaction() -> None:
+    world = post_room()
+    world.store.batch_write()
+    send(world, "a", "ann", "bob")
+    world.requests()
+    feed(world.store, changes_of(world.inner))
+    assert world.requests() == ["GetItem", "GetItem", "BatchGet", "TransactWrite"]
+
+
+def test_an_expired_record_is_taken_out_when_the_table_removes_it() -> None:
+    world = post_room()
+    world.store.create(Letter(letter_id="a", member_ids=["ann"], expires=world.clock.now // 1000 + 60))
+    assert told(world)["ann"] == (1, 0)
+    world.clock.now += 3_600_000
+    stored = world.stored(Letter)
+    world.inner.run(DeleteItem({name: stored[name] for name in ("hashKey", "rangeKey")}))
+    assert told(world)["ann"] == (0, 0)
+
+
+def test_a_record_adds_to_many_others_in_several_transactions() -> None:
+    world = post_room()
+    names = [f"m{number}" for number in range(99)]
+    send(world, "a", *names)
+    feed(world.store, changes_of(world.inner))
+    assert all(world.store.get(Box, name).unread == 1 for name in names)  # type: ignore[union-attr]
+    world.store.delete(Letter, "a")
+    feed(world.store, changes_of(world.inner))
+    assert all(world.store.get(Box, name).unread == 0 for name in names)  # type: ignore[union-attr]
+
+
+def test_a_record_that_adds_to_too_many_others_is_an_error_that_says_so_and_counts_nothing() -> None:
+    world = post_room()
+    send(world, "a", *[f"m{number}" for number in range(100)])
+    with pytest.raises(LimitExceeded, match="adds to 101 records, 100 are possible") as refused:
+        feed(world.store, changes_of(world.inner))
+    assert refused.value.where == "unread"
+    assert world.items_of(Box) == []
+
+
+def test_a_record_that_cannot_be_read_adds_what_it_added_before() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    world.written_behind(Letter, memberIds=5)
+    assert told(world)["ann"] == (1, 1)
+
+
+def test_what_is_remembered_is_kept_for_a_while_after_a_record_is_gone_and_then_expires() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    (memory,) = [item for item in world.items() if "*sums-unread" in item["hashKey"]]
+    assert "expires" not in memory
+    world.store.delete(Letter, "a")
+    told(world)
+    (memory,) = [item for item in world.items() if "*sums-unread" in item["hashKey"]]
+    assert memory["_parts"] == []
+    assert memory["expires"] == world.clock.now // 1000 + 14 * DAY // 1000
+    send(world, "a", "ann")
+    assert told(world)["ann"] == (1, 1)
+
+
+def test_damaged_memory_is_an_error_that_names_the_item() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    (memory,) = [item for item in world.items() if "*sums-unread" in item["hashKey"]]
+    world.inner.run(PutItem(memory | {"_parts": [["box"]]}))
+    world.store.update(Letter, "a", {"weight": Decimal(2)})
+    with pytest.raises(RecordUnreadable) as refused:
+        feed(world.store, changes_of(world.inner)[-1:])
+    assert refused.value.record.code == "sums_damaged"
+
+
+def test_a_read_model_of_records_takes_no_events() -> None:
+    world = post_room()
+    with pytest.raises(InputError, match="takes no events"):
+        world.store.apply("unread", Event(type="Sent", event_id="a", position=1))
+
+
+# -- what project may give ---------------------------------------------------------------------------------------------
+
+
+def wrong(letter: Letter) -> list[Any]:
+    if letter.note == "raises":
+        raise RuntimeError("secret")
+    return {
+        "set": [Set(Box(member_id="ann"))],
+        "delete": [Delete(Box, "ann")],
+        "changes": [Update(Box, "ann", {"colour": "red"})],
+        "stranger": [Update(Letter, "a", add={"weight": 1})],
+        "text": [Update(Box, "ann", add={"colour": 1})],
+        "unknown": [Update(Box, "ann", add={"size": 1})],
+        "half": [Update(Box, "ann", add={"unread": Decimal("0.5")})],
+        "key": [Update(Box, {"size": 1}, add={"unread": 1})],
+        "number": [Update(Box, "ann", add={"unread": "1"})],
+        "kind": [5],
+    }[letter.note or ""]
+
+
+WRONG = Schema([Letter, Box, Hall], projections=[ReadModel("unread", (), (Box, Hall), wrong, records=(Letter,))])
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["set", "delete", "changes", "stranger", "text", "unknown", "half", "key", "number", "kind", "raises"],
+)
+def test_what_project_may_not_give_is_an_error_that_names_the_read_model_and_changes_nothing(note: str) -> None:
+    world = World(schema=WRONG)
+    world.store.create(Letter(letter_id="a", member_ids=[], note=note))
+    before = world.items()
+    with pytest.raises(InputError) as refused:
+        feed(world.store, changes_of(world.inner))
+    assert (refused.value.where or "").startswith("unread")
+    assert refused.value.fix
+    assert "secret" not in str(refused.value)
+    assert world.items() == before
