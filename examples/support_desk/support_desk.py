@@ -1,14 +1,14 @@
 """A support desk: what customers ask the tenants of one service, and what members answer.
 
-Everything is a tenant's, and the tenant is a claim of the caller's token. Routes of its own reply to a conversation and
-accept an invitation, each in one transaction, and find a conversation by its number.
+Everything is a tenant's, and the tenant is a claim of the caller's token. Routes of its own reply to a conversation,
+read it and accept an invitation, each in one transaction. What members have not read is counted from the messages.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, computed_field
+from pydantic import BaseModel, Field
 
 from shardweave import (
     ORDERED,
@@ -16,12 +16,12 @@ from shardweave import (
     Database,
     Delete,
     Entity,
-    Event,
     HashKey,
     Index,
     KeyFormat,
     Lookup,
     ReadModel,
+    Reset,
     Schema,
     Sequence,
     ShardBump,
@@ -31,6 +31,7 @@ from shardweave import (
     UpdateRecord,
     belongs_to,
     claim_property,
+    desc,
     errors,
     has_many,
     nanoid,
@@ -39,7 +40,7 @@ from shardweave import (
     unique_property,
     updated_property,
 )
-from shardweave.routing import Caller, JsonModel, Writes, get, post, writes
+from shardweave.routing import Caller, JsonModel, Writes, post, writes
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -83,6 +84,14 @@ class Tag(Entity, token="tag"):
     name: Name
 
     names = Unique("name", within="tenant_id", canonical=str.casefold)
+    conversations = has_many("conversation", via="tags")
+
+
+class Customer(BaseModel):
+    """Who asks."""
+
+    name: Name
+    address: Address
 
 
 class Conversation(
@@ -96,18 +105,24 @@ class Conversation(
     updated: Timestamp = updated_property()
     subject: Name
     state: Literal["open", "closed"] = "open"
-    tag_ids: list[str] = Field(default_factory=list)
+    customer: Customer | None = None
+    tag_ids: set[str] = Field(default_factory=set)
+    member_ids: set[str] = Field(default_factory=set)
 
     numbering = Sequence("num", within="tenant_id")
     numbers = Unique("num", within="tenant_id")
+    with_tag = Lookup("tag_ids", within="tenant_id", name="tag")
+    of_member = Lookup("member_ids", within="tenant_id", name="follower")
     tenant = belongs_to(Tenant, by="tenant_id", enforced=True)
     tags = has_many(Tag, by="tag_ids")
 
     state_hash_key = HashKey("tenant_id", "state")
 
 
-class Message(Entity, token="message", partition=("tenant_id", "conversation_id"), sort=("created", "message_id")):
-    """What somebody said."""
+class Message(
+    Entity, token="message", partition=("tenant_id", "conversation_id"), sort=(desc("created"), "message_id")
+):
+    """What somebody said, and the members who have to read it."""
 
     tenant_id: str = claim_property("tenant")
     conversation_id: str
@@ -115,59 +130,33 @@ class Message(Entity, token="message", partition=("tenant_id", "conversation_id"
     message_id: str = unique_property(default_factory=nanoid)
     author: Name
     text: Text
+    to: set[str] = Field(default_factory=set, max_length=100)
 
     of_conversation = Lookup("conversation_id", within="tenant_id")
     conversation = belongs_to(Conversation, by=("tenant_id", "conversation_id"), enforced=True, on_delete="cascade")
 
 
-class Counter(Entity, token="counter", partition="tenant_id", sort=("member_id", "conversation_id"), read_only=True):
-    """What a member has not seen of a conversation."""
+class Unread(Entity, token="unread", partition="tenant_id", sort=("member_id", "conversation_id"), read_only=True):
+    """What a member has not read of a conversation."""
 
     tenant_id: str = claim_property("tenant")
     member_id: str
     conversation_id: str
-    arrived: int = 0
-    seen: int = 0
-
-    @computed_field
-    def unread(self) -> int:
-        """How many messages that is."""
-        return max(0, self.arrived - self.seen)
+    messages: int = 0
 
 
-class MessageArrived(Event):
-    """Members have one message more to see."""
-
-    type: Literal["MessageArrived"] = "MessageArrived"
-    tenant_id: str
-    conversation_id: str
-    member_ids: set[str] = Field(max_length=30)
-
-
-class MessagesSeen(Event):
-    """A member has seen so many messages of a conversation in all."""
-
-    type: Literal["MessagesSeen"] = "MessagesSeen"
-    tenant_id: str
-    conversation_id: str
-    member_id: str
-    seen: int = Field(ge=0)
-
-
-def count_unread(event: MessageArrived | MessagesSeen) -> list[UpdateRecord]:
-    """What an event means to the counters."""
-    of = {"tenant_id": event.tenant_id, "conversation_id": event.conversation_id}
-    if isinstance(event, MessagesSeen):
-        return [UpdateRecord(Counter, {**of, "member_id": event.member_id}, {"seen": event.seen})]
-    return [UpdateRecord(Counter, {**of, "member_id": each}, add={"arrived": 1}) for each in sorted(event.member_ids)]
+def unread(message: Message) -> list[UpdateRecord]:
+    """What a message adds to the numbers of those whom it is for."""
+    of = {"tenant_id": message.tenant_id, "conversation_id": message.conversation_id}
+    return [UpdateRecord(Unread, {**of, "member_id": each}, add={"messages": 1}) for each in message.to]
 
 
 def schema(key_format: KeyFormat = ORDERED) -> Schema:
     """The service's schema in a key format."""
-    by_state = Index("byState", hash_key="state_hash_key", range_key="updated")
-    unread = ReadModel("unread", (MessageArrived, MessagesSeen), writes=(Counter,), project=count_unread)
-    entities: list[type[Entity]] = [Tenant, Member, Invitation, Tag, Conversation, Message, Counter]
-    return Schema(entities, [by_state], key_format=key_format, projections=[unread])
+    by_state = Index("byState", hash_key="state_hash_key", range_key=desc("updated"))
+    counts = ReadModel("unread", records=(Message,), writes=(Unread,), project=unread)
+    entities: list[type[Entity]] = [Tenant, Member, Invitation, Tag, Conversation, Message, Unread]
+    return Schema(entities, [by_state], key_format=key_format, projections=[counts])
 
 
 class Reply(JsonModel):
@@ -178,17 +167,20 @@ class Reply(JsonModel):
 
 
 @post("/v1/replies/{conversation_id}", tag="messages", errors=(errors.NotFound,))
-def reply(conversation_id: str, given: Reply, caller: Caller) -> Writes[Message]:
-    """Say something in a conversation."""
-    said = Create({"conversation_id": conversation_id, "author": caller.subject, "text": given.text}, Message)
-    change = Update(Conversation, conversation_id, {"state": "closed" if given.closes else "open"})
-    return writes(said, change, answer=lambda message, conversation: message)
+def reply(conversation_id: str, given: Reply, caller: Caller, database: Database) -> Writes[Message]:
+    """Say something in a conversation, and follow it from now on."""
+    asked, own = database.get(Conversation, conversation_id), {caller.subject}
+    to = asked.member_ids - own if asked else set()
+    said = {"conversation_id": conversation_id, "author": caller.subject, "text": given.text, "to": to}
+    state = "closed" if given.closes else "open"
+    change = Update(Conversation, conversation_id, lambda it: {"state": state, "member_ids": it.member_ids | own})
+    return writes(Create(said, Message), change, answer=lambda message, conversation: message)
 
 
-@get("/v1/numbers/{num}", tag="conversations")
-def numbered(num: int, database: Database) -> Conversation | None:
-    """The conversation of a number."""
-    return database.get_by(Conversation, "num", num)
+@post("/v1/readings/{conversation_id}", tag="unreads", status=200)
+def read(conversation_id: str, caller: Caller) -> Writes[Unread]:
+    """Everything in a conversation has been read."""
+    return writes(Reset(Unread, {"member_id": caller.subject, "conversation_id": conversation_id}))
 
 
 @post("/v1/acceptances/{code}", tag="members", errors=(errors.NotFound,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shardweave.testing import Client
@@ -24,17 +26,22 @@ def eve(client: Client) -> Client:
     return eve
 
 
-def ask(caller: Client, subject: str, **more: object) -> dict[str, object]:
+def ask(caller: Client, subject: str, **more: object) -> dict[str, Any]:
     """A new conversation."""
-    made: dict[str, object] = caller.post("/v1/conversations", {"subject": subject, **more}).expect(201).json
+    made: dict[str, Any] = caller.post("/v1/conversations", {"subject": subject, **more}).expect(201).json
     return made
+
+
+def found(caller: Client, **parameters: Any) -> list[str]:
+    """The subjects of the conversations that a list has."""
+    return [each["subject"] for each in caller.get("/v1/conversations", **parameters).expect(200).json["items"]]
 
 
 def test_each_tenant_has_numbers_of_its_own(ann: Client, eve: Client) -> None:
     assert [ask(ann, "One")["num"], ask(ann, "Two")["num"], ask(eve, "Other")["num"]] == [1, 2, 1]
-    assert ann.get("/v1/numbers/2").expect(200).json["subject"] == "Two"
-    assert eve.get("/v1/numbers/1").expect(200).json["subject"] == "Other"
-    eve.get("/v1/numbers/2").expect(404)
+    assert found(ann, lookup="num", num=2) == ["Two"]
+    assert found(eve, lookup="num", num=1) == ["Other"]
+    assert found(eve, lookup="num", num=2) == []
 
 
 def test_a_reply_is_in_its_conversation_and_may_close_it(ann: Client, eve: Client) -> None:
@@ -44,9 +51,8 @@ def test_a_reply_is_in_its_conversation_and_may_close_it(ann: Client, eve: Clien
     said = ann.post(f"/v1/replies/{asked}", {"text": "Good.", "closes": True}).expect(201)
     assert ann.get(said.location or "").json["author"] == "ann"
     thread = ann.get("/v1/messages", conversationId=asked).json["items"]
-    assert [each["text"] for each in thread] == ["Unplug it.", "Good."]
-    assert ann.get("/v1/conversations", state="open").json["items"] == []
-    assert [each["subject"] for each in ann.get("/v1/conversations", state="closed").json["items"]] == ["It hums"]
+    assert [each["text"] for each in thread] == ["Good.", "Unplug it."]
+    assert (found(ann, state="open"), found(ann, state="closed")) == ([], ["It hums"])
     eve.post(f"/v1/replies/{asked}", {"text": "Mine."}).expect(404)
 
 
@@ -79,25 +85,35 @@ def test_an_invitation_makes_a_member_once_and_not_when_it_has_expired(ann: Clie
     ann.post(f"/v1/acceptances/{codes[1]}").expect(404)
 
 
-def test_tags_are_shown_with_their_conversations(ann: Client) -> None:
+def test_tags_and_conversations_lead_to_each_other(ann: Client) -> None:
     tag = ann.post("/v1/tags", {"name": "Billing"}).expect(201).json
     ann.post("/v1/tags", {"name": "billing"}).expect(409)
-    made = ann.post("/v1/conversations", {"subject": "Twice", "tagIds": [tag["tagId"]]}).expect(201)
-    assert ann.get(made.location or "", expand="tags").json["expanded"]["tags"] == [tag]
+    asker = {"name": "Ida", "address": "ida@example.org"}
+    made = ann.post("/v1/conversations", {"subject": "Twice", "tagIds": [tag["tagId"]], "customer": asker}).expect(201)
+    ask(ann, "Without")
+    assert ann.get(made.location, expand="tags").json["expanded"]["tags"] == [tag]
+    (listed,) = ann.get(f"/v1/tags.conversations/{tag['tagId']}").expect(200).json["items"]
+    assert (listed["subject"], listed["customer"]) == ("Twice", asker)
 
 
-def test_events_count_what_is_unread(ann: Client, eve: Client) -> None:
-    def event(kind: str, number: int, **more: object) -> None:
-        said = {"type": kind, "eventId": str(number), "position": number, "tenantId": "acme", "conversationId": "c"}
-        ann.post("/v1/_events/unread", {**said, **more}).expect(200)
+def test_messages_are_unread_until_their_conversation_is_read_or_deleted(ann: Client, eve: Client) -> None:
+    def unread(caller: Client) -> dict[str, int]:
+        return {each["memberId"]: each["messages"] for each in caller.get("/v1/unreads").expect(200).json["items"]}
 
-    for number in (1, 2, 2, 4):
-        event("MessageArrived", number, memberIds=["ann", "bob"])
-    event("MessagesSeen", 3, memberId="ann", seen=2)
-    counted = {each["memberId"]: each["unread"] for each in ann.get("/v1/counters").json["items"]}
-    assert counted == {"ann": 1, "bob": 3}
-    assert eve.get("/v1/counters").json["items"] == []
-    ann.post("/v1/counters", {"memberId": "ann", "conversationId": "c"}).expect(405)
+    asked = ask(ann, "It hums", memberIds=["bob", "cid"])["conversationId"]
+    bob = ann.as_caller("bob", tenant="acme")
+    for caller in (ann, ann, bob):
+        caller.post(f"/v1/replies/{asked}", {"text": "Unplug it."}).expect(201)
+    assert unread(ann) == {"ann": 1, "bob": 2, "cid": 3}
+    assert bob.post(f"/v1/readings/{asked}").expect(200).json["messages"] == 0
+    ann.post(f"/v1/replies/{asked}", {"text": "Well?"}).expect(201)
+    assert unread(ann) == {"ann": 1, "bob": 1, "cid": 4}
+    assert sorted(found(ann, lookup="follower", memberIds="bob")) == ["It hums"]
+    eve.post(f"/v1/readings/{asked}").expect(404)
+    assert unread(eve) == {}
+    ann.post("/v1/unreads", {"memberId": "ann", "conversationId": asked}).expect(405)
+    ann.delete(f"/v1/conversations/{asked}").expect(204)
+    assert unread(ann) == {"ann": 0, "bob": 0, "cid": 0}
 
 
 def test_conversations_lie_in_four_shards(ann: Client) -> None:

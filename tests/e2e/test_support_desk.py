@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -31,11 +32,26 @@ def test_conversations_have_numbers_within_their_tenant_and_are_answered(stack: 
     path = f"/v1/replies/{made[0]['conversationId']}"
     assert eve.call("POST", path, {"text": "Mine."}).status == 404
     assert ann.call("POST", path, {"text": "Unplug it.", "closes": True}).status == 201
-    assert ann.get("/v1/numbers/1").document["state"] == "closed"
-    assert eve.get("/v1/numbers/1").document["state"] == "open"
+    states = [each.get("/v1/conversations", lookup="num", num="1").document["items"] for each in (ann, eve)]
+    assert [each["state"] for (each,) in states] == ["closed", "open"]
     assert (
         ann.get("/v1/messages", conversationId=made[0]["conversationId"]).document["items"][0]["text"] == "Unplug it."
     )
+
+
+def test_what_members_have_not_read_is_counted_by_the_function_of_the_stream(stack: Deployed, issuer: Issuer) -> None:
+    ann = stack.api(token=issuer.token(tenant="cube"))
+    assert ann.call("POST", "/v1/tenants", {"name": "A desk"}).status == 201
+    asked = {"subject": "It hums", "memberIds": ["bob", "cid"]}
+    path = f"/v1/replies/{ann.call('POST', '/v1/conversations', asked).document['conversationId']}"
+    for text in ("Unplug it.", "Well?"):
+        assert ann.call("POST", path, {"text": text}).status == 201
+    ends = time.monotonic() + 120
+    wanted, found = {"bob": 2, "cid": 2}, {}
+    while found != wanted and time.monotonic() < ends:
+        time.sleep(0.5)
+        found = {each["memberId"]: each["messages"] for each in ann.get("/v1/unreads").document["items"]}
+    assert found == wanted
 
 
 def test_how_to_call_an_api_that_takes_tokens_is_said(stack: Deployed) -> None:
