@@ -8,21 +8,22 @@ import pytest
 
 from shardweave.errors import (
     ImmutableProperty,
-    InputError,
     NotFound,
     RecordUnreadable,
     RevisionConflict,
     ShardweaveError,
     ValidationFailed,
+    ValueRefused,
 )
 from shardweave.schema.declarations import Sequence, Unique
 from shardweave.schema.entity import Entity
-from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.store import Create, Delete, Put, Update
 from shardweave.table.fault_injection import WRITES, Afterwards, LoseAnswer, Script
 from shardweave.table.operations import GetItem
 from shardweave.values.codecs import Timestamp
+from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.store_world import SECOND_BUMP, Address, Note, Person, World, is_consistent
 
 
@@ -44,11 +45,30 @@ class Ticket(Entity, token="ticket"):
 
     ticket_id: str = unique_property()
     number: int = 0
+    text: str = ""
+    votes: int = 0
 
     numbering = Sequence("number")
 
 
-PROFILES = Schema([Profile, Ticket])
+class Numbered(Entity, token="numbered", partition="room", sort="num"):
+    """Its number is a part of its key."""
+
+    room: str
+    num: int = 0
+    text: str = ""
+
+    numbering = Sequence("num", within="room")
+
+
+class Session(Entity, token="session"):
+    """Expires."""
+
+    session_id: str = unique_property()
+    expires: int | None = ttl_property()
+
+
+PROFILES = Schema([Profile, Ticket, Numbered, Session])
 
 
 def test_a_record_is_made_of_the_key_the_changes_and_the_defaults() -> None:
@@ -104,12 +124,85 @@ def test_what_can_not_be_made_is_refused(change: dict[str, Any], error: type[Sha
     assert world.items() == []
 
 
-def test_records_that_are_numbered_are_not_made_by_an_update() -> None:
+def test_a_record_that_is_made_takes_the_next_number() -> None:
     store = World(schema=PROFILES).store
-    with pytest.raises(InputError, match="numbered") as refused:
-        store.update(Ticket, "t", {}, upsert=True)
-    assert refused.value.where == "upsert"
-    store.create(Ticket(ticket_id="t"))
+    assert store.update(Ticket, "a", {"text": "x"}, upsert=True).number == 1
+    assert store.update(Ticket, "a", {"text": "y"}, upsert=True).number == 1
+    assert store.update(Ticket, "b", {"text": "x"}, upsert={"text": "z"}).number == 2
+    assert store.update(Ticket, "c", lambda each: {"text": each.text + "!"}, upsert={"text": "z"}).number == 3
+    assert store.add(Ticket, "d", {"votes": 2}, upsert=True).number == 4
+    made, changed = store.transact([Update(Ticket, "e", {}, upsert=True), Update(Ticket, "a", {}, upsert=True)])
+    assert (made.number, changed.number) == (5, 1)  # type: ignore[union-attr]
+    updates = [Update(Ticket, name, {"text": "b"}, upsert=True) for name in ("f", "a", "g")]
+    written = store.batch_write(updates=updates).updates
+    assert [each.record.number for each in written if each.record is not None] == [6, 1, 7]  # type: ignore[attr-defined]
+    assert store.create(Ticket(ticket_id="h")).number == 8
+    assert store.update(Ticket, "i", {"number": 20}, upsert=True).number == 20
+
+
+def test_a_refused_upsert_takes_no_number() -> None:
+    store = World(schema=PROFILES).store
+    with pytest.raises(ValidationFailed):
+        store.update(Ticket, "a", {"votes": "many"}, upsert=True)
+    with pytest.raises(NotFound):
+        store.update(Ticket, "a", {"text": "x"})
+    (failed,) = store.batch_write(updates=[Update(Ticket, "a", {"votes": "many"}, upsert=True)]).updates
+    assert failed.status == "failed"
+    assert store.create(Ticket(ticket_id="b")).number == 1
+
+
+def test_one_without_a_number_is_never_made() -> None:
+    world: World
+    gone = Delete(Ticket, "a")
+    world = World(Script(Afterwards(lambda: world.other.write(gone)), matching=(GetItem,)), schema=PROFILES)
+    world.other.create(Ticket(ticket_id="a"))
+    with pytest.raises(RevisionConflict, match="deleted meanwhile"):
+        world.store.update(Ticket, "a", {"text": "x"}, upsert=True)
+    assert world.store.get(Ticket, "a") is None
+    assert world.store.update(Ticket, "a", {"text": "x"}, upsert=True).number == 2
+
+
+def test_one_that_comes_while_a_number_is_taken_keeps_its_own() -> None:
+    world: World
+    made = Create(Ticket(ticket_id="a", text="other"))
+    world = World(Script(Afterwards(lambda: world.other.write(made)), matching=(GetItem,)), schema=PROFILES)
+    world.other.decide_lookups()
+    found = world.store.update(Ticket, "a", {"text": "x"}, upsert=True)
+    assert (found.number, found.text) == (1, "x")
+
+
+def test_a_key_with_the_number_0_names_no_record() -> None:
+    store = World(schema=PROFILES).store
+    with pytest.raises(ValueRefused, match="no record has the number 0") as refused:
+        store.update(Numbered, {"room": "r", "num": 0}, {"text": "x"}, upsert=True)
+    assert refused.value.where == "num"
+    client = Client(api_of(PROFILES))
+    assert json_of(client.post("/v1/numbereds", {"room": "r", "text": "a"}))["num"] == 1
+    problem_of(client.put("/v1/numbereds/r/0", {"text": "x"}), 400, "value_refused")
+    problem_of(client.patch("/v1/numbereds/r/0?upsert=true", {"text": "x"}), 400, "value_refused")
+    assert len(json_of(client.get("/v1/numbereds?room=r"))["items"]) == 1
+
+
+def test_over_http_a_patch_makes_a_numbered_record() -> None:
+    client = Client(api_of(PROFILES))
+    for status in (201, 200):
+        answer = client.patch("/v1/tickets/a?upsert=true", {"text": "x"})
+        assert (answer.status, json_of(answer)["number"]) == (status, 1)
+    asked = {"operations": [{"update": "tickets", "key": "b", "patch": {"text": "y"}, "upsert": True}]}
+    assert client.post("/v1/_transact", asked).status == 200
+    assert json_of(client.get("/v1/tickets/b"))["number"] == 2
+
+
+def test_nothing_is_added_to_an_expiry_that_a_record_has_not() -> None:
+    store = World(schema=PROFILES).store
+    store.create(Session(session_id="s"))
+    with pytest.raises(ValueRefused, match="no expiry") as refused:
+        store.add(Session, "s", {"expires": 3600})
+    assert refused.value.where == "expires"
+    with pytest.raises(ValueRefused):
+        store.add(Session, "t", {"expires": 3600}, upsert=True)
+    store.update(Session, "s", {"expires": 4_000_000_000})
+    assert store.add(Session, "s", {"expires": 3600}).expires == 4_000_003_600
 
 
 def test_a_record_that_comes_meanwhile_is_changed() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import NotFound, ShardweaveError
+from ..errors import NotFound, ShardweaveError, ValueRefused
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..table.values import Item
 
+UNNUMBERED = (None, 0)
+"""The values of a numbered property that mean "no number"."""
 MOST_SECONDS = 60.0
 """The default time limit of a batch."""
 BATCH_LISTS = ("puts", "deletes", "updates")
@@ -58,3 +60,12 @@ class BackfillReport:
 def not_found(entity: EntityType[Any]) -> NotFound:
     """No live record of the entity has the key."""
     return NotFound(f"there is no such {entity.token}", where="key", fix="check the key")
+
+
+def check_number_in(entity: EntityType[Any], identity: Item) -> None:
+    """Refuse an identity whose number means "the next one": each write would make another record. Raises
+    ValueRefused."""
+    for each in entity.sequences:
+        if identity.get(each.property_name, 1) in UNNUMBERED:
+            fix = "create the record without it, which takes the next number"
+            raise ValueRefused("no record has the number 0", where=each.property_name, fix=fix)

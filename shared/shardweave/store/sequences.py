@@ -10,7 +10,8 @@ Guarantees: a number is taken once, and numbers are taken in order. They are tak
 created, not in its transaction, so that concurrent creates don't conflict. If the create then fails, the number is a
 gap; rarely there is also a gap if the table's answer was lost and another writer took a number before the retry. Before
 a number is taken, the record is validated and its parents are read: if a parent is missing, or the caller may not see
-it, no number is taken.
+it, no number is taken. An upsert takes a number only if a read finds no record; if the record that was found is gone
+when it is written, the upsert is refused and can be tried again.
 
 Costs: one write for each call and scope, however many numbers it takes, and a read of the parents. A counter is one
 item, so about 1,000 calls a second in one scope; a call that takes a block counts as one.
@@ -48,12 +49,13 @@ from ..table.values import Item, Value
 from .attempts import AttemptContext
 from .lookups.backfill_state import Readiness
 from .lookups.lookup_records import internal_key
-from .operations import Create, Operation, Put, Related
+from .operations import Add, Create, Operation, Put, Related, Update
+from .outcomes import UNNUMBERED
 from .reader import Reader
 from .relations.enforced import Parent, kinship
-from .writing.prepare import UNNUMBERED, keeps_number
+from .writing.prepare import keeps_number
 from .writing.step_maker import StepMaker, name_operation
-from .writing.write_steps import CreateStep, PutStep
+from .writing.write_steps import CreateStep, PutStep, UpdateStep
 
 LAST = "_last"
 TAKER = "_taker"
@@ -196,6 +198,8 @@ class Numbering:
     def _examined(self, position: int, operation: Operation) -> _Examined:
         """An operation with the numbers that its record already has, and the numbers that it lacks. Raises its other
         errors."""
+        if isinstance(operation, (Update, Add)):
+            return self._upserting(position, operation)
         if not isinstance(operation, (Create, Put)):
             return _Examined(operation)
         entity = self.steps.entity_of(operation)
@@ -225,6 +229,25 @@ class Numbering:
                 unnumbered.append(_Unnumbered(position, entity, sequence, scope))
         kin = kinship(entity, stored or None, draft.item, self.steps.context.entities)
         return _Examined(numbered, tuple(unnumbered), kin.parents, step.related)
+
+    def _upserting(self, position: int, operation: Update | Add) -> _Examined:
+        """An upsert, and the numbers that its record lacks, if there is no record to change."""
+        entity = self.steps.entity_named(operation.model)
+        if operation.upsert is False or operation.rev is not None or not entity.sequences:
+            return _Examined(operation)
+        step = self.steps.make(operation)
+        assert isinstance(step, UpdateStep)
+        (seen,) = self.reader.find_now([(entity, step.identity)])
+        if seen.found is not None or step.may_only_replace:
+            return _Examined(operation)
+        item = self.steps.started(step).item
+        lacking = tuple(
+            _Unnumbered(position, entity, each, {element.name: item.get(element.name) for element in each.within})
+            for each in entity.sequences
+            if item.get(each.property_name) in UNNUMBERED
+        )
+        parents = kinship(entity, None, item, self.steps.context.entities).parents
+        return _Examined(operation, lacking, parents, step.related)
 
     def _sent(self, update: UpdateItem) -> Item:
         """The counter after an update, also if the answer of the update was lost, which the condition of a retry
@@ -293,7 +316,11 @@ def given_number(entity: EntityType[Any], operation: Create | Put, sequence: Seq
 
 
 def with_number(entity: EntityType[Any], operation: Operation, sequence: SequenceType, number: int) -> Operation:
-    """The operation with a number in its record; a put notes that the caller did not give the number."""
+    """The operation with a number in its record, or in the one that an upsert creates; a put notes that the caller did
+    not give the number."""
+    if isinstance(operation, (Update, Add)):
+        start = operation.upsert if isinstance(operation.upsert, Mapping) else {}
+        return replace(operation, upsert={**entity.by_stored_name(start), sequence.property_name: number})
     assert isinstance(operation, (Create, Put))
     if isinstance(operation, Put):
         operation = replace(operation, numbered=operation.numbered | {sequence.property_name})

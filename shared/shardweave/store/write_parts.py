@@ -4,6 +4,7 @@ only reads pays for none of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ShardweaveError
@@ -135,7 +136,14 @@ class WriteParts:
         operations = [each if isinstance(each, Put) else Put(each) for each in puts]
         failed: dict[int, ShardweaveError] = {}
         numbered = [each for each in self._numbering.numbered(operations, failed) if isinstance(each, Put)]
-        return self._batches.write(numbered, deletes, seconds, failed, follow, updates, names)
+        refused: dict[int, ShardweaveError] = {}
+        updated: list[Update] = [*updates]
+        if self._has_sequences and any(each.upsert is not False for each in updates):
+            numbers = self._numbering.numbered(updated, refused)
+            updated = [each for each in numbers if isinstance(each, Update)]
+        for position, error in refused.items():
+            updated[position] = replace(updated[position], refused=error)
+        return self._batches.write(numbered, deletes, seconds, failed, follow, updated, names)
 
     def take(self, entity: EntityType[Any], name: str, within: Any, count: int) -> range:
         """The next numbers of a sequence."""

@@ -42,7 +42,7 @@ from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...store import Create, Delete, Put, Store, Update
 from ...store.operations import Upsert, Written
-from ...store.outcomes import not_found
+from ...store.outcomes import check_number_in, not_found
 from ...wire.list_filters import FILTER
 from ...wire.list_parameters import ListQuery, index_table
 from ...wire.paging import flag
@@ -187,6 +187,7 @@ class Collection:
         key, condition = self.entity.identify(self._keys.of_path(call.path)), required(call.headers)
         if not grant.names_it(key):
             raise not_found(self.entity)
+        check_number_in(self.entity, key)
         document = {**to_jsonable_python(key), **call.document}
         form = self.models.write if condition.absent else self.models.put
         values = self.models.written(document, form)

@@ -20,6 +20,7 @@ from ...errors import FieldFault, InputError, ValidationFailed, ValueRefused
 from ...schema.entity import Entity
 from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.property import Property
+from ...schema.property_options import Role
 from ...table.conditions import OPERATORS, And, Between, Comparator, Compare, Condition, Missing, Or
 from ...table.operations import UpdateItem
 from ...table.values import Item, Value
@@ -49,6 +50,9 @@ class Addition:
         if self.each.is_set:
             return {*(value or ()), *self.amount}
         if value is None:
+            if self.each.role is Role.TTL:
+                fix = "give it a time with update"
+                raise ValueRefused("the record has no expiry to add to", where=self.each.stored, fix=fix)
             return self.amount
         if isinstance(value, float) or isinstance(self.amount, float):
             return float(value) + float(self.amount)

@@ -29,14 +29,13 @@ from ...values.kept_members import with_kept_members
 from ...values.stored_form import stored_form
 from ...values.untyped import as_stored
 from ..operations import Changes, Put
+from ..outcomes import UNNUMBERED
 from ..relations.enforced import COUNTED
 
 _INTERNAL = (REVISION, MARK, COUNTED, VERSION)
 MAX_EXPIRY_SECONDS = 10**11
 """A TTL from here on can only be milliseconds: as seconds it lies beyond the year 5138, as milliseconds after 1973."""
 NOTHING: Item = MappingProxyType({})
-UNNUMBERED = (None, 0)
-"""The values of a numbered property that mean "no number"."""
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import InputError, ShardweaveError, ValueRefused
+from ...errors import ShardweaveError, ValueRefused
+from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...schema.schema import Schema
 from ...table.values import Item
 from ..attempts import AttemptContext
 from ..operations import Add, Apply, Check, Create, Delete, Operation, Put, Reset, Update, Upsert
+from ..outcomes import check_number_in
 from ..relations.enforced import enforced
 from .additions import additions_of, start_with, sums
-from .prepare import PreparedRecord, new_draft
+from .prepare import PreparedRecord, new_draft, upserted_draft
 from .write_steps import AddStep, CheckStep, Context, CreateStep, DeleteStep, PutStep, UpdateStep, WriteStep
 
 
@@ -85,7 +87,7 @@ class StepMaker:
     def _updating(entity: EntityType[Any], identity: Item, operation: Update) -> UpdateStep:
         if operation.refused is not None:
             raise operation.refused
-        start = start_of(entity, operation.upsert)
+        start = start_of(entity, operation.upsert, identity)
         return UpdateStep(
             entity, identity, operation.changes, operation.rev, operation.from_json, start, **_asker(operation)
         )
@@ -93,7 +95,7 @@ class StepMaker:
     @staticmethod
     def _adding(entity: EntityType[Any], identity: Item, operation: Add) -> AddStep:
         additions = additions_of(entity, operation.amounts, from_json=operation.from_json)
-        start = start_with(additions, start_of(entity, operation.upsert))
+        start = start_with(additions, start_of(entity, operation.upsert, identity))
         return AddStep(entity, identity, sums(additions), operation.rev, False, start, additions, **_asker(operation))
 
     def _resetting(self, entity: EntityType[Any], identity: Item, operation: Reset) -> WriteStep:
@@ -110,6 +112,12 @@ class StepMaker:
         """The record that replaces a stored one, if there is one. Raises what `PutStep.drafted` does."""
         return step.drafted(stored or None, self._moment_of(step.entity), self.context)
 
+    def started(self, step: UpdateStep) -> PreparedRecord:
+        """The record that an upsert creates, if there is none. Raises what its creation does."""
+        assert step.start is not None
+        moment, rev = self._moment_of(step.entity), self.context.new_revision()
+        return upserted_draft(step.entity, step.identity, step.start, step.changes, moment.now_ms, rev)
+
     def entity_of(self, operation: Create | Put) -> EntityType[Any]:
         """The entity of the given record or model. Raises UnknownName."""
         if isinstance(operation.record, Mapping):
@@ -118,20 +126,22 @@ class StepMaker:
             return self._schema[operation.model]
         return self._schema[type(operation.record)]
 
+    def entity_named(self, model: type[Entity] | str) -> EntityType[Any]:
+        """The entity of a model or token. Raises UnknownName."""
+        return self._schema[model]
+
     def _has_one_place(self, entity: EntityType[Any]) -> bool:
         seen_first = entity.lookup_placed or entity.lookups or entity.children or any(enforced(entity))
         moment = self._moment_of(entity)
         return not seen_first and moment.shard_map.sole is not None and moment.old_form is None
 
 
-def start_of(entity: EntityType[Any], upsert: Upsert) -> Mapping[str, Any] | None:
-    """The start values of a record that an upsert creates; None without upsert. Raises InputError for an entity with a
-    sequence."""
+def start_of(entity: EntityType[Any], upsert: Upsert, identity: Item) -> Mapping[str, Any] | None:
+    """The start values of a record that an upsert creates; None without upsert. Raises ValueRefused for an identity
+    that asks for the next number: each time it would make another record."""
     if upsert is False:
         return None
-    if entity.sequences:
-        message = f"the records of {entity.token!r} are numbered as they are created"
-        raise InputError(message, where="upsert", fix="create or put the record")
+    check_number_in(entity, identity)
     return {} if upsert is True else upsert
 
 

@@ -35,7 +35,15 @@ from ..outcomes import not_found
 from ..relations.enforced import ALONE, COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
 from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
-from .prepare import PreparedRecord, changed_draft, new_draft, replacing_draft, unknown_attributes, upserted_draft
+from .prepare import (
+    UNNUMBERED,
+    PreparedRecord,
+    changed_draft,
+    new_draft,
+    replacing_draft,
+    unknown_attributes,
+    upserted_draft,
+)
 from .record_actions import create_actions, remove_actions, replace_actions
 from .write_actions import ActionRole, WriteAction, as_read, has_revision, is_known, key_of
 
@@ -274,6 +282,9 @@ class UpdateStep(WriteStep):
             self.check_revision(seen, self.rev)
             rev, now_ms = context.new_revision(), moment.now_ms
             made = upserted_draft(self.entity, self.identity, self.start, self.changes, now_ms, rev)
+            if any(made.item.get(each.property_name) in UNNUMBERED for each in self.entity.sequences):
+                # It was there when numbers were taken, and is gone since.
+                raise RevisionConflict("the record was deleted meanwhile", where=self.entity.token, fix="try again")
             return _made_by_hand(self, made, seen, moment, context)
         self.check_revision(seen, self.rev)
         stored = seen.found.item
