@@ -34,8 +34,9 @@ from ..errors import (
 from ..schema.entity_type import REVISION, EntityType
 from ..store.attempts import AttemptContext
 from ..store.locations import ReadResult
+from ..store.outcomes import UNNUMBERED
 from ..store.parts import StoreParts
-from ..store.writing.prepare import UNNUMBERED, PreparedRecord
+from ..store.writing.prepare import PreparedRecord
 from ..store.writing.write_steps import Context, WritePlan, WriteStep, creation, replacement
 from ..table.concurrency import run_concurrently
 from ..table.values import Item

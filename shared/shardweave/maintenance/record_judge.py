@@ -32,9 +32,9 @@ from ..store.lookups.lookup_records import (
     owner_text,
     placed,
 )
+from ..store.outcomes import UNNUMBERED
 from ..store.relations.enforced import enforced, kinship, uncounted
 from ..store.sequences import LAST, counter_key
-from ..store.writing.prepare import UNNUMBERED
 from ..store.writing.write_actions import key_of, primary_key
 from ..table.conditions import compare
 from ..table.values import Item
