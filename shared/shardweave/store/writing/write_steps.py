@@ -31,12 +31,11 @@ from ..events.pending_records import Remnants, taken_over
 from ..locations import ReadResult, locations
 from ..lookups.unique_values import NOTHING_MET, Conflicts
 from ..operations import Among, Changes, Put, Related, Rev
-from ..outcomes import not_found
+from ..outcomes import UNNUMBERED, not_found
 from ..relations.enforced import ALONE, COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
 from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
 from .prepare import (
-    UNNUMBERED,
     PreparedRecord,
     changed_draft,
     new_draft,
