@@ -24,8 +24,8 @@ What it gives is answered by the return type:
     a pydantic model      its JSON; fields that are entities as they are shown everywhere
     a `RecordView`        a record without some of its properties, and with members more
     None                  204
-    `Listed[...]`         a page of entities, or of another form of them: `listed(...)` says which records, the request
-                          which page
+    `Listed[...]`         a page of entities, or of another form of them: `listed(...)`, or `listed_by(...)` with a
+                          lookup, says which records, the request which page
     `Writes[...]`         writes that are one transaction: `writes(...)`; a request that is repeated with its
                           Idempotency-Key is answered as the first time; `Writes[tuple[A, B]]` shows the records by
                           their tokens
@@ -71,6 +71,7 @@ __all__ = [
     "delete",
     "get",
     "listed",
+    "listed_by",
     "patch",
     "post",
     "put",
@@ -158,7 +159,7 @@ class JsonType:
 
 @dataclass(frozen=True)
 class Listed(Generic[T, N]):
-    """Which records a list has, and how they are shown. See `listed`."""
+    """Which records a list has, and how they are shown. See `listed` and `listed_by`."""
 
     entity: type[Entity] | str
     conditions: Mapping[str, Constraint | OneOf]
@@ -170,6 +171,9 @@ class Listed(Generic[T, N]):
     latest: int | None = None
     row: Callable[[Any], Any] | None = None
     members: BaseModel | None = None
+    lookup: str | None = None
+    value: Any = None
+    within: Mapping[str, Any] = field(default_factory=dict)
 
     def shown_as(self, row: Callable[[T], V]) -> Listed[V, N]:
         """The same list, each record in the form that `row` gives it."""
@@ -197,6 +201,22 @@ def listed(
     says; its `reverse` is the reverse of this order."""
     asked = constraints(conditions, equal)
     return Listed(entity, asked, index, filter, branches, reverse, earliest, latest)
+
+
+def listed_by(
+    entity: type[E] | str,
+    lookup: str,
+    value: Any = None,
+    /,
+    *,
+    within: Mapping[str, Any] | None = None,
+    filter: Condition | None = None,
+    reverse: bool = False,
+) -> Listed[E]:
+    """The caller's records with a value, or by an ordered lookup those that meet a condition, as `Database.find_by`
+    takes them. How many, and from where, the request says; its `reverse` is the reverse of this order."""
+    asked = {} if within is None else within
+    return Listed(entity, {}, filter=filter, reverse=reverse, lookup=lookup, value=value, within=asked)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from tests.e2e.conftest import Deployed, deployed
 from tests.e2e.front import front
 from tests.e2e.issuer import AUDIENCE, Issuer
 
-DECLARED = 'class Issue(Entity, token="issue", '
+DECLARED = 'class Issue(\n    Entity,\n    token="issue",\n'
 ACME, RIVAL = str(uuid4()), str(uuid4())
 
 
@@ -41,7 +41,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = folder / "services" / "issue_tracker" / "records.py"
     text = records.read_text()
     assert text.count(DECLARED) == 1
-    records.write_text(text.replace(DECLARED, f'{DECLARED}origin="i", '))
+    records.write_text(text.replace(DECLARED, f'{DECLARED}    origin="i",\n'))
     return folder
 
 

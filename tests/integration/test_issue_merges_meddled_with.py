@@ -97,15 +97,15 @@ def test_a_field_that_is_declared_between_reading_and_writing_is_met(
     assert _column(me, harbour, "remark") == [None, "Wet", None]
 
 
-def test_a_field_for_which_there_is_no_place_stops_the_merge_until_it_is_renamed(me: Person, merger: Merger) -> None:
+def test_a_field_of_another_kind_stops_the_merge_until_it_is_renamed(me: Person, merger: Merger) -> None:
     merge = merger.begin(*MERGE)
-    _declare(me, BRIDGE, "closed", "date")
-    _set(me, issue_of(me, BRIDGE, 1), closed="2024-05-06")
+    _declare(me, BRIDGE, "section", "date")
+    _set(me, issue_of(me, BRIDGE, 1), section="2024-05-06")
     assert problem_of(_merge(me, BRIDGE, TUNNEL), 409, "conflict")["where"] == "targetId"
-    with pytest.raises(Conflict, match="no place for closed"):
+    with pytest.raises(Conflict, match="section is date here and text there"):
         merger.go_on(merge, lambda: True)
     path = f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}"
-    assert me.ask("PATCH", path, {"customFields": {"closed": None, "inspected": "date1"}}).status == 200
+    assert me.ask("PATCH", path, {"customFields": {"section": None, "inspected": "date1"}}).status == 200
     assert json_of(_merge(me, BRIDGE, TUNNEL))["state"] == "done"
     assert _column(me, TUNNEL, "inspected") == ["2024-05-06", None, None]
 

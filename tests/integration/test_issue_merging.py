@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid5
 
 import pytest
 
 from services._samples.issues import ACME, BRIDGE, NEWS, TUNNEL
 from services.issue_tracker.merging import FieldPlan, Merger, field_plan
-from services.issue_tracker.records import Issue, MergeState, Project
+from services.issue_tracker.records import MAX_VALUES, Issue, MergeState, Project
 from shardweave import Database
 from shardweave.errors import Conflict, HasChildren
 from tests.unit.access_world import Person
@@ -77,8 +78,6 @@ def test_values_of_custom_fields_stay_with_their_names() -> None:
     _declare(client, "contractor", "text")
     _declare(client, "remark", "text")
     before = {issue["issueId"]: issue["custom"] for issue in grid(client, TUNNEL, "num")["items"]}
-    problem_of(_merge(client, TUNNEL, BRIDGE), 409, "conflict")
-    client.ask("PATCH", f"/v1/projects/{ACME.tenant_id}/{BRIDGE.project_id}", {"customFields": {"remark": None}})
     assert json_of(_merge(client, TUNNEL, BRIDGE))["state"] == "done"
     after = {issue["issueId"]: issue["custom"] for issue in grid(client, BRIDGE, "num")["items"]}
     assert {issue_id: after[issue_id] for issue_id in before} == before
@@ -90,8 +89,25 @@ def test_what_becomes_of_fields() -> None:
     assert field_plan({"a": "text1"}, {"a": "text2"}) == FieldPlan({"a": "text2"}, {"text1": "text2"})
     with pytest.raises(Conflict, match="text here and number there"):
         field_plan({"a": "text1"}, {"a": "number1"})
-    with pytest.raises(Conflict, match="at most 1"):
-        field_plan({"a": "date1"}, {"b": "date1"})
+    assert field_plan({"a": "date1"}, {"b": "date1"}) == FieldPlan({"b": "date1", "a": "date2"}, {"date1": "date2"})
+
+
+def test_a_step_moves_as_many_issues_as_their_values_leave_room_for() -> None:
+    service = issue_service()
+    load_samples(service)
+    store = service.parts.store
+    merger = Merger(Database.over(store, service.parts.queries))
+    fields = {f"f{number}": f"number{number}" for number in range(1, MAX_VALUES + 1)}
+    store.update(Project, {"tenant_id": ACME.tenant_id, "project_id": BRIDGE.project_id}, {"custom_fields": fields})
+    for num in (1, 2, 3):
+        key = {"tenant_id": ACME.tenant_id, "issue_id": uuid5(BRIDGE.project_id, str(num))}
+        values = {f"number{each}": each for each in range(1, (1, 40, 10)[num - 1] + 1)}
+        store.update(Issue, key, {"custom_numbers": values})
+    merge = merger.begin(ACME.tenant_id, BRIDGE.project_id, TUNNEL.project_id)
+    assert [merger.move(merge) for _ in range(4)] == [1, 1, 1, 0]
+    client = somebody(service, ACME)
+    assert [len(each["custom"]) for each in grid(client, TUNNEL, "num")["items"]] == [1, 40, 10]
+    assert [each["num"] for each in grid(client, TUNNEL, "-f1")["items"]] == [3, 2, 1]
 
 
 def test_a_number_that_somebody_gave_ahead_of_the_others_does_not_stop_a_merge() -> None:

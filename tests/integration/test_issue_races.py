@@ -99,7 +99,7 @@ def test_a_merge_that_several_carry_out_while_fields_are_declared_and_filled_los
     moved = [store.get(Issue, {"tenant_id": source.tenant_id, "issue_id": issue_id}) for issue_id in ids]
     assert {issue.project_id for issue in moved if issue} == {target.project_id}
     assert sorted(issue.num for issue in moved if issue) == sorted({issue.num for issue in moved if issue})
-    assert sum(issue.text1 == "Wet" for issue in moved if issue) == filled
+    assert sum(issue.custom_texts == {"text1": "Wet"} for issue in moved if issue) == filled
     assert store.get(Project, _key(source)) is None
     queries.close()
 
@@ -109,11 +109,13 @@ def _is_filled(store: Store, source: Project, issue_id: UUID) -> bool:
     key = {"tenant_id": source.tenant_id, "issue_id": issue_id}
     try:
         issue = store.update(
-            Issue, key, lambda issue: {"text1": "Wet"} if issue.project_id == source.project_id else {}
+            Issue,
+            key,
+            lambda issue: {"custom_texts": {"text1": "Wet"}} if issue.project_id == source.project_id else {},
         )
     except RevisionConflict:
         return False
-    return issue.text1 == "Wet"
+    return issue.custom_texts == {"text1": "Wet"}
 
 
 def _race(store: Store) -> None:

@@ -39,6 +39,7 @@ FLOORS = {
     (EVERY_KIND, 12): PLAIN,
     (EVERY_TAGGED_KIND, 12): TAGGED,
     (FAMILY_KINDS, 12): FAMILY,
+    (("things listed by size",), 60): TAGGED,
     (("too many at once",), 6): PLAIN,
     (("things with parts that went",), 30): FAMILY,
 }

@@ -41,7 +41,7 @@ from tests.simulator.oracle import Oracle, Value
 from tests.simulator.parts import Parts
 from tests.simulator.scheduler import Process, Simulation
 from tests.simulator.server import Server
-from tests.simulator.things import CITIES, NAMES, OWNERS, TAGS
+from tests.simulator.things import CITIES, NAMES, OWNERS, SIZES, TAGS
 
 NOT_DONE = (
     BatchIncomplete,
@@ -144,6 +144,7 @@ class World:
         given = {"thing_id": name, "name": draw.choice(NAMES), "owner": draw.choice(OWNERS), "number": number}
         if self.tagged:
             given["tags"] = set(draw.sample(TAGS, draw.randrange(len(TAGS))))
+            given["sizes"] = {size: draw.randrange(-2, 3) for size in SIZES if draw.random() < 0.7}
             given["place"] = {"city": draw.choice(CITIES), "floor": number} if draw.random() < 0.8 else None
         self.given[number] = given
         return dict(given)
@@ -156,7 +157,7 @@ FIRST_KINDS = (
 """What a writer does, each as often as it is named."""
 
 KINDS = (*FIRST_KINDS, "upsert", "remove", "add_to_counter", "add_in_transaction", "batch_updates")
-TAGGED_KINDS = (*KINDS, "find", "find", "find", "list_names", "list_names", "list_names")
+TAGGED_KINDS = (*KINDS, "find", "find", "find", "list_names", "list_names", "list_sizes", "list_sizes")
 """What a writer of records with tags does."""
 
 
@@ -272,6 +273,28 @@ class Writer:
                 (value,) = possible
                 given = {} if value is None else self.world.given[value]
                 is_listed = given.get("owner") == owner and given["name"] >= low
+                assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
+
+    def list_sizes(self) -> None:
+        """An owner's records with a size up to a bound, in its order and then that of numbers, either way."""
+        draw = self.world.simulation.random
+        owner, size, high, reverse = draw.choice(OWNERS), draw.choice(SIZES), draw.randrange(-1, 3), draw.random() < 0.5
+        asked: dict[str, Any] = {"within": {"owner": owner, "sizes.name": size}, "reverse": reverse, "limit": 500}
+        began = self._now()
+        try:
+            found = self.store.find_by(self.world.model, "sizes", between(None, high), **asked).items
+        except NOT_DONE:
+            return
+        self.world.done["things listed by size"] += len(found)
+        values = [(each.sizes[size], each.number) for each in found]
+        assert values == sorted(values, reverse=reverse), f"{owner}'s {size} is {values}"
+        ids = [each.thing_id for each in found]
+        for name in self.ids:
+            possible = self.world.oracle.of(name).between(began, self._now())
+            if len(possible) == 1:
+                (value,) = possible
+                given = {} if value is None else self.world.given[value]
+                is_listed = given.get("owner") == owner and given["sizes"].get(size, high + 1) <= high
                 assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
 
     # -- several records

@@ -85,8 +85,8 @@ class Setting:
     summed: bool = False
     """A read model has sums over the records of each owner."""
     tagged: bool = False
-    """Records have tags, a lookup by each of these, an ordered one, and a model; those of the beginning are of an
-    earlier version."""
+    """Records have tags and sizes, a lookup by each tag, ordered ones of the names and of each size, and a model; those
+    of the beginning are of an earlier version."""
     family: bool = False
     """Records have parts that go with them, and these are moved every other time."""
 

@@ -19,6 +19,7 @@ NAMES = ("ann", "anna", "annabel", "bob")
 OWNERS = ("o1", "o2")
 TAGS = ("red", "green", "blue", "grey")
 CITIES = ("moss", "oslo")
+SIZES = ("length", "width", "height")
 
 
 class MadeUp:
@@ -58,7 +59,8 @@ def thing_schema(
     summed: bool = False,
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
-    they have tags, a lookup by each of these, a list of each owner in the order of names, a model, and an upgrade.
+    they have tags and sizes, a lookup by each tag, lists of each owner in the order of names and of each size, a model,
+    and an upgrade.
     `family`: they have parts, which go with them. `summed`: a read model has sums over them, see `totals`."""
     by_name, by_owner = shards
 
@@ -84,6 +86,8 @@ def thing_schema(
             floor_range_key = RangeKey("place.floor", "created")
             tag_lookup = Lookup("tags", name="tag")
             name_list = OrderedLookup("name", within="owner", name="byName")
+            sizes: dict[str, int] = Field(default_factory=dict)
+            size_list = OrderedLookup("sizes", within="owner", then="number")
 
     class Part(Entity, token="part", shard_bumps=list(bumps)):
         """What goes with its thing."""

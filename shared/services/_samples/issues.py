@@ -90,8 +90,10 @@ def generated_issues(project: Project, count: int, day: dt.date) -> Iterator[Iss
             assignee=chance.one_of(people) if chance.below(5) else None,
             due=day + dt.timedelta(days=chance.below(120) - 40) if chance.below(2) else None,
             created=end - (count + 1 - num) * step + chance.below(step),
-            text1=chance.one_of(_SECTIONS) if chance.below(10) else None,
-            text2=chance.one_of(_CONTRACTORS) if chance.below(4) == 0 else None,
-            number1=Decimal(chance.below(1_200)) / 10 if chance.below(2) else None,
-            date1=day - dt.timedelta(days=chance.below(DAYS)) if chance.below(3) else None,
+            custom_texts={
+                **({"text1": chance.one_of(_SECTIONS)} if chance.below(10) else {}),
+                **({"text2": chance.one_of(_CONTRACTORS)} if chance.below(4) == 0 else {}),
+            },
+            custom_numbers={"number1": Decimal(chance.below(1_200)) / 10} if chance.below(2) else {},
+            custom_dates={"date1": day - dt.timedelta(days=chance.below(DAYS))} if chance.below(3) else {},
         )

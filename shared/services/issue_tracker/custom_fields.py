@@ -1,13 +1,14 @@
-"""Custom fields: a project gives a name to one of the places that issues have, and values are set by that name.
+"""Custom fields: a project gives a place to each of its fields, and values are set by the fields' names.
 
 A place is of a kind, and so are its values: they are validated and sorted as such. A field keeps its place for ever, so
 while an issue stays in its project no value of its is shown under another name; a merge maps places by name, and who
-moves an issue by hand has to do it. The places bound how many fields a project may have.
+moves an issue by hand has to do it. A project may have any number of fields; an issue has at most 40 values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -16,8 +17,9 @@ from pydantic import Field
 from shardweave import Database, Update, errors
 from shardweave.routing import JsonModel, Writes, post, writes
 
-from .grid import TYPES, IssueWithValues, project_of, with_values
-from .records import COLUMNS, PLACES, FieldKind, FieldName, Issue, Project
+from .custom_values import changed_values, read_value
+from .grid import IssueWithValues, project_of, with_values
+from .records import COLUMNS, FieldKind, FieldName, Issue, Project
 
 
 class NewField(JsonModel):
@@ -36,30 +38,23 @@ class NewValues(JsonModel):
 
 
 def with_field(fields: Mapping[str, str], name: str, kind: FieldKind) -> dict[str, str]:
-    """A project's fields and one more, in a place that is free. Raises AlreadyExists, Conflict."""
+    """A project's fields and one more, in a place that is free. Raises AlreadyExists."""
     if name in fields or name in COLUMNS:
         raise errors.AlreadyExists("there is such a column", where="name", fix="choose another name")
-    place = free_place(fields, kind)
-    if place is None:
-        raise errors.Conflict(f"a project has {at_most(kind)}", where="kind", fix="use one it has")
-    return {**fields, name: place}
+    return {**fields, name: free_place(fields, kind)}
 
 
-def free_place(fields: Mapping[str, str], kind: FieldKind) -> str | None:
+def free_place(fields: Mapping[str, str], kind: FieldKind) -> str:
     """The first place of a kind that no field has."""
-    return next((place for place in PLACES if PLACES[place] is kind and place not in fields.values()), None)
+    taken = set(fields.values())
+    return next(place for number in count(1) if (place := f"{kind.value}{number}") not in taken)
 
 
-def at_most(kind: FieldKind) -> str:
-    """How many fields of a kind a project may have."""
-    return f"at most {sum(each is kind for each in PLACES.values())} field(s) of the kind {kind.value}"
-
-
-@post("/v1/custom-fields", status=200, tag="projects", errors=(errors.NotFound, errors.AlreadyExists, errors.Conflict))
+@post("/v1/custom-fields", status=200, tag="projects", errors=(errors.NotFound, errors.AlreadyExists))
 def declare_custom_field(given: NewField) -> Writes[Project]:
     """A new custom field of a project.
 
-    A project has at most 2 of the kind `text`, 1 of the kind `number`, 1 of the kind `date`."""
+    A project may have any number of them."""
 
     def changes(project: Project) -> dict[str, Any]:
         return {"custom_fields": with_field(project.custom_fields, given.name, given.kind)}
@@ -74,13 +69,16 @@ def declare_custom_field(given: NewField) -> Writes[Project]:
 def set_custom_values(given: NewValues, database: Database) -> Writes[IssueWithValues]:
     """Values of an issue's custom fields, by name.
 
-    Fields that are not named keep their values."""
+    Fields that are not named keep their values. An issue has at most 40."""
     fields: dict[str, str] = {}
 
     def changes(issue: Issue) -> dict[str, Any]:
         fields.clear()
         fields.update(project_of(database, {"project_id": issue.project_id}).custom_fields)
-        return {place_of(name, fields): read(name, value, fields) for name, value in given.values.items()}
+        named = {place_of(name, fields): (name, value) for name, value in given.values.items()}
+        return changed_values(
+            issue, {place: read_value(place, value, "values", name) for place, (name, value) in named.items()}
+        )
 
     return writes(
         Update(Issue, {"issue_id": given.issue_id}, changes),
@@ -98,11 +96,6 @@ def place_of(name: str, fields: Mapping[str, str]) -> str:
             f"the project has no custom field {shown!r}", where=f"values.{shown}", fix=f"use some of {listed}"
         )
     return fields[name]
-
-
-def read(name: str, value: Any, fields: Mapping[str, str]) -> Any:
-    """A custom field's value. Raises ValidationFailed."""
-    return None if value is None else TYPES[PLACES[fields[name]]].read(value, "values", name)
 
 
 def missing(what: str, where: str) -> errors.NotFound:

@@ -1,26 +1,32 @@
 """The grid: a project's issues in pages, sorted by one of its columns, with its custom fields by their names.
 
 Costs of a page: a read of the project, and a query of the four shards, whatever the page and however many issues there
-are. Filters drop issues after reading, so a page that drops many reads further; `/v1/issue-grid/explain` shows what.
+are. By a custom field, or by number where a custom field equals a value, a page is read from the list of an ordered
+lookup: a query of its entries and a batch of issues for each 100. Filters drop issues after reading, so a page that
+drops many reads further; `/v1/issue-grid/explain` shows what.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
-from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from shardweave import Database, errors, where
-from shardweave.routing import JsonModel, JsonType, Listed, RecordView, get, listed
+from shardweave.routing import JsonModel, Listed, RecordView, get, listed, listed_by
 
-from .records import COLUMNS, PLACES, FieldKind, Issue, Number, Priority, Project, State, Text, presence
+from .custom_values import FieldTest, property_of, tests_of, values_by_name
+from .records import COLUMNS, VALUES, Issue, Priority, Project, State, kind_of
 from .sorting import LAST, sorting
+
+BY_LOOKUP = 4
+"""Requests for a page of 100 by an ordered lookup: its entries, one more entry, and the issues of both."""
 
 KINDS = {
     "num": "number",
@@ -32,14 +38,10 @@ KINDS = {
 }
 
 
-TYPES = {FieldKind.TEXT: JsonType(Text), FieldKind.NUMBER: JsonType(Number), FieldKind.DATE: JsonType(dt.date)}
-"""What values of custom fields of each kind are."""
-
-
 class IssueWithValues(RecordView[Issue]):
     """Something to be done. Its number tells it from the others of its project, its id from all."""
 
-    hidden = frozenset({*PLACES, *(presence(place) for place in PLACES)})
+    hidden = frozenset(VALUES.values())
     custom: dict[str, str] = Field(description="The values of custom fields, by their names.")
 
 
@@ -69,44 +71,57 @@ def columns_of(project: Project) -> list[Column]:
     """The columns of a project's grid."""
     own = [Column(name=name, kind=KINDS.get(name, "text"), custom=False) for name in COLUMNS]
     return own + [
-        Column(name=name, kind=PLACES[place].value, custom=True) for name, place in project.custom_fields.items()
+        Column(name=name, kind=kind_of(place).value, custom=True) for name, place in project.custom_fields.items()
     ]
 
 
-def issues_by(project: Project, sort: str, only: Mapping[str, Any] = MappingProxyType({})) -> Listed[Issue]:
-    """A project's issues in the order that `sort` names, those that have the values of `only`. Raises UnknownName,
-    UnsupportedQuery."""
+@dataclass(frozen=True)
+class Wanted:
+    """Which issues of a project a grid has: those with the values `only`, and that pass the tests of custom fields."""
+
+    only: Mapping[str, Any] = field(default_factory=dict)
+    tests: Sequence[FieldTest] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(value is not None for value in self.only.values()) + len(self.tests)
+
+    def filter(self, read: FieldTest | None) -> Any:
+        """The filter of what is not `read` by an interval, None where nothing is left."""
+        plain = [where(name) == value for name, value in self.only.items() if value is not None]
+        tests = [*plain, *(each.filter for each in self.tests if each is not read)]
+        return reduce(and_, tests) if tests else None
+
+
+ALL = Wanted()
+
+
+def issues_by(project: Project, sort: str, wanted: Wanted = ALL) -> Listed[Issue]:
+    """The issues of a project that are wanted, in the order that `sort` names. Raises UnknownName, UnsupportedQuery."""
     chosen = sorting(sort, project.custom_fields)
-    conditions: dict[str, Any] = {"tenant_id": project.tenant_id, "project_id": project.project_id}
+    inside: dict[str, Any] = {"tenant_id": project.tenant_id, "project_id": project.project_id}
     if chosen.place is not None:
-        conditions[presence(chosen.place)] = True
-    return listed(Issue, conditions, index=chosen.index, filter=filter_of(only), reverse=chosen.reverse)
-
-
-def custom_values(given: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, Any]:
-    """The values of custom fields, by the places where issues hold them. Raises UnknownName, ValidationFailed."""
-    found = {}
-    for name, text in given.items():
-        shown = f"custom.{name[:40]}"
-        if name not in fields:
-            listed = ", ".join(fields) or "(it has none)"
-            raise errors.UnknownName("the project has no such custom field", where=shown, fix=f"use some of {listed}")
-        found[fields[name]] = TYPES[PLACES[fields[name]]].read(text, "custom", name)
-    return found
-
-
-def filter_of(only: Mapping[str, Any]) -> Any:
-    """The filter that keeps issues with these values, None where none is given."""
-    tests = [where(name) == value for name, value in only.items() if value is not None]
-    return reduce(and_, tests) if tests else None
+        read = next((each for each in wanted.tests if each.place == chosen.place), None)
+    else:
+        by_number = chosen.index == "gridNum"
+        read = next((each for each in wanted.tests if by_number and each.equal is not None), None)
+    place = chosen.place if read is None else read.place
+    if place is None:
+        return listed(Issue, inside, index=chosen.index, filter=wanted.filter(None), reverse=chosen.reverse)
+    name = property_of(place)
+    return listed_by(
+        Issue,
+        name,
+        None if read is None else read.asked,
+        within={**inside, f"{name}.name": place},
+        filter=wanted.filter(read),
+        reverse=chosen.reverse,
+    )
 
 
 def with_values(issue: Issue, fields: Mapping[str, str]) -> IssueWithValues:
     """An issue as it stands in the grid of a project with these custom fields."""
-    values = issue.model_dump(mode="json", include=set(fields.values()), exclude_none=True)
-    return IssueWithValues(
-        record=issue, custom={name: values[place] for name, place in fields.items() if place in values}
-    )
+    return IssueWithValues(record=issue, custom=values_by_name(issue, fields))
 
 
 ProjectId = Annotated[UUID, Field(description="The project.")]
@@ -115,7 +130,9 @@ OnlyState = Annotated[State | None, Field(description="Only issues in this state
 OnlyPriority = Annotated[Priority | None, Field(description="Only issues of this priority.")]
 OnlyReporter = Annotated[str | None, Field(description="Only issues that this person reported.")]
 OnlyAssignee = Annotated[str | None, Field(description="Only issues of this assignee.")]
-OnlyCustom = Annotated[dict[str, str], Field(description="Only issues with this value of a custom field.")]
+OnlyCustom = Annotated[
+    dict[str, str], Field(description="Only issues with this value of a custom field; also .from, .to, .prefix.")
+]
 
 
 @get("/v1/issue-grid", tag="issues", errors=(errors.NotFound,))
@@ -133,11 +150,12 @@ def issue_grid(
 
     `sort` names one column, `-` before it for the other direction: `sort=-due`. Issues that are alike in it come by
     number, the same way; `sort=state,-num` has the numbers the other way. By a custom field come the issues that have
-    a value there. `state`, `priority`, `reporter`, `assignee` and `custom.NAME` filter, in any order."""
+    a value there. `state`, `priority`, `reporter`, `assignee` and `custom.NAME` filter, in any order; also
+    `custom.NAME.from`, `.to` (both included) and, of a text, `.prefix`."""
     project = project_of(database, {"project_id": project_id})
     only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
-    only |= custom_values(custom, project.custom_fields)
-    found = issues_by(project, sort, only).shown_as(lambda issue: with_values(issue, project.custom_fields))
+    wanted = Wanted(only, tests_of(custom, project.custom_fields))
+    found = issues_by(project, sort, wanted).shown_as(lambda issue: with_values(issue, project.custom_fields))
     return found.with_members(Columns(columns=columns_of(project)))
 
 
@@ -156,14 +174,14 @@ class GridLane(JsonModel):
 class GridPlan(JsonModel):
     """How a page of the grid is read, and why."""
 
-    index: str = Field(description="The index that has the order.")
+    index: str = Field(description="The index that has the order, or the ordered lookup.")
     order: str = Field(description="ascending or descending.")
     reasons: list[str]
-    lanes: int = Field(description="Shards that are read at once.")
+    lanes: int = Field(description="Shards that are read at once; of a lookup its one list.")
     estimated_reads: int = Field(description="Requests for a page; a filter may need more.")
     filters: int = Field(description="Tests that drop issues after reading.")
-    reads: int | None = Field(description="Requests that the first page took, where it was run.")
-    units: float | None = Field(description="Read units that it cost, where it was run.")
+    reads: int | None = Field(description="Requests that the first page took, where it was run by an index.")
+    units: float | None = Field(description="Read units that it cost, where it was run by an index.")
     shards: list[GridLane]
 
 
@@ -183,8 +201,10 @@ def explain_issue_grid(
     """How the grid with the same parameters is read, and why."""
     project = project_of(database, {"project_id": project_id})
     only = {"state": state, "priority": priority, "reporter": reporter, "assignee": assignee}
-    only |= custom_values(custom, project.custom_fields)
-    grid = issues_by(project, sort, only)
+    wanted = Wanted(only, tests_of(custom, project.custom_fields))
+    grid = issues_by(project, sort, wanted)
+    if grid.lookup is not None:
+        return _plan_of_lookup(grid, wanted)
     found = database.explain(
         Issue, grid.conditions, index=grid.index, filter=grid.filter, reverse=grid.reverse, run=run
     )
@@ -194,10 +214,27 @@ def explain_issue_grid(
         reasons=list(found.reasons),
         lanes=len(found.lanes),
         estimated_reads=found.estimated_reads,
-        filters=sum(value is not None for value in only.values()),
+        filters=wanted.count,
         reads=None if found.stats is None else found.stats.requests,
         units=None if found.stats is None else found.stats.units,
         shards=_lanes_of(found),
+    )
+
+
+def _plan_of_lookup(grid: Listed[Issue], wanted: Wanted) -> GridPlan:
+    """The plan of a grid that is read by an ordered lookup."""
+    assert grid.lookup is not None
+    interval = "its part that the field's test asks for" if grid.value is not None else "all of it"
+    return GridPlan(
+        index=to_camel(grid.lookup),
+        order="descending" if grid.reverse else "ascending",
+        reasons=["the custom field has a list in an ordered lookup", f"{interval} is read, and a batch of issues"],
+        lanes=1,
+        estimated_reads=BY_LOOKUP,
+        filters=wanted.count - (grid.value is not None),
+        reads=None,
+        units=None,
+        shards=[],
     )
 
 

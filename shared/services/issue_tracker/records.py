@@ -5,24 +5,25 @@ an index, every lookup and every sequence. So a key, a query or a number of one 
 and a project of another tenant is no parent. Issues are spread over 4 shards by their own id, so that a project may
 have any number of them; a tenant's projects lie together.
 
-An issue has a place for each kind of custom field (`text1`, `text2`, `number1`, `date1`), and a sparse index for each
-place: an issue without a value there is not in it. A project says what the places mean to it.
+A project gives a place to each of its custom fields (`text1`, `text2`, ..., `number1`, ..., `date1`, ...), and an issue
+has its values by their places, in a mapping for each kind. An ordered lookup of each mapping lists the issues of a
+project by the values of each place: any number of fields can be sorted by, and takes none of the table's indexes.
 
-Costs: an issue is in 10 indexes, and in one more for each place that it uses, so it is written that many times. A
-project's issues are counted in one record, which bounds creations to tens a second and project, of up to 30 issues
-each.
+Costs: an issue is in 10 indexes, so it is written that many times, and with an entry more for each of its custom
+values. A project's issues are counted in one record, which bounds creations to tens a second and project, of up to 30
+issues each.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Self
 from uuid import UUID, uuid4
 
-from pydantic import Field, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_validator, model_validator
 
 from shardweave import (
     DecimalCodec,
@@ -30,6 +31,7 @@ from shardweave import (
     HashKey,
     Index,
     Lookup,
+    OrderedLookup,
     RangeKey,
     Sequence,
     ShardBump,
@@ -53,8 +55,8 @@ Person = Annotated[str, Field(min_length=1, max_length=100)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[Decimal, DecimalCodec(4), Field(max_digits=15, decimal_places=4)]
 FieldName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]*$", max_length=40)]
-Place = Literal["text1", "text2", "number1", "date1"]
-Derived = Annotated[bool | None, Field(json_schema_extra={"readOnly": True})]
+MAX_VALUES = 40
+"""The custom values of one issue: with so many, one transaction still moves it to another project."""
 
 
 class State(enum.Enum):
@@ -81,13 +83,32 @@ class FieldKind(enum.Enum):
     DATE = "date"
 
 
-PLACES: dict[str, FieldKind] = {
-    "text1": FieldKind.TEXT,
-    "text2": FieldKind.TEXT,
-    "number1": FieldKind.NUMBER,
-    "date1": FieldKind.DATE,
-}
-"""Where an issue holds the values of custom fields, and their kinds."""
+PLACE = re.compile(f"({'|'.join(kind.value for kind in FieldKind)})([1-9][0-9]{{0,3}})")
+"""A place: a kind and a number, up to 9999."""
+
+Place = Annotated[str, Field(pattern=f"^{PLACE.pattern}$")]
+
+
+def kind_of(place: str) -> FieldKind:
+    """What the values of a place are."""
+    found = PLACE.fullmatch(place)
+    assert found is not None, "the pattern of a place has refused it"
+    return FieldKind(found[1])
+
+
+VALUES = {FieldKind.TEXT: "custom_texts", FieldKind.NUMBER: "custom_numbers", FieldKind.DATE: "custom_dates"}
+"""The property with an issue's values of each kind."""
+
+
+def custom_values_by_place(values: dict[str, Any]) -> dict[str, Any]:
+    """Issues had one property for each of four places, and an index for each."""
+    found = {"customTexts": ("text1", "text2"), "customNumbers": ("number1",), "customDates": ("date1",)}
+    for name, places in found.items():
+        kept = {place: values.pop(place, None) for place in places}
+        values[name] = {place: value for place, value in kept.items() if value is not None}
+        for place in places:
+            values.pop(f"has{place.capitalize()}", None)
+    return values
 
 
 class Tenant(Entity, token="tenant"):
@@ -121,10 +142,17 @@ class Project(Entity, token="project", partition="tenant_id", shard_bumps=FOUR_S
             raise ValueError("two fields have one place")
         if taken := sorted(set(fields) & set(COLUMNS)):
             raise ValueError(f"{', '.join(taken)} is a column of every issue")
-        return {name: place for place in PLACES for name, its in fields.items() if its == place}
+        return dict(sorted(fields.items()))
 
 
-class Issue(Entity, token="issue", partition="tenant_id", shard_by="issue_id", shard_bumps=FOUR_SHARDS):
+class Issue(
+    Entity,
+    token="issue",
+    partition="tenant_id",
+    shard_by="issue_id",
+    shard_bumps=FOUR_SHARDS,
+    upgrades=[custom_values_by_place],
+):
     """Something to be done. Its number tells it from the others of its project, its id from all."""
 
     tenant_id: UUID = claim_property(CLAIM)
@@ -140,24 +168,18 @@ class Issue(Entity, token="issue", partition="tenant_id", shard_by="issue_id", s
     created: Timestamp = timestamp_property()
     updated: Timestamp = updated_property()
     text: str | None = Field(default=None, max_length=20_000)
-    text1: Text | None = None
-    text2: Text | None = None
-    number1: Number | None = None
-    date1: dt.date | None = None
-    has_text1: Derived = None
-    has_text2: Derived = None
-    has_number1: Derived = None
-    has_date1: Derived = None
+    custom_texts: dict[Place, Text] = Field(default_factory=dict, description="The values of custom fields by places.")
+    custom_numbers: dict[Place, Number] = Field(default_factory=dict)
+    custom_dates: dict[Place, dt.date] = Field(default_factory=dict)
 
     numbering = Sequence("num", within=("tenant_id", "project_id"))
     numbers = Unique("num", within=("tenant_id", "project_id"))
+    text_list = OrderedLookup("custom_texts", within=("tenant_id", "project_id"), then="num")
+    number_list = OrderedLookup("custom_numbers", within=("tenant_id", "project_id"), then="num")
+    date_list = OrderedLookup("custom_dates", within=("tenant_id", "project_id"), then="num")
     project = belongs_to(Project, by=("tenant_id", "project_id"), enforced=True)
 
     project_hash_key = HashKey("tenant_id", "project_id")
-    text1_hash_key = HashKey("tenant_id", "project_id", "has_text1")
-    text2_hash_key = HashKey("tenant_id", "project_id", "has_text2")
-    number1_hash_key = HashKey("tenant_id", "project_id", "has_number1")
-    date1_hash_key = HashKey("tenant_id", "project_id", "has_date1")
 
     num_range_key = RangeKey("num")
     title_range_key = RangeKey("title", "num")
@@ -169,15 +191,15 @@ class Issue(Entity, token="issue", partition="tenant_id", shard_by="issue_id", s
     due_range_key = RangeKey("due", "num")
     created_range_key = RangeKey("created", "num")
     updated_range_key = RangeKey("updated", "num")
-    text1_range_key = RangeKey("text1", "num")
-    text2_range_key = RangeKey("text2", "num")
-    number1_range_key = RangeKey("number1", "num")
-    date1_range_key = RangeKey("date1", "num")
 
-    @classmethod
-    def prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Say of each place whether there is a value, whatever was given for that."""
-        return values | {to_camel(presence(place)): values.get(place) is not None or None for place in PLACES}
+    @model_validator(mode="after")
+    def _of_their_places(self) -> Self:
+        for kind, name in VALUES.items():
+            if wrong := [place for place in getattr(self, name) if kind_of(place) is not kind]:
+                raise ValueError(f"{wrong[0]} is no place of the kind {kind.value}")
+        if (count := sum(len(getattr(self, name)) for name in VALUES.values())) > MAX_VALUES:
+            raise ValueError(f"an issue has at most {MAX_VALUES} custom values, and it has {count}")
+        return self
 
 
 class MergeState(enum.Enum):
@@ -221,11 +243,6 @@ COLUMNS = ("num", "title", "state", "priority", "reporter", "assignee", "due", "
 """What every issue has, and a grid can be sorted by."""
 
 
-def presence(place: str) -> str:
-    """The property that says whether a place has a value."""
-    return f"has_{place}"
-
-
 INDEXES = (
     Index("gridNum", "project_hash_key", "num_range_key"),
     Index("gridTitle", "project_hash_key", "title_range_key"),
@@ -237,10 +254,6 @@ INDEXES = (
     Index("gridDue", "project_hash_key", "due_range_key"),
     Index("gridCreated", "project_hash_key", "created_range_key"),
     Index("gridUpdated", "project_hash_key", "updated_range_key"),
-    Index("gridText1", "text1_hash_key", "text1_range_key"),
-    Index("gridText2", "text2_hash_key", "text2_range_key"),
-    Index("gridNumber1", "number1_hash_key", "number1_range_key"),
-    Index("gridDate1", "date1_hash_key", "date1_range_key"),
     Index("mergesByState", "state_hash_key", "updated"),
     Index("projectsByName", "tenant_hash_key", "name_range_key"),
 )

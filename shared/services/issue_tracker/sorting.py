@@ -5,8 +5,8 @@
     pressure             a custom field, by the name that the project gave it
 
 One column is the rule: each has an index, whose range key ends in `num`, and is read backwards for the other
-direction. A pair needs an index of its own, so only some pairs have one; for any other the error says which index it
-would be. By a custom field come the issues that have a value there, and no others.
+direction; a custom field has a list of an ordered lookup instead, with the issues that have a value there. A pair needs
+an index of its own, so only some pairs have one; for any other the error says which index it would be.
 
 Pure.
 """
@@ -35,9 +35,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Sorting:
-    """The index of a grid, its direction, and the place of the custom field that it is sorted by, if it is one."""
+    """The index of a grid, or the place of the custom field that it is sorted by, and its direction."""
 
-    index: str
+    index: str | None
     reverse: bool
     place: str | None = None
 
@@ -60,20 +60,23 @@ def sorting(text: str, places: Mapping[str, str]) -> Sorting:
         return Sorting("gridNum", first.descending)
     if rest in ([], [Term(LAST, first.descending)]) and first.name != LAST:
         place = places.get(first.name)
-        return Sorting(index_name(place or first.name), first.descending, place)
+        return Sorting(None if place else index_name(first.name), first.descending, place)
     if rest == [Term(LAST, not first.descending)] and first.name in NEWEST:
         return Sorting(NEWEST[first.name], first.descending)
     raise unsupported(terms, places)
 
 
 def index_name(column: str) -> str:
-    """The index that is sorted by a column, or by the values of a place."""
+    """The index that is sorted by a column."""
     return f"grid{column[:1].upper()}{column[1:]}"
 
 
 def unsupported(terms: Sequence[Term], places: Mapping[str, str]) -> errors.UnsupportedQuery:
     """The refusal of a sorting that has no index, with the index that it would need."""
     names = [term.name for term in terms]
+    if custom := [name for name in names if name in places]:
+        message = f"a list of issues by {custom[0]} has no second column but the numbers, the same way"
+        return errors.UnsupportedQuery(message, where="sort", fix=f"sort by {custom[0]} alone, or leave it out")
     if len(set(names)) < len(names):
         return errors.UnsupportedQuery("a column is named twice", where="sort", fix="name each once")
     if names[0] == LAST:
@@ -83,7 +86,7 @@ def unsupported(terms: Sequence[Term], places: Mapping[str, str]) -> errors.Unsu
     if needed[-1].name != LAST:
         needed.append(Term(LAST, needed[-1].descending))
     # Read backwards, an index gives every direction the other way round: so the first may always ascend.
-    turned = [Term(places.get(each.name, each.name), each.descending != needed[0].descending) for each in needed]
+    turned = [Term(each.name, each.descending != needed[0].descending) for each in needed]
     key = ", ".join(f'desc("{each.name}")' if each.descending else f'"{each.name}"' for each in turned)
     title = "".join(f"{each.name[:1].upper()}{each.name[1:]}{'Descending' * each.descending}" for each in turned)
     return errors.UnsupportedQuery(

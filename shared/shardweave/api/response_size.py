@@ -39,9 +39,9 @@ class Texts:
     short_of: CutBy = ""
 
 
-def fitting_page(records: Iterable[Carried]) -> int:
+def fitting_page(records: Iterable[Carried], most: int = MAX_PAGE_BYTES) -> int:
     """How many of the first records fit into an answer; at least one, if there is one."""
-    return fitting((each.size for each in records), MAX_PAGE_BYTES)
+    return fitting((each.size for each in records), most)
 
 
 def fills_more_than_an_answer(record: Carried) -> bool:

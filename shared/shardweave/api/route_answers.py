@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -14,10 +14,12 @@ from pydantic import BaseModel
 
 from ..access.authorization import ACCESS_ERRORS
 from ..errors import ConfigurationError, NotFound, ShardweaveError, TableFull
+from ..query.lookup_tokens import LookupTokens
 from ..query.spec import QuerySpec
 from ..routing import Listed, RecordView, Route, Writes
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
+from ..store.lookups.lookup_asks import lookup_of
 from ..store.operations import Written
 from ..store.outcomes import not_found
 from ..table.values import Item
@@ -26,8 +28,9 @@ from ..wire.record_models import RecordModels, page_model
 from .caller_database import CallerDatabase
 from .http import Response
 from .idempotency import ONCE, ONCE_ERRORS, carried_out, worked
+from .lookup_pages import LookupPages, LookupQuestion
 from .operation import Answer, Call, Operation
-from .pages import Pages
+from .pages import AnsweredPage, Pages
 from .preconditions import CONDITIONS_OF_READING, IF_NONE_MATCH, entity_tag, tags_of
 from .route_arguments import NOT_GIVEN, Arguments, arguments_of, path_of
 from .route_faults import check_answer, check_listed, check_status, check_writes
@@ -208,6 +211,10 @@ class _Page:
         listed: Listed[Any, Any] = self.route.function(**arguments.of(call))
         check_listed(self.route, listed)
         asked = paging(call.query)
+        more = {} if self.members is None else self.members.document(cast("BaseModel", listed.members))
+        pages = self._pages(listed)
+        if listed.lookup is not None:
+            return pages.listed(self._by_lookup(call, listed, asked, pages), more)
         spec = QuerySpec(
             entity=self.parts.schema[listed.entity].token,
             conditions=listed.conditions,
@@ -218,9 +225,19 @@ class _Page:
             latest=listed.latest,
             **{**asked, "reverse": asked["reverse"] != listed.reverse},
         )
-        more = {} if self.members is None else self.members.document(cast("BaseModel", listed.members))
-        pages = self._pages(listed)
         return pages.listed(pages.run(spec, call, operation="query"), more)
+
+    def _by_lookup(self, call: Call, listed: Listed[Any, Any], asked: Mapping[str, Any], pages: Pages) -> AnsweredPage:
+        """A page of a list by a lookup."""
+        assert listed.lookup is not None
+        entity, queries = self.parts.schema[listed.entity], self.parts.queries
+        grant = self.parts.access.grant(entity, "list", call.caller)
+        grant.check_filter(listed.filter)
+        reverse = asked["reverse"] != listed.reverse
+        within = grant.scope(lookup_of(entity, listed.lookup), listed.within)
+        question = LookupQuestion(listed.lookup, listed.value, within, reverse, listed.filter)
+        tokens = LookupTokens(queries.cursors, queries.now_ms)
+        return LookupPages(entity, self.parts.store, tokens, pages).page(call, question, asked, (), grant)
 
     def _pages(self, listed: Listed[Any, Any]) -> Pages:
         row = listed.row

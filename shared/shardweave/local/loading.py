@@ -79,7 +79,8 @@ def _actions(store: Store, record: Entity) -> int:
     entity = store.schema[type(record)]
     item = entity.dump(record)
     enforced = sum(relation.enforced for relation in entity.relations.values())
-    found = sum(len(lookup_keys(entity, each, item)) if each.members else 1 for each in entity.lookups.values())
+    lookups = entity.lookups.values()
+    found = sum(len(lookup_keys(entity, each, item)) if each.members or each.entries else 1 for each in lookups)
     return 2 + found + 2 * enforced
 
 

@@ -71,12 +71,16 @@ class Reader:
         does."""
         pauses = self._waiting.pauses(CONTENDED, seconds)
         while True:
-            moments = {entity.token: self._moment_of(entity) for entity, _ in asked}
+            moments = self._moments(entity for entity, _ in asked)
             try:
                 return self.find([Wanted(entity, each, moments[entity.token]) for entity, each in asked], seconds)
             except ShardMapChanged:
                 if not pauses.pause():
                     raise
+
+    def _moments(self, entities: Iterable[EntityType[Any]]) -> dict[str, AttemptContext]:
+        """The clock time and shard map for the records of each entity, by its token."""
+        return {token: self._moment_of(entity) for token, entity in {each.token: each for each in entities}.items()}
 
     def find_at(
         self, asked: Sequence[tuple[EntityType[Any], Item, str | None]], seconds: float | None = None
@@ -85,7 +89,7 @@ class Reader:
         belongs there is the record. All other records are read without the shard."""
         if all(shard is None for _, _, shard in asked):
             return self.find_now([(entity, identity) for entity, identity, _ in asked], seconds)
-        moments = {entity.token: self._moment_of(entity) for entity, _, _ in asked}
+        moments = self._moments(entity for entity, _, _ in asked)
         keys = {
             position: entity.keys.primary_key(identity, shard)
             for position, (entity, identity, shard) in enumerate(asked)
@@ -105,7 +109,7 @@ class Reader:
             if place.key == key:
                 found[position] = ReadResult(StoredItem(place.generation, item))
         try:
-            confirm(moments[asked[position][0].token].lease for position in found)
+            confirm(moments[token].lease for token in dict.fromkeys(asked[position][0].token for position in found))
         except ShardMapChanged:
             found = {}
         others = [position for position in range(len(asked)) if position not in found]
@@ -164,7 +168,7 @@ class Reader:
             for position, each in enumerate(candidates)
             if any(self._tuple(place.key) not in items for place in each)
         }
-        confirm(each.moment.lease for each in wanted)
+        confirm({id(each.moment): each.moment.lease for each in wanted}.values())
         sightings = {
             position: ReadResult(
                 self._newest(each, candidates[position], items),

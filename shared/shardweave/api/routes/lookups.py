@@ -7,36 +7,28 @@
 An index may lag behind and a lookup does not: what is answered had the value at some moment of the request. Records
 come in the order of their ids, or, of an ordered lookup, of the values; of a unique value at most one. Nothing else
 goes with it.
-
-As of every list, a page has `limit` records while that many remain that the caller may see, unless the request's time
-ended it or they fill an answer, which it says. Its tokens are cursors (see `query.cursor`) whose position is an id:
-sealed, since that may be the id of a record that the caller may not see, and bound to the lookup, its value and the
-caller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from ...access.grant import Grant
-from ...errors import InputError, RecordUnreadable, UnknownName, UnsupportedQuery
+from ...errors import InputError, UnknownName, UnsupportedQuery
 from ...query.cursor import CursorCodec
-from ...query.lookup_tokens import LookupTokens, id_reached, lookup_walk
-from ...query.spec import Page, Prefix, Range
+from ...query.lookup_tokens import LookupTokens
+from ...query.spec import Prefix, Range
 from ...schema.entity_type import EntityType
 from ...schema.property import Property
 from ...schema.relations import LookupType
 from ...store import Store
-from ...store.lookups.lookup_asks import lookup_ask
-from ...store.noticed import notice
 from ...wire.list_parameters import condition_value, equality_names
 from ...wire.paging import CONTINUATION, EXPAND, PREVIOUS, paging
 from ...wire.parameter import Parameter
+from ..lookup_pages import LookupPages, LookupQuestion
 from ..operation import Call
-from ..pages import AnsweredPage, Pages, deadline_in, token_named
-from ..response_size import fitting_page
+from ..pages import AnsweredPage, Pages
 
 LOOKUP = "lookup"
 _BESIDE = (LOOKUP, "limit", CONTINUATION, PREVIOUS, EXPAND)
@@ -57,10 +49,8 @@ class LookupList:
         taken: Sequence[str],
     ) -> None:
         self._entity = entity
-        self._store = store
-        self._tokens = LookupTokens(cursors, clock)
-        self._pages = pages
         self._taken = taken
+        self.lookup_pages = LookupPages(entity, store, LookupTokens(cursors, clock), pages)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -102,54 +92,11 @@ class LookupList:
         self, call: Call, lookup: LookupType, values: dict[str, Any], expand: Sequence[str], grant: Grant
     ) -> AnsweredPage:
         """The page of the records with these values. Raises as `run` does."""
-        given = call.query
-        asked = paging(given)
         within, value = dict(values), values.get(lookup.property_name)
         within.pop(lookup.property_name, None)
-        reverse = lookup.ordered and asked["reverse"]
-        ask = lookup_ask(self._entity, lookup.name, value, within, reverse=reverse)
-        walk = lookup_walk(self._entity, lookup.name, ask.values, grant.caller.scope, ask.signature())
-        with token_named(given):
-            state = self._tokens.opened(asked["cursor"], walk)
-        deadline = deadline_in(call.time_left_ms, self._store.monotonic)
-        found = self._store.find_by(
-            self._entity.model,
-            lookup.name,
-            value,
-            within=within,
-            reverse=reverse,
-            limit=asked["limit"],
-            after=id_reached(state),
-            backwards=state.backwards,
-            visibility=grant.visibility,
-            deadline=deadline,
-        )
-        answered, unreadable = self._pages.answerable(found, tells=grant.visibility is None)
-        after, cut, short_of = found.after, found.cut, ""
-        try:
-            shown = self._pages.texts(answered, expand, grant.caller, deadline)
-            texts, short_of = shown.texts, shown.short_of
-            room = fitting_page(texts)
-        except RecordUnreadable as error:
-            # Nothing is answered of the first one, and the page ends behind it.
-            texts, room = [], 1
-            unreadable.insert(sum(not each.position for each in unreadable), replace(error.record, position=0))
-        if answered and (room < len(answered) or not texts):
-            reached = next(at for at, each in enumerate(found.items) if each is answered[room - 1][0])
-            after, cut = found.places[reached], True
-            unreadable = [each for each in unreadable if each.position is not None and each.position < room]
-        for each in unreadable:
-            notice(each)
-        page = Page(
-            tuple(each.text for each in texts[:room]),
-            None,
-            complete=not cut,
-            unreadable=tuple(unreadable),
-        )
-        begins = None if asked["cursor"] is None else (found.begins,)
-        page = self._tokens.page(page, state, walk, after, begins)
-        late = found.cut or (room == len(texts) and short_of == "time")
-        return AnsweredPage(page, late or bool(unreadable))
+        asked = paging(call.query)
+        question = LookupQuestion(lookup.name, value, within, reverse=lookup.ordered and asked["reverse"])
+        return self.lookup_pages.page(call, question, asked, expand, grant)
 
     # -- what is asked
 

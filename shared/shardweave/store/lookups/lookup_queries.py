@@ -5,8 +5,8 @@ record alone is never trusted: the record that it leads to is read, and its valu
 value has just moved to another record or the owner has expired, the lookup record is read again.
 
 Costs: `get_by` two reads (three if the identity has its own lookup); `find_by` a query and a batch read for each 100
-records, and one more record than the page to see whether another page follows. Records that the caller may not see are
-read and skipped, at first as many at a time as the page needs, then twice as many, up to 100.
+records, and one more record than the page to see whether another page follows. Where records are skipped, since the
+caller may not see them or they don't pass a filter, twice as many are read at a time, up to 100.
 """
 
 from __future__ import annotations
@@ -132,9 +132,10 @@ class Finder:
         unreadable: list[Unreadable] = []
         places: list[str] = []
         begins: str | None = None
-        size = limit + 1
+        size, read = limit + 1, 0
         while True:
             owners = self._places_after(at, size, after, backwards=backwards != ask.reverse)
+            read += len(owners)
             for owner, record in zip(owners, self._records(entity, ask, at, owners, visibility), strict=True):
                 if record is not None:
                     begins = begins or owner
@@ -153,7 +154,9 @@ class Finder:
             after = owners[-1]
             if deadline is not None and self.monotonic() >= deadline:
                 return FoundPage(tuple(records), after, True, tuple(unreadable), begins or after, tuple(places))
-            size = max(limit + 1 - len(records), min(2 * size, MAX_BATCH_GET))
+            needed = limit + 1 - len(records)
+            skipped = len(places) < read
+            size = max(needed, min(2 * size, MAX_BATCH_GET)) if skipped else needed
 
     def resolve(
         self, entity: EntityType[Any], name: str, many: Sequence[Item], seconds: float | None = None
