@@ -109,6 +109,11 @@ class Pages:
         self._queries = queries
         self._expansion = expansion
 
+    @property
+    def queries(self) -> QueryRunner:
+        """What runs the queries."""
+        return self._queries
+
     def asked(self, spec: QuerySpec, call: Call, operation: str, **told: bool) -> tuple[QueryRunner, QuerySpec]:
         """The query restricted to the caller's records and the request's time, and its runner; `told` are the members
         that request its cost. Raises Unauthenticated, Forbidden, UnknownName, LimitExceeded."""

@@ -17,7 +17,7 @@ What is not known, or of another type, is refused with its place; a null is as i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from ..errors import FieldFault, InputError, ValidationFailed
@@ -153,26 +153,30 @@ def _filter(entity: EntityType[Any], content: Any, where: str) -> FilterConditio
 
 
 def _conditions(entity: EntityType[Any], content: Mapping[str, Any], where: str) -> dict[str, Constraint | OneOf]:
-    return {name: _condition(entity, name, value, f"{where}.{name}"[:120]) for name, value in content.items()}
+    def condition(name: str, value: Any, place: str) -> Constraint | OneOf:
+        return condition_from_json(lambda: entity.condition_property(name, place), value, place)
+
+    return {name: condition(name, value, f"{where}.{name}"[:120]) for name, value in content.items()}
 
 
-def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> Constraint | OneOf:
+def condition_from_json(each: Callable[[], Property], content: Any, where: str) -> Constraint | OneOf:
+    """The condition on a property, from its JSON form. Raises InputError."""
     if isinstance(content, list):
-        return OneOf(tuple(_value(entity, name, each, where) for each in content))
+        return OneOf(tuple(_value(each, one, where) for one in content))
     if not isinstance(content, Mapping):
-        return Equal(_value(entity, name, content, where))
+        return Equal(_value(each, content, where))
     if content.keys() != {"from", "to"}:
         content = {word: value for word, value in content.items() if value is not None or word not in _SIDES}
     words = set(content)
     if words == {"eq"}:
-        return Equal(_value(entity, name, content["eq"], where))
+        return Equal(_value(each, content["eq"], where))
     if words == {"in"} and isinstance(content["in"], list):
-        return OneOf(tuple(_value(entity, name, each, where) for each in content["in"]))
+        return OneOf(tuple(_value(each, one, where) for one in content["in"]))
     if words == {"prefix"} and isinstance(content["prefix"], str):
         return Prefix(content["prefix"])
     if words and words <= {"from", "to"}:
         low, high = (
-            None if content.get(side) is None else _value(entity, name, content[side], f"{where}.{side}", bound=True)
+            None if content.get(side) is None else _value(each, content[side], f"{where}.{side}", bound=True)
             for side in _SIDES
         )
         return Range(low, high)
@@ -183,10 +187,10 @@ def _condition(entity: EntityType[Any], name: str, content: Any, where: str) -> 
     )
 
 
-def _value(entity: EntityType[Any], name: str, value: Any, where: str, *, bound: bool = False) -> Any:
+def _value(each: Callable[[], Property], value: Any, where: str, *, bound: bool = False) -> Any:
     if isinstance(value, (dict, list)) or value is None:
         raise InputError("a condition takes plain values", where=where, fix="give a string, a number, true or false")
-    return _read(entity.condition_property(name, where), value, where, bound=bound)
+    return _read(each(), value, where, bound=bound)
 
 
 def _read(each: Property, value: Any, where: str, *, bound: bool) -> Any:

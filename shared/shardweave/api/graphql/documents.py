@@ -46,7 +46,7 @@ MAX_TOKENS = 5_000
 MAX_ERRORS = 20
 KEPT, MAX_KEPT = 256, 10_000
 """Documents that are kept, and the characters that one of them has at most."""
-LISTS = ("by_id", "every", "by_index")
+LISTS = ("by_id", "every", "by_index", "by_lookup", "related")
 """The kinds of fields that give pages."""
 
 
@@ -80,7 +80,8 @@ class Selected:
 @dataclass(frozen=True)
 class Root:
     """A field of `Query` or `Mutation`: the name that the document gives it, what it means, its arguments, and what is
-    asked for of its record, or, by the names that the document gives `items`, of the records of a page."""
+    asked for of its record, or, by the names that the document gives `items`, of the records of a page. A list of
+    related records is one of `source`."""
 
     key: str
     kind: Kind
@@ -88,6 +89,7 @@ class Root:
     index: str | None
     arguments: Mapping[str, Any]
     selected: Mapping[str, Selected]
+    source: EntityType[Any] | None = field(default=None, compare=False)
 
     @property
     def names(self) -> frozenset[str]:
@@ -216,7 +218,8 @@ class _Collector:
             assert meant.kind is not None, "a field of a root type has a kind"
             assert meant.entity is not None, "a field of a root type is about an entity"
             arguments = get_argument_values(asked, nodes[0], self.variables)
-            yield Root(key, meant.kind, meant.entity, meant.index, arguments, self._selected(meant, asked, nodes))
+            selected = self._selected(meant, asked, nodes)
+            yield Root(key, meant.kind, meant.entity, meant.index, arguments, selected, meant.source)
 
     def _selected(self, meant: Meaning, asked: GraphQLField, nodes: Sequence[FieldNode]) -> dict[str, Selected]:
         assert meant.entity is not None, "a field of a root type is about an entity"

@@ -4,9 +4,11 @@
     ordersById(id)               those of one partition         where the key has a sort part
     orders                       all of them, by id             where it has none
     ordersByCustomer(customerId) those that an index finds      of the index `customer`, or `byCustomer`
+    ordersInOrderOfDue(due)      those of an ordered lookup     of the lookup `due`, or `byDue`
+    customerOrders(id)           those that lead to a customer  of its `orders = has_many(..., via=...)`
 
 With `GraphQL(name_prefix="Shop_", capitalised=True)`: `Shop_Order`, `Shop_OrderById`, `Shop_OrderList`,
-`Shop_OrderByCustomer`, `Shop_CreateOrder`.
+`Shop_OrderByCustomer`, `Shop_OrderInOrderOfDue`, `Shop_CustomerOrders`, `Shop_CreateOrder`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from ...schema.entity_type import EntityType
+from ...schema.relations import LookupType
 from .options import GraphQL
 
 RESERVED = frozenset({"filter", "reverse", "limit", "nextToken", "prevToken"})
@@ -60,6 +63,14 @@ class Names:
         """The field that lists what an index finds."""
         return f"{self._many(entity)}By{_capital(_BY.sub('', index))}"
 
+    def by_lookup(self, entity: EntityType[Any], lookup: str) -> str:
+        """The field that lists what an ordered lookup has."""
+        return f"{self._many(entity)}InOrderOf{_capital(_BY.sub('', lookup))}"
+
+    def related(self, entity: EntityType[Any], relation: str) -> str:
+        """The field that lists what leads to one record."""
+        return f"{self.one(entity)}{_capital(relation)}"
+
     def mutation(self, verb: str, entity: EntityType[Any]) -> str:
         """The field that writes a record."""
         return self._field(f"{_capital(verb)}{entity.model.__name__}")
@@ -76,6 +87,11 @@ class Names:
 def argument_name(stored: str) -> str:
     """The argument of a list that is about a property, or about a member of a model: `address_country`."""
     return f"{stored}_" if stored in RESERVED else stored.replace(".", "_")
+
+
+def entry_argument(lookup: LookupType) -> str:
+    """The argument of the list of an ordered lookup that names the entry of a mapping."""
+    return f"{lookup.property_name}Name"
 
 
 def has_sort(entity: EntityType[Any]) -> bool:
@@ -106,6 +122,12 @@ def _of_entity(names: Names, entity: EntityType[Any]) -> Iterator[tuple[str, str
         yield (names.by_id if has_sort(entity) else names.every)(entity), f"the list of {token}"
     for index in filter(None, entity.views):
         yield names.by_index(entity, index), f"the list of {token} by {index}"
+    for lookup in entity.lookups.values():
+        if lookup.ordered:
+            yield names.by_lookup(entity, lookup.name), f"the list of {token} in the order of {lookup.name}"
+    for related in entity.related_lists.values():
+        if not related.private:
+            yield names.related(entity, related.name), f"the {related.name} of one {token}"
     for verb in () if entity.read_only else VERBS:
         yield names.mutation(verb, entity), f"{verb} of {token}"
     for suffix in ("Connection", "Filter", "Input", "Put", "Patch"):

@@ -3,22 +3,26 @@ say what is wrong with a value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...access.grant import Grant
 from ...errors import UnsupportedQuery, ValueRefused
 from ...keys.key_design import Element
 from ...query.key_attributes import hidden_in
-from ...query.spec import QuerySpec
+from ...query.limits import check_limits
+from ...query.spec import Equal, QuerySpec
 from ...schema.entity_type import EntityType
+from ...schema.property import Property
 from ...wire.composite_keys import PARTITION, SORT, composites
 from ...wire.list_parameters import ListQuery
 from ...wire.paging import token_of
-from ...wire.query_json import spec_from_json
+from ...wire.query_json import condition_from_json, spec_from_json
 from ...wire.record_keys import KEY
+from ..lookup_pages import LookupQuestion
 from .documents import Root
-from .names import OWN_FIELDS, argument_name
+from .names import OWN_FIELDS, argument_name, entry_argument
 
 WORDS = {"beginsWith": "begins_with"}
 """Tests of a filter that are called otherwise in its JSON form."""
@@ -43,6 +47,40 @@ def spec_of(root: Root) -> QuerySpec:
     else:
         spec = spec_from_json(entity, {**asked, "index": root.index, "conditions": _conditions(root)})
     return replace(spec, hydrate=_needs_whole_records(root))
+
+
+def page_of(root: Root) -> QuerySpec:
+    """The page that a list of lookup records is asked for: its limit, its token, its direction and its filter. Raises
+    InputError's kinds."""
+    asked = {name: root.arguments.get(name) for name in _PAGING}
+    asked |= {"nextToken": token_of(root.arguments), "filter": filter_json(root.arguments.get("filter"))}
+    spec = spec_from_json(root.entity, asked)
+    check_limits(spec)
+    return spec
+
+
+def lookup_question(root: Root, grant: Grant, page: QuerySpec) -> LookupQuestion:
+    """What is asked of an ordered lookup. Raises InputError's kinds."""
+    entity, given = root.entity, root.arguments
+    assert root.index is not None, "it names the lookup"
+    lookup = entity.lookups[root.index]
+    within: dict[str, Any] = {}
+    for element in lookup.within:
+        name = argument_name(element.name)
+        read = None if given.get(name) is None else condition_from_json(_of(entity, element.name), given[name], name)
+        within[element.name] = grant.within(element.name, read.value if isinstance(read, Equal) else None)
+    if lookup.entries:
+        within[lookup.entry_name] = given[entry_argument(lookup)]
+    name = argument_name(lookup.property_name)
+    sides = {word: each for word, each in (given.get(name) or {}).items() if each is not None}
+    each = lookup.property_in(entity.properties, lookup.property_name)
+    value = condition_from_json(lambda: each, sides, name) if sides else None
+    grant.check_filter(page.filter)
+    return LookupQuestion(lookup.name, value, within, page.reverse, page.filter)
+
+
+def _of(entity: EntityType[Any], name: str) -> Callable[[], Property]:
+    return lambda: entity.properties[name]
 
 
 def _needs_whole_records(root: Root) -> bool:

@@ -37,13 +37,15 @@ from .costs import check_cost, cost_of
 from .documents import Root, Selected
 from .entities import EntityRecords
 from .field_errors import FieldError
+from .lookup_lists import LookupList
 from .nodes import Node
 from .questions import operation_of, path_of, spec_of
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A field of `Query` that may be read: the record of a path, or the page of a query, and what runs it."""
+    """A field of `Query` that may be read: the record of a path, or the page of a query, and what runs it; or the page
+    of a lookup."""
 
     root: Root
     cost: int
@@ -51,6 +53,7 @@ class Planned:
     given: QuerySpec | None = None
     spec: QuerySpec | None = None
     queries: QueryRunner | None = None
+    lookup: LookupList | None = None
 
 
 @dataclass
@@ -112,6 +115,10 @@ class Reading:
     def _planned(self, root: Root, call: Call) -> Planned:
         self.check_relations(root.selected.values(), call)
         records = self.records[root.entity.token]
+        if root.kind in ("by_lookup", "related"):
+            lookup = LookupList.planned(root, self.records, call)
+            page = lookup.asked.limit
+            return Planned(root, lookup.cost + page + cost_of(root.selected.values(), page), lookup=lookup)
         if root.kind == "one" and (root.arguments.get("sort") is not None or not records.is_sorted):
             grant = self.access.grant(records.entity, "get", call.caller)
             path = path_of(root, grant_texts(grant.bound))
@@ -149,6 +156,13 @@ class Reading:
 
     def _read_root(self, planned: Planned, answering: Answering) -> Node | None:
         root, records = planned.root, self.records[planned.root.entity.token]
+        if planned.lookup is not None:
+            room = max(1, MAX_PAGE_BYTES - answering.bytes)
+            found = planned.lookup.page(self.records, answering.call, self._time_left(answering), room)
+            if found is None:
+                return None
+            answering.fell_short |= found.fell_short
+            return self._listed(root, records.models, found.page, answering)
         if planned.path is not None:
             record = records.found(planned.path, answering.call)
             return None if record is None else self._node(records.models, record, None, answering)
@@ -156,17 +170,21 @@ class Reading:
         if root.kind == "one":
             return self._node(records.models, *page.items[0], answering) if page.items else None
         answering.unreadable += page.stats.unreadable
+        return self._listed(root, records.models, page, answering)
+
+    def _listed(self, root: Root, models: RecordModels, page: Page[tuple[Any, Carried]], answering: Answering) -> Node:
+        """A page, its records as nodes."""
         answering.items += len(page.items)
         values = {
             "nextToken": page.cursor,
             "prevToken": page.prev_token,
             "complete": page.complete,
-            "unreadable": [records.models.unreadable_json(each) for each in page.unreadable],
+            "unreadable": [models.unreadable_json(each) for each in page.unreadable],
         }
         return Node(
             values,
             related={
-                key: [self._node(records.models, record, text, answering) for record, text in page.items]
+                key: [self._node(models, record, text, answering) for record, text in page.items]
                 for key in root.selected
             },
         )

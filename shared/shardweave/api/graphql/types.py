@@ -30,14 +30,14 @@ from graphql import (
 
 from ...schema.entity_type import EntityType, IndexView
 from ...schema.property import Property
-from ...schema.relations import RelationType
+from ...schema.relations import LookupType, RelationType
 from ...wire.record_keys import KEY
 from ...wire.record_models import RecordModels
-from .names import Names, argument_name, has_sort
+from .names import Names, argument_name, entry_argument, has_sort
 from .nodes import Node, related, root
 from .scalars import JSON, LONG, scalar_of, type_of, type_of_annotation
 
-Kind = Literal["one", "by_id", "every", "by_index", "create", "update", "put", "delete"]
+Kind = Literal["one", "by_id", "every", "by_index", "by_lookup", "related", "create", "update", "put", "delete"]
 MEANING = "shardweave"
 """Where a field's extensions have its Meaning."""
 WORDS = {"beginsWith": "begins_with"}
@@ -47,14 +47,15 @@ CONNECTIVES = ("and", "or", "not")
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a field asks for: of `Query` and `Mutation`, of what `entity`, by which index; of a record's type, which
-    relation or property."""
+    """What a field asks for: of `Query` and `Mutation`, of what `entity`, by which index, ordered lookup, or list of
+    related records of `source`; of a record's type, which relation or property."""
 
     kind: Kind | None = None
     entity: EntityType[Any] | None = None
     index: str | None = None
     relation: RelationType | None = None
     stored: str = ""
+    source: EntityType[Any] | None = None
 
 
 def meaning_of(field: GraphQLField) -> Meaning:
@@ -76,6 +77,7 @@ class Types:
         self._tests: dict[str, GraphQLInputObjectType] = {}
         self._conditions: dict[str, GraphQLInputObjectType] = {}
         self._filters: dict[str, GraphQLInputObjectType] = {}
+        self._connections: dict[str, GraphQLObjectType] = {}
 
     @cached_property
     def schema(self) -> GraphQLSchema:
@@ -117,6 +119,11 @@ class Types:
             found[name] = GraphQLField(kind, resolve=related, extensions=_meant(relation=relation))
         return found
 
+    def _page(self, entity: EntityType[Any]) -> GraphQLObjectType:
+        if entity.token not in self._connections:
+            self._connections[entity.token] = self._connection(entity)
+        return self._connections[entity.token]
+
     def _connection(self, entity: EntityType[Any]) -> GraphQLObjectType:
         record = self._records[entity.token]
 
@@ -150,7 +157,7 @@ class Types:
     # -- questions
 
     def _questions(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
-        names, page = self._names, self._connection(entity)
+        names, page = self._names, self._page(entity)
         ids = self.id_arguments(entity, sort_required=False)
         found = {
             names.one(entity): _root(self._records[entity.token], ids, _meant("one", entity), f"One {entity.token}.")
@@ -170,7 +177,38 @@ class Types:
                 arguments = self._narrowing(entity, view) | self._paging(entity)
                 meant = _meant("by_index", entity, index)
                 found[names.by_index(entity, index)] = _root(page, arguments, meant, f"{listed}, by {index}.")
+        for lookup in entity.lookups.values():
+            if lookup.ordered:
+                arguments = self._ordered(entity, lookup) | self._paging(entity)
+                meant = _meant("by_lookup", entity, lookup.name)
+                described = f"{listed}, in the order of {lookup.property_name}."
+                found[names.by_lookup(entity, lookup.name)] = _root(page, arguments, meant, described)
+        return found | self._related_lists(entity)
+
+    def _related_lists(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
+        found = {}
+        for each in entity.related_lists.values():
+            if not each.private:
+                target = self._entities[each.target]
+                paging = {name: self._paging(target)[name] for name in ("limit", "nextToken", "prevToken")}
+                arguments = self.id_arguments(entity, sort_required=True) | paging
+                meant = _meant("related", target, each.name, source=entity)
+                described = f"A page of the {target.collection} of one {entity.token}, null where there is none."
+                found[self._names.related(entity, each.name)] = _root(self._page(target), arguments, meant, described)
         return found
+
+    def _ordered(self, entity: EntityType[Any], lookup: LookupType) -> dict[str, GraphQLArgument]:
+        """What says a list of an ordered lookup, and a part of it."""
+        found: dict[str, GraphQLArgument] = {}
+        for element in lookup.within:
+            kind: Any = scalar_of(entity.properties[element.name])
+            needed = kind if element.name in entity.claims else GraphQLNonNull(kind)
+            found[argument_name(element.name)] = GraphQLArgument(needed, description="Equal to this.")
+        if lookup.entries:
+            described = f"The entry of {lookup.property_name}."
+            found[entry_argument(lookup)] = GraphQLArgument(GraphQLNonNull(GraphQLString), description=described)
+        value = self._condition_input(lookup.property_in(entity.properties, lookup.property_name))
+        return found | {argument_name(lookup.property_name): GraphQLArgument(value)}
 
     def id_arguments(self, entity: EntityType[Any], *, sort_required: bool) -> dict[str, GraphQLArgument]:
         """What names one record."""
