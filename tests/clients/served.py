@@ -18,7 +18,8 @@ from tests.integration.documented import DAY, made_token
 from tests.integration.local_server import LocalServer
 
 PROGRAMS = Path(__file__).parent
-SERVICES = ("issue_tracker", "order_tracking", "user_service", "examples/support_desk/support_desk.py")
+CUSTOMERS = "tests/clients/customers.py"
+SERVICES = ("issue_tracker", "order_tracking", "user_service", "examples/support_desk/support_desk.py", CUSTOMERS)
 TENANT = str(BRIDGE.tenant_id)
 DAY_OF_WORK = {
     "pages": [2, 1],

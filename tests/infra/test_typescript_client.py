@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from shardweave.cdk.tools import node_folder, with_node
-from tests.clients.served import DAY_OF_WORK, PROGRAMS, SERVICES, checked, client_text, said_by, tracker, wrong_lines
+from tests.clients.served import (
+    CUSTOMERS,
+    DAY_OF_WORK,
+    PROGRAMS,
+    SERVICES,
+    checked,
+    client_text,
+    said_by,
+    tracker,
+    wrong_lines,
+)
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements" / "typescript"
@@ -75,6 +85,13 @@ def test_a_day_of_work_compiles_and_is_done(tmp_path: Path, compiler: list[str])
     assert checked(compiler, folder) == ""
     with tracker(tmp_path) as arguments:
         assert said_by([compiler[0], "out/day.js", *arguments], folder) == DAY_OF_WORK
+
+
+def test_wrong_uses_of_collections_and_filters_do_not_compile(tmp_path: Path, compiler: list[str]) -> None:
+    folder = project(tmp_path, CUSTOMERS, "history.ts")
+    found = checked([*compiler, "--noEmit", "--pretty", "false"], folder)
+    lines = {int(number) for number in re.findall(r"^history\.ts\((\d+),", found, re.MULTILINE)}
+    assert sorted(lines) == wrong_lines((folder / "history.ts").read_text(encoding="utf-8")), found
 
 
 def test_each_wrong_use_does_not_compile(tmp_path: Path, compiler: list[str]) -> None:

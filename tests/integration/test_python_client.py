@@ -13,7 +13,9 @@ import pytest
 
 from shardweave.api.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path
 from shardweave.wire.key_paths import key_part
+from tests.clients import customers
 from tests.clients.served import (
+    CUSTOMERS,
     DAY_OF_WORK,
     MYPY,
     PROGRAMS,
@@ -24,6 +26,7 @@ from tests.clients.served import (
     tracker,
     wrong_lines,
 )
+from tests.unit.api_world import Client, api_of
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,52 @@ def test_the_examples_of_the_guide_pass_strict_checks(folder: Path) -> None:
     given = "from client import Client\n\nproject_id = ''\n\n\ndef token() -> str:\n    return ''\n\n\n"
     (folder / "guide.py").write_text(given + making + asking, encoding="utf-8")
     assert checked([*MYPY, "guide.py"], folder) == ""
+
+
+BEGAN = 1_700_000_000_000
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """The client of a service with a collection, and uses of it."""
+    (tmp_path / "client.py").write_text(client_text(CUSTOMERS, "python"), encoding="utf-8")
+    shutil.copy(PROGRAMS / "history.py", tmp_path)
+    return tmp_path
+
+
+def test_wrong_uses_of_collections_and_filters_are_errors(history: Path) -> None:
+    found = checked([*MYPY, "history.py"], history)
+    lines = {int(number) for number in re.findall(r"^history\.py:(\d+): error", found, re.MULTILINE)}
+    assert sorted(lines) == wrong_lines((history / "history.py").read_text(encoding="utf-8")), found
+
+
+def test_collections_and_filters_are_answered(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = Client(api_of(customers.schema()))
+    for number in range(6):
+        record = {"customer": "ann", "made": BEGAN + number, "paid": number % 3 != 0}
+        bill = number % 2 == 0
+        own = {"billId": f"b{number}", "amount": number} if bill else {"visitId": f"v{number}"}
+        assert served.post("/v1/bills" if bill else "/v1/visits", {**record, **own}).status == 201
+    sent: list[str] = []
+
+    def send(method: str, url: str, headers: Any, body: bytes | None) -> Any:
+        target = url.removeprefix("http://here")
+        sent.append(target)
+        answer = served.get(target)
+        return Answer(answer.status, answer.headers, answer.body)
+
+    monkeypatch.syspath_prepend(str(history))
+    for name in ("client", "history"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    text = (history / "history.py").read_text(encoding="utf-8").partition("client.customer_history(made=")[0]
+    made: dict[str, Any] = {"__name__": "history"}
+    exec(compile(text, "history.py", "exec"), made)
+    client = made["Client"]("http://here", send=send)
+    assert made["ids"](client) == ["v5", "b4", "b2"]
+    assert len(sent) == 2, "a page of two and one of one"
+    assert made["large"](client) == []
+    assert made["in_towns"](client) == ["v1", "v3", "v5"]
+    sys.modules.pop("client", None)
 
 
 # -- how it sends -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..api.clients.description import ServiceDescription, describe
 from ..api.operators import NO_OPERATORS
+from ..api.routes.collections import CollectionRoute
 from ..errors import ConfigurationError
 from ..keys.key_format import key_format
 from ..keys.shard_key import ExternalKeys
@@ -72,6 +73,12 @@ def described(service: str, format_name: str) -> ServiceDescription:
     built = build(settings, open_table=EmbeddedTable, module=module)
     try:
         own = service_operations(module, built.parts)
-        return describe(json.loads(built.api.openapi), built.parts.schema, built.parts.access, external, own)
+        parts = built.parts
+        routes = [
+            CollectionRoute(each, parts.schema, parts.queries, external, parts.access)
+            for each in parts.schema.collections
+        ]
+        shared = {each.name: each.shared for each in routes}
+        return describe(json.loads(built.api.openapi), parts.schema, parts.access, external, own, shared)
     finally:
         built.close()

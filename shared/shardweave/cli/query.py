@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from ..api.pages import token_named
-from ..errors import InputError, RecordUnreadable, UnknownName
+from ..errors import InputError, RecordUnreadable, UnknownName, Unreadable
+from ..query.count import CountAnswer
 from ..query.explain import Explanation
 from ..query.runner import QueryRunner
 from ..query.spec import Page, QuerySpec, QueryStats
@@ -24,7 +25,6 @@ from ..schema.entity_type import EntityType
 from ..wire.list_parameters import ListQuery
 from ..wire.query_json import spec_from_json
 from ..wire.query_reports import costs, explained
-from ..wire.record_models import RecordModels
 from .console import counted, visible, whole_text
 from .json_lines import parse_json
 from .shown_records import ShownRecords
@@ -36,9 +36,14 @@ BAR_WIDTH = 24
 PIPE_WIDTH = 120
 
 
-def add_query_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of both commands, beside those that choose the table."""
-    parser.add_argument("--entity", required=True, help="the entity's token, such as user")
+def add_query_arguments(parser: argparse.ArgumentParser, *, collections: bool = False) -> None:
+    """The arguments of both commands, beside those that choose the table; with `collections` one of several entities
+    may be asked."""
+    asked: Any = parser.add_mutually_exclusive_group(required=True) if collections else parser
+    required = {} if collections else {"required": True}
+    asked.add_argument("--entity", **required, help="the entity's token, such as user")
+    if collections:
+        asked.add_argument("--collection", metavar="NAME", help="a collection of several entities, by its name")
     parser.add_argument("--query", metavar="FILE", help="the query in its JSON form; - reads standard input")
     parser.add_argument("--json", action="store_true", help="write one JSON document")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="a list parameter of the API")
@@ -68,6 +73,12 @@ def _asked(options: argparse.Namespace, entity: EntityType[Any]) -> tuple[QueryS
             error.where = error.where or "--query"
             raise
     lists = ListQuery(entity)
+    given = given_parameters(options, lists)
+    return lists.spec(given), given
+
+
+def given_parameters(options: argparse.Namespace, lists: ListQuery) -> dict[str, str]:
+    """The parameters NAME=VALUE, all of which a list has. Raises InputError, UnknownName."""
     known = {parameter.name for parameter in lists.parameters}
     given: dict[str, str] = {}
     for parameter in options.parameters:
@@ -82,30 +93,42 @@ def _asked(options: argparse.Namespace, entity: EntityType[Any]) -> tuple[QueryS
         if name in given:
             raise InputError("the parameter is given more than once", where=name, fix="give it once")
         given[name] = value
-    return lists.spec(given), given
+    return given
 
 
 def run_query(options: argparse.Namespace, runner: QueryRunner, entity: EntityType[Any]) -> int:
     """`shardweave query`."""
     spec, given = _asked(options, entity)
     if options.count:
-        answer = runner.count(spec)
-        _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
-        return 0
+        return write_counted(options, runner.count(spec))
     with token_named(given):
-        return _write_pages(options, entity, runner, spec)
+        return write_pages(options, ShownRecords(entity, private=options.private), runner, spec)
 
 
-def _write_pages(options: argparse.Namespace, entity: EntityType[Any], runner: QueryRunner, spec: QuerySpec) -> int:
+def write_counted(options: argparse.Namespace, answer: CountAnswer) -> int:
+    """Write how many records there are."""
+    _write({"count": answer.count, "stats": costs(answer.stats)} if options.json else answer.count)
+    return 0
+
+
+class Shown(Protocol):
+    """Writes the records of pages."""
+
+    def document(self, record: Any) -> dict[str, Any]: ...
+
+    def told(self, found: Iterable[Unreadable]) -> dict[str, Any]: ...
+
+    def say_what_is_left_out(self, say: Callable[[str], object]) -> None: ...
+
+
+def write_pages(options: argparse.Namespace, shown: Shown, runner: QueryRunner, spec: QuerySpec) -> int:
     """Write the pages, and give 1 where stored records on the way can't be read, else 0."""
-    shown = ShownRecords(entity, private=options.private)
-    models = shown.models
     read = runner.pages(spec) if options.all else iter([runner.run(spec)])
     pages = (_written_out(shown.document, page) for page in read)
     shown.say_what_is_left_out(lambda line: print(line, file=sys.stderr))
     if options.json:
         found = list(pages)
-        _write([_page_json(models, page) for page in found])
+        _write([_page_json(shown, page) for page in found])
         return int(any(page.unreadable for page in found))
     status = 0
     for page in pages:
@@ -215,7 +238,7 @@ def _print_table(table: Table, stream: TextIO) -> None:
     stream.write("".join(f"{line}\n" for line in lines if line))
 
 
-def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
+def _page_json(shown: Shown, page: Page) -> dict[str, Any]:
     return {
         "items": list(page.items),
         "nextToken": page.cursor,
@@ -224,7 +247,7 @@ def _page_json(models: RecordModels, page: Page) -> dict[str, Any]:
         "failed": list(page.failed),
         "late": page.late,
         "stats": costs(page.stats),
-        **models.told(page.unreadable),
+        **shown.told(page.unreadable),
     }
 
 

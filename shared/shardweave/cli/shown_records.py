@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from ..api.pages import item_json
+from ..errors import Unreadable
 from ..query.results import Part
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
@@ -43,6 +44,10 @@ class ShownRecords:
     def line(self, record: Any) -> str:
         """The same as one line. Raises RecordUnreadable."""
         return json.dumps(self.document(record), ensure_ascii=False)
+
+    def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
+        """The member that lists unreadable records, if there are any."""
+        return self.models.told(found)
 
     def say_what_is_left_out(self, say: Callable[[str], object]) -> None:
         """Name the private properties, where they are not written."""

@@ -16,7 +16,8 @@ from ...access.authorization import Authorization
 from ...query.key_attributes import hidden_in
 from ...schema.entity_type import EntityType, IndexView
 from ...schema.schema import Schema
-from ...wire.record_keys import KEY, RecordKeys
+from ...wire.list_filters import FILTER
+from ...wire.record_keys import KEY, ROOT, RecordKeys
 from ...wire.record_models import RecordModels
 from ..operation import Operation
 
@@ -29,13 +30,14 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 
 @dataclass(frozen=True)
 class Member:
-    """A property in a condition or a parameter: its JSON schema, whether a text of it may be given by its beginning,
-    and whether it has to be given."""
+    """A property in a condition, a filter or a parameter: its JSON schema, whether a text of it may be given by its
+    beginning, whether it has to be given, and whether it may be given by a range."""
 
     name: str
     schema: Json
     is_text: bool = False
     required: bool = True
+    ranged: bool = True
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,14 @@ class Shape:
 @dataclass(frozen=True)
 class ListDescription:
     """A list of an entity: by an index, or with `index` None by the table. `shapes` are all forms of its conditions,
-    the shortest first; `shown` are the properties that it gives where that is not all."""
+    the shortest first; `shown` are the properties that it gives where that is not all; `filters` are those that may be
+    tested after reading."""
 
     name: str
     index: str | None
     shapes: tuple[Shape, ...]
     shown: tuple[str, ...] | None = None
+    filters: tuple[Member, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,6 +86,17 @@ class EntityDescription:
 
 
 @dataclass(frozen=True)
+class CollectionDescription:
+    """A collection of several entities: its name, its path, the JSON schema of its items, and its list."""
+
+    name: str
+    path: str
+    doc: str
+    item: Json
+    listed: ListDescription
+
+
+@dataclass(frozen=True)
 class RouteDescription:
     """A route of the service's own. `once`: it takes an idempotency key; `pages`: it gives a page of `answer`."""
 
@@ -103,27 +118,35 @@ class ServiceDescription:
 
     title: str
     entities: tuple[EntityDescription, ...]
+    collections: tuple[CollectionDescription, ...]
     routes: tuple[RouteDescription, ...]
     schemas: Mapping[str, Json]
 
 
 def describe(
-    document: Json, schema: Schema, access: Authorization, external: Any, own: Sequence[Operation]
+    document: Json,
+    schema: Schema,
+    access: Authorization,
+    external: Any,
+    own: Sequence[Operation],
+    shared: Mapping[str, EntityType[Any]],
 ) -> ServiceDescription:
-    """The description of a service whose OpenAPI document this is; `own` are the operations that it declares itself."""
+    """The description of a service whose OpenAPI document this is; `own` are the operations that it declares itself,
+    `shared` what the entities of each collection of several have in common, by its name."""
     entities = tuple(
         _entity(document, entity, access.visible(entity), RecordKeys(entity, external))
         for entity in schema.entities.values()
     )
+    collections = tuple(_collection(document, name, entity) for name, entity in shared.items())
     routes = tuple(_route(document, each) for each in own)
     named = [name for each in entities for name in (each.name, each.write, each.put, each.patch) if name]
+    named += [name for each in collections for name in _named(each.item)]
     schemas = document["components"]["schemas"]
     wanted = _closure(
         schemas, [*named, *(name for each in routes for part in (each.body, each.answer) for name in _named(part))]
     )
-    return ServiceDescription(
-        document["info"]["title"], entities, routes, {type_name(name): schemas[name] for name in wanted}
-    )
+    known = {type_name(name): schemas[name] for name in wanted}
+    return ServiceDescription(document["info"]["title"], entities, collections, routes, known)
 
 
 def type_name(name: str) -> str:
@@ -177,7 +200,27 @@ def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[
         ]
         shapes = [Shape((*fixed, *ranged[:place]), each) for place, each in enumerate(ranged)] or [Shape(tuple(fixed))]
         name = "list" if index is None else f"by{_capital(_BY.sub('', index))}"
-        yield ListDescription(name, index, tuple(shapes), _shown(entity, view))
+        shown = _shown(entity, view)
+        filters = tuple(each for each in _filters(parameters) if shown is None or each.name in shown)
+        yield ListDescription(name, index, tuple(shapes), shown, filters)
+
+
+def _filters(parameters: Mapping[str, Json]) -> Iterator[Member]:
+    for name, schema in parameters.items():
+        place, _, stored = name.partition(".")
+        if place == FILTER and stored and "." not in stored:
+            is_text, ranged = f"{name}.prefix" in parameters, f"{name}.from" in parameters
+            yield Member(stored, _without_null(schema), is_text, required=False, ranged=ranged)
+
+
+def _collection(document: Json, name: str, shared: EntityType[Any]) -> CollectionDescription:
+    path = f"{ROOT}/{name}"
+    described = document["paths"][path]["get"]
+    parameters = {each["name"]: each["schema"] for each in described["parameters"]}
+    item = _items(document, next(iter(described["responses"]["200"]["content"].values()))["schema"])
+    assert item is not None, "a collection gives pages"
+    (listed,) = _lists(shared, parameters)
+    return CollectionDescription(name, path, described["summary"], item, listed)
 
 
 def _member(entity: EntityType[Any], parameters: Mapping[str, Json], name: str, *, claimed: bool = False) -> Member:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..problems import STATUSES
 from .description import (
+    CollectionDescription,
     EntityDescription,
     Json,
     ListDescription,
@@ -21,7 +22,7 @@ from .description import (
 )
 
 RUNTIME = Path(__file__).with_name("python_runtime.py")
-OPTIONS = ("reverse", "limit", "next_token")
+OPTIONS = ("reverse", "limit", "next_token", "filter")
 _OWN_IMPORTS = "from typing import Any, Generic, TypeAlias, TypeVar\n"
 _IMPORTS = "from typing import Any, Generic, Literal, NotRequired, Required, TypeAlias, TypedDict, TypeVar, overload\n"
 _ANY_CODE = 'ProblemCode: TypeAlias = str\n"""The codes of problems. A client lists them."""\n'
@@ -48,6 +49,8 @@ def python_client(service: ServiceDescription) -> str:
             for listed in each.lists
             if listed.shown is not None
         ),
+        *(_filter(_filter_name(each, listed), listed) for each in service.entities for listed in _filtered(each)),
+        *(_filter(f"{_pascal(each.name)}Filter", each.listed) for each in service.collections),
         *(_entity(each) for each in service.entities),
         _client(service),
     ]
@@ -96,6 +99,10 @@ def _typed_dict(name: str, properties: Json, required: set[str], doc: str) -> st
         each: f"{'Required' if each in required else 'NotRequired'}[{_type(schema)}]"
         for each, schema in properties.items()
     }
+    return _members(name, members, doc)
+
+
+def _members(name: str, members: Mapping[str, str], doc: str) -> str:
     if all(each.isidentifier() and not keyword.iskeyword(each) for each in members):
         lines = [f"    {each}: {kind}" for each, kind in members.items()] or ["    pass"]
         described = " ".join(doc.split()).replace("\\", "\\\\").replace('"', "'")
@@ -114,6 +121,31 @@ def _narrow(service: ServiceDescription, entity: EntityDescription, listed: List
 
 def _part_name(entity: EntityDescription, listed: ListDescription) -> str:
     return f"{entity.name}{listed.name[0].upper()}{listed.name[1:]}"
+
+
+def _filtered(entity: EntityDescription) -> list[ListDescription]:
+    """The lists that have a filter of their own, and one of those that give whole records."""
+    whole = [each for each in entity.lists if each.shown is None]
+    return [*whole[:1], *(each for each in entity.lists if each.shown is not None)]
+
+
+def _filter_name(entity: EntityDescription, listed: ListDescription) -> str:
+    return f"{entity.name if listed.shown is None else _part_name(entity, listed)}Filter"
+
+
+def _filter(name: str, listed: ListDescription) -> str:
+    """What may be tested of each record after reading."""
+    members = {each.name: f"NotRequired[{_narrowing(each)}]" for each in listed.filters}
+    return _members(name, members, "Tests of each record after reading, all of which must hold.")
+
+
+def _narrowing(each: Member) -> str:
+    kind = _type(each.schema)
+    return f"{kind}{' | Prefix' if each.is_text else ''}{f' | Between[{kind}]' if each.ranged else ''}"
+
+
+def _pascal(name: str) -> str:
+    return "".join(each[:1].upper() + each[1:] for each in re.findall("[0-9A-Za-z]+", name))
 
 
 # -- entities ---------------------------------------------------------------------------------------------------------
@@ -190,10 +222,19 @@ def _list(entity: EntityDescription, listed: ListDescription) -> str:
     item = entity.name if listed.shown is None else _part_name(entity, listed)
     name = snake(listed.name) if listed.index is not None else "every"
     what = "by id" if listed.index is None else f"that the index {listed.index} finds"
-    doc = f'        """The records {what}, in its order."""\n'
-    path, index = json.dumps(f"/v1/{entity.collection}"), repr(listed.index)
+    path = json.dumps(f"/v1/{entity.collection}")
+    return _list_method(
+        name, item, _filter_name(entity, listed), path, listed, f"The records {what}, in its order.", listed.index
+    )
+
+
+def _list_method(
+    name: str, item: str, filters: str, path: str, listed: ListDescription, said: str, index_name: str | None = None
+) -> str:
+    doc, index = f'        """{said}"""\n', repr(index_name)
     forms = [
-        f"    def {name}(self, *, {_conditions(each, at)}) -> Pages[{item}]:" for at, each in enumerate(listed.shapes)
+        f"    def {name}(self, *, {_conditions(each, at)}, filter: {filters} | None = None) -> Pages[{item}]:"
+        for at, each in enumerate(listed.shapes)
     ]
     if len(forms) == 1:
         names = ", ".join(f'"{each}": {each}' for each in (*map(_argument, listed.names), *OPTIONS))
@@ -213,8 +254,7 @@ def _conditions(shape: Shape, at: int) -> str:
         for each in shape.fixed
     ]
     if shape.narrowed is not None:
-        kind = _type(shape.narrowed.schema)
-        kinds = f"{kind} | {'Prefix | ' if shape.narrowed.is_text else ''}Between[{kind}]"
+        kinds = _narrowing(shape.narrowed)
         # All but the first form need what they narrow: without it the form before is meant.
         said.append(f"{_argument(shape.narrowed.name)}: {kinds}{'' if at else ' | None = None'}")
     said += ["reverse: bool | None = None", "limit: int | None = None", "next_token: str | None = None"]
@@ -257,7 +297,15 @@ def _client(service: ServiceDescription) -> str:
             for each in service.entities
         ),
     ]
-    return "\n".join(begin) + "".join(f"\n\n{_route(each)}" for each in service.routes)
+    methods = [*map(_collection, service.collections), *map(_route, service.routes)]
+    return "\n".join(begin) + "".join(f"\n\n{each}" for each in methods)
+
+
+def _collection(each: CollectionDescription) -> str:
+    """The list of several entities: each item has its entity and its record."""
+    name, path = snake(_pascal(each.name)), json.dumps(each.path)
+    filters = f"{_pascal(each.name)}Filter"
+    return _list_method(name, _type(each.item), filters, path, each.listed, f"{each.doc}, each with its entity.")
 
 
 def _route(route: RouteDescription) -> str:

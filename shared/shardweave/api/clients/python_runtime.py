@@ -216,8 +216,11 @@ class Transport:
         options = {name: given[each] for each, name in _OPTIONS.items() if each in given}
         conditions = {"index": index}
         for name, value in given.items():
-            if name not in _OPTIONS:
+            if name not in _OPTIONS and name != "filter":
                 conditions |= _condition(name.removesuffix("_"), value)
+        for name, value in given.get("filter", {}).items():
+            found = _condition(f"filter.{name}", value)
+            conditions |= {each.removesuffix(".eq"): bound for each, bound in found.items()}
         return self.listed(path, {**conditions, **options})
 
     def listed(self, path: str, query: Mapping[str, Any]) -> Pages[Any]:

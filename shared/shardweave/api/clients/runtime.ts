@@ -30,6 +30,11 @@ export interface PageOptions {
   readonly nextToken?: string;
 }
 
+/** The same with tests of each record after reading. */
+export interface ListOptions<F> extends PageOptions {
+  readonly filter?: F;
+}
+
 export interface WriteOptions {
   /** Names the write, so that it is done once however often it is sent; made up where it is left out. */
   readonly idempotencyKey?: string;
@@ -224,8 +229,17 @@ function queryText(query: Query): string {
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-function conditionsOf(conditions: object, index: string | undefined): Query {
+function conditionsOf(conditions: object, index: string | undefined, filter: object = {}): Query {
   const found: Record<string, unknown> = { index };
+  for (const [name, value] of Object.entries(filter)) {
+    if (typeof value === "object" && value !== null) {
+      for (const [word, bound] of Object.entries(value)) {
+        found[word === "eq" ? `filter.${name}` : `filter.${name}.${word}`] = bound;
+      }
+    } else {
+      found[`filter.${name}`] = value;
+    }
+  }
   for (const [name, value] of Object.entries(conditions)) {
     if (typeof value === "object" && value !== null) {
       for (const [word, bound] of Object.entries(value)) {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..problems import STATUSES
 from .description import (
+    CollectionDescription,
     EntityDescription,
     Json,
     ListDescription,
@@ -33,6 +34,7 @@ def typescript_client(service: ServiceDescription) -> str:
         RUNTIME.read_text(encoding="utf-8").strip(),
         *(_declared(name, schema) for name, schema in service.schemas.items()),
         *(_entity(each) for each in service.entities),
+        *(_collection_types(each) for each in service.collections),
         _client(service),
     ]
     return "\n\n".join(parts) + "\n"
@@ -102,6 +104,7 @@ def _name(name: str) -> str:
 def _entity(entity: EntityDescription) -> str:
     key = [f"export type {entity.name}Key = {_key(entity)};"] if entity.keys else []
     conditions = [f"export type {_conditions_name(entity, each)} = {_conditions(each)};" for each in entity.lists]
+    conditions += [_filter(entity.name, each) for each in [one for one in entity.lists if one.shown is None][:1]]
     methods = "\n\n".join([*_reads(entity), *_writes(entity), *(_list(entity, each) for each in entity.lists)])
     collected = (
         f"/** {' '.join(entity.doc.split())} */\nexport class {entity.name}Collection {{\n"
@@ -170,8 +173,10 @@ def _writes(entity: EntityDescription) -> list[str]:
 
 
 def _list(entity: EntityDescription, listed: ListDescription) -> str:
-    item = entity.name
+    item, filters = entity.name, f"{entity.name}Filter"
     if listed.shown is not None:
+        tested = _union(json.dumps(each.name) for each in listed.filters) or "never"
+        filters = f"Pick<{entity.name}Filter, {tested}>"
         whole = _union(json.dumps(name) for name in entity.identity)
         part = _union(json.dumps(name) for name in listed.shown if name not in entity.identity)
         item = f"Pick<{entity.name}, {whole}>" + (f" & Partial<Pick<{entity.name}, {part}>>" if part else "")
@@ -179,12 +184,30 @@ def _list(entity: EntityDescription, listed: ListDescription) -> str:
     given = f"conditions: {_conditions_name(entity, listed)}{' = {}' if optional else ''}"
     index = "undefined" if listed.index is None else json.dumps(listed.index)
     what = "by id" if listed.index is None else f"that the index {listed.index} finds"
-    path = json.dumps(f"/v1/{entity.collection}")
+    path, doc = json.dumps(f"/v1/{entity.collection}"), f"The records {what}, in its order."
+    return _list_method(listed.name, given, item, filters, path, index, doc)
+
+
+def _list_method(name: str, given: str, item: str, filters: str, path: str, index: str, doc: str) -> str:
     return (
-        f"  /** The records {what}, in its order. */\n"
-        f"  {listed.name}({given}, options: PageOptions = {{}}): Pages<{item}> {{\n"
-        f"    return this.transport.pages({path}, conditionsOf(conditions, {index}), options);\n  }}"
+        f"  /** {doc} */\n"
+        f"  {name}({given}, options: ListOptions<{filters}> = {{}}): Pages<{item}> {{\n"
+        "    const { filter, ...paging } = options;\n"
+        f"    return this.transport.pages({path}, conditionsOf(conditions, {index}, filter), paging);\n  }}"
     )
+
+
+def _filter(name: str, listed: ListDescription) -> str:
+    said = [f"  readonly {_name(each.name)}?: {_narrowing(each)};" for each in listed.filters]
+    doc = "/** Tests of each record after reading, all of which must hold. */"
+    return "\n".join([doc, f"export interface {name}Filter {{", *said, "}"])
+
+
+def _narrowing(each: Member) -> str:
+    kind = _type(each.schema)
+    if not each.ranged:
+        return f"{kind} | {{ readonly prefix: string }}" if each.is_text else kind
+    return f"{'TextCondition' if each.is_text else 'Condition'}<{kind}>"
 
 
 def _conditions_name(entity: EntityDescription, listed: ListDescription) -> str:
@@ -202,8 +225,7 @@ def _shape(listed: ListDescription, shape: Shape) -> str:
     }
     if shape.narrowed is not None:
         each = shape.narrowed
-        condition = "TextCondition" if each.is_text else "Condition"
-        said[each.name] = f"readonly {_name(each.name)}?: {condition}<{_type(each.schema)}>;"
+        said[each.name] = f"readonly {_name(each.name)}?: {_narrowing(each)};"
     never = [f"readonly {_name(name)}?: never;" for name in listed.names if name not in said]
     return "{ " + " ".join([*said.values(), *never]) + " }"
 
@@ -215,7 +237,7 @@ def _client(service: ServiceDescription) -> str:
     collections = [(_camel(each.collection), each) for each in service.entities]
     fields = [f"  readonly {name}: {each.name}Collection;" for name, each in collections]
     made = [f"    this.{name} = new {each.name}Collection(this.transport);" for name, each in collections]
-    routes = [_route(each) for each in service.routes]
+    routes = [*map(_collection, service.collections), *map(_route, service.routes)]
     begin = [
         f"/** A client of {service.title}. */",
         "export class Client {",
@@ -228,6 +250,21 @@ def _client(service: ServiceDescription) -> str:
         "  }",
     ]
     return "\n".join(begin) + "".join(f"\n\n{each}" for each in routes) + "\n}"
+
+
+def _collection(each: CollectionDescription) -> str:
+    """The list of several entities: each item has its entity and its record."""
+    name = _camel(each.name)
+    optional = not any(member.required for member in each.listed.shapes[0].fixed)
+    given = f"conditions: {_capital(name)}Conditions{' = {}' if optional else ''}"
+    filters, path = f"{_capital(name)}Filter", json.dumps(each.path)
+    doc = f"{each.doc}, each with its entity."
+    return _list_method(name, given, _type(each.item), filters, path, "undefined", doc)
+
+
+def _collection_types(each: CollectionDescription) -> str:
+    name = _capital(_camel(each.name))
+    return f"export type {name}Conditions = {_conditions(each.listed)};\n\n{_filter(name, each.listed)}"
 
 
 def _route(route: RouteDescription) -> str:

@@ -23,7 +23,7 @@ from ...errors import Unreadable
 from ...keys.key_design import Element, order_difference
 from ...keys.shard_key import ExternalKeys
 from ...query.runner import QueryRunner
-from ...query.spec import joined
+from ...query.spec import QuerySpec, joined
 from ...schema.collection import Collection
 from ...schema.entity_type import EntityType
 from ...schema.property import Property
@@ -58,14 +58,32 @@ class CollectionRoute:
         self._access = access
         self._pages = _Pages(self._models, queries, access)
         self._shared = _shared([access.visible(entity) for entity in entities], collection.index)
-        self._list_query = ListQuery(self._shared, several=True)
+        self.list_query = ListQuery(self._shared, several=True)
         views = [entity.views[collection.index] for entity in entities]
         self._hydrate = any(view.projected is not None for view in views)
 
+    @property
+    def name(self) -> str:
+        """The collection's name, which is its path."""
+        return self._collection.name
+
+    @property
+    def entities(self) -> tuple[EntityType[Any], ...]:
+        """The entities."""
+        return tuple(each.entity for each in self._models.values())
+
+    @property
+    def shared(self) -> EntityType[Any]:
+        """What the entities have in common, in the form of an entity."""
+        return self._shared
+
     def list(self, call: Call) -> Response:
-        asked = replace(self._list_query.spec(call.query), index=self._collection.index, hydrate=self._hydrate)
-        spec = joined([replace(asked, entity=token) for token in self._models])
-        return self._pages.listed(self._pages.run(spec, call, operation="list"))
+        return self._pages.listed(self._pages.run(self.spec(call.query), call, operation="list"))
+
+    def spec(self, given: Mapping[str, str]) -> QuerySpec:
+        """The query of some parameters. Raises InputError's kinds."""
+        asked = replace(self.list_query.spec(given), index=self._collection.index, hydrate=self._hydrate)
+        return joined([replace(asked, entity=token) for token in self._models])
 
     def operation(self) -> Operation:
         name, title = self._collection.name, self._collection.title
@@ -81,8 +99,8 @@ class CollectionRoute:
             "properties from the left: equality, and on the last one equality, a prefix or a range.\n\n"
             + index_table(self._shared),
             tag=name,
-            query_parameters=self._list_query.parameters,
-            families=self._list_query.families,
+            query_parameters=self.list_query.parameters,
+            families=self.list_query.families,
             errors=(*QUERY_ERRORS, *(ACCESS_ERRORS if self._access.restricts else ())),
         )
 
